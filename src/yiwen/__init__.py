@@ -1,0 +1,47 @@
+"""yiwen (译文): from two text files to a translator you own.
+
+The public names are loaded when they are first used, so that `import yiwen` costs milliseconds and needs no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from yiwen.errors import CheckpointError, ConfigError, DataError, YiwenError
+    from yiwen.recipe import Recipe
+    from yiwen.translator import Translation, Translator
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "DataError",
+    "Recipe",
+    "Translation",
+    "Translator",
+    "YiwenError",
+    "__version__",
+]
+
+_HOME = {
+    "CheckpointError": "errors",
+    "ConfigError": "errors",
+    "DataError": "errors",
+    "Recipe": "recipe",
+    "Translation": "translator",
+    "Translator": "translator",
+    "YiwenError": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'yiwen' has no attribute {name!r}")
+    return getattr(import_module(f"yiwen.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,253 @@
+"""Configuration at the edge: TOML in, frozen dataclasses out, every problem reported at once.
+
+The dataclasses live beside the code they configure and know nothing of this file but `STRICT`. Past the loader
+nobody sees a dict. An attribute docstring under each field says what it means and in which unit; it feeds the
+JSON schema, `yiwen config` and the documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import inspect
+import json
+import textwrap
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from yiwen.errors import ConfigError
+
+STRICT: Final = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
+"""Every config dataclass carries `__pydantic_config__ = STRICT`: without it unknown keys would pass."""
+
+T = TypeVar("T")
+Table = dict[str, Any]
+
+
+def read_toml(path: Path) -> Table:
+    """Read a TOML file.
+
+    Raises:
+        ConfigError: If it is missing, not UTF-8 or not TOML; the message names file, line and column.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist; give the path of a recipe or the name of a built-in one") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}; give a readable TOML file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}; text needs quotes, tables need [brackets]") from error
+
+
+def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
+    """Turn a table into the dataclass `cls`.
+
+    Args:
+        cls: A frozen dataclass whose parts are dataclasses too.
+        table: What the TOML file holds.
+        source: File name for the messages.
+
+    Raises:
+        ConfigError: With one line for every problem: file, key, value, rule and remedy.
+    """
+    import pydantic
+
+    try:
+        # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
+        return pydantic.TypeAdapter(cls).validate_json(json.dumps(table))
+    except pydantic.ValidationError as error:
+        problems = [_explain(cls, problem, source) for problem in error.errors()]
+    except TypeError as error:  # TOML has dates; no setting of ours is one
+        raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
+    raise ConfigError("\n".join(dict.fromkeys(problems)))
+
+
+def override(table: Table, settings: Sequence[str]) -> Table:
+    """Return a copy of `table` with `key.path=value` settings applied; values are TOML, bare words are text.
+
+    >>> override({"training": {"max_steps": 9}}, ["training.max_steps=100", "data.src_lang=en"])
+    {'training': {'max_steps': 100}, 'data': {'src_lang': 'en'}}
+    """
+    result: Table = json.loads(json.dumps(table))
+    for setting in settings:
+        key, separator, text = setting.partition("=")
+        if not separator or not key.strip():
+            raise ConfigError(f"--set {setting!r} is not KEY=VALUE; write for example --set training.max_steps=100")
+        *parents, name = key.strip().split(".")
+        place = result
+        for parent in parents:
+            inner = place.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(f"--set {setting!r}: {parent!r} holds {inner!r}, not a table; use its own key")
+            place = inner
+        place[name] = _toml_value(text.strip())
+    return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One field of a config, as shown to a reader."""
+
+    key: str
+    """Dotted path, e.g. `training.max_steps`."""
+    type: str
+    """Type as a reader writes it, e.g. `int` or `"post" | "pre"`."""
+    value: Any
+    """Its value in the object described."""
+    meaning: str
+    """The attribute docstring on one line."""
+
+
+def describe(config: Any, prefix: str = "") -> Iterator[Setting]:
+    """Yield every setting below a config object, in the order of the source."""
+    hints = typing.get_type_hints(type(config))
+    meanings = attribute_docs(type(config))
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from describe(value, f"{prefix}{field.name}.")
+        else:
+            yield Setting(
+                key=f"{prefix}{field.name}",
+                type=_type_name(hints[field.name]),
+                value=value,
+                meaning=meanings.get(field.name, ""),
+            )
+
+
+def to_toml(config: Any, *, with_meaning: bool = False) -> str:
+    """Write a config object as TOML that `parse` turns back into an equal object.
+
+    Settings that are None are left out, or shown as a comment where meanings are asked for.
+    """
+    return "\n".join(_toml_lines(config, "", with_meaning)).strip() + "\n"
+
+
+def json_schema(cls: type[Any]) -> Table:
+    """JSON schema of a config class, for editors that complete TOML."""
+    import pydantic
+
+    return pydantic.TypeAdapter(cls).json_schema()
+
+
+def attribute_docs(cls: type[Any]) -> dict[str, str]:
+    """The docstrings under a dataclass's fields, each on one line."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    docs = {}
+    for field, after in zip(tree.body, tree.body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+        ):
+            docs[field.target.id] = " ".join(str(after.value.value).split())
+    return docs
+
+
+def _explain(cls: type[Any], problem: Any, source: str) -> str:
+    """One line for one pydantic error."""
+    path = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
+    key = ".".join(path) or "the file"
+    context = problem.get("ctx", {})
+    match problem["type"]:
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            known = [field.name for field in dataclasses.fields(_class_at(cls, path[:-1]) or cls)]
+            nearest = difflib.get_close_matches(path[-1], known, n=1)
+            remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
+            return f"{source}: {key} is no setting; {remedy}"
+        case "missing" | "missing_argument":
+            return f"{source}: {key} is missing; {_meaning(cls, path)}"
+        case "value_error":  # raised by a __post_init__ of ours, which names value, rule and remedy
+            return f"{source}: {context['error']}"
+        case _:
+            rule = problem["msg"][0].lower() + problem["msg"][1:]
+            return (
+                f"{source}: {key} = {json.dumps(problem['input'], ensure_ascii=False)}: {rule}; {_meaning(cls, path)}"
+            )
+
+
+def _meaning(cls: type[Any], path: list[str]) -> str:
+    owner = _class_at(cls, path[:-1])
+    doc = attribute_docs(owner).get(path[-1], "") if owner and path else ""
+    return f"it means: {doc}" if doc else "see `yiwen config`"
+
+
+def _class_at(cls: type[Any], path: Sequence[str]) -> type[Any] | None:
+    """The dataclass that a path of keys leads to, looking through tuples and `| None`."""
+    current: type[Any] | None = cls
+    for part in path:
+        if part.isdigit():  # an item of a tuple: its class was found already
+            continue
+        if current is None or not dataclasses.is_dataclass(current):
+            return None
+        current = _inner_dataclass(typing.get_type_hints(current).get(part))
+    return current
+
+
+def _inner_dataclass(hint: Any) -> type[Any] | None:
+    if dataclasses.is_dataclass(hint):
+        return hint if isinstance(hint, type) else None
+    return next((found for inner in typing.get_args(hint) if (found := _inner_dataclass(inner))), None)
+
+
+def _type_name(hint: Any) -> str:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return " | ".join(json.dumps(value) for value in inner)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(_type_name(part) for part in inner if part is not type(None))
+    if origin is tuple:
+        return f"list of {_type_name(inner[0])}"
+    return str(getattr(hint, "__name__", hint))
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _toml_lines(config: Any, prefix: str, with_meaning: bool) -> Iterator[str]:
+    """Plain values first, then sub-tables, then arrays of tables: the order TOML demands."""
+    tables: list[tuple[str, Any]] = []
+    meanings = attribute_docs(type(config)) if with_meaning else {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value) or (isinstance(value, tuple) and any(map(dataclasses.is_dataclass, value))):
+            tables.append((field.name, value))
+            continue
+        if field.name in meanings:
+            yield from textwrap.wrap(meanings[field.name], 110, initial_indent="# ", subsequent_indent="# ")
+        if value is not None:
+            yield f"{field.name} = {_toml_text(value)}"
+        elif with_meaning:
+            yield f"# {field.name} ="
+    for name, value in tables:
+        for item in value if isinstance(value, tuple) else (value,):
+            brackets = f"[[{prefix}{name}]]" if isinstance(value, tuple) else f"[{prefix}{name}]"
+            yield from ("", brackets)
+            yield from _toml_lines(item, f"{prefix}{name}.", with_meaning)
+
+
+def _toml_text(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return str(value)
+        case tuple() | list():
+            return f"[{', '.join(_toml_text(item) for item in value)}]"
+        case _:  # a JSON string is a TOML basic string once DEL is escaped
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,55 @@
+"""Every error that yiwen raises on purpose, and the exit code of the command that meets it.
+
+YiwenError                 1  something failed
+├── ConfigError            2  a recipe, an option or an argument breaks a rule (also a ValueError)
+├── DataError              3  the text is not what it has to be
+├── CheckpointError        4  a bundle, a checkpoint or a prepared store is missing, torn or foreign
+├── TrainingError          1  training cannot go on
+├── MissingDependencyError 1  an optional package is not installed (also an ImportError)
+└── Stopped                130 after Ctrl-C, 143 after SIGTERM: the user asked for it
+
+A message names the value, the rule it breaks and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class YiwenError(Exception):
+    """Base of all errors that a user can do something about."""
+
+    exit_code: int = 1
+
+
+class ConfigError(YiwenError, ValueError):
+    """A setting breaks a rule. It is a ValueError too, so that the config loader can collect several."""
+
+    exit_code = 2
+
+
+class DataError(YiwenError):
+    """The text given is not what it has to be."""
+
+    exit_code = 3
+
+
+class CheckpointError(YiwenError):
+    """A bundle, a checkpoint or a prepared store is missing, damaged or was written for something else."""
+
+    exit_code = 4
+
+
+class TrainingError(YiwenError):
+    """Training cannot go on: the loss stays non-finite, or another process writes the same run."""
+
+
+class MissingDependencyError(YiwenError, ImportError):
+    """An optional package is needed; the message is the pip line that installs it."""
+
+
+class Stopped(YiwenError):
+    """A signal asked the program to stop, and it stopped at a safe point."""
+
+    def __init__(self, message: str, *, signum: int) -> None:
+        super().__init__(message)
+        self.signum = signum
+        self.exit_code = 128 + signum

@@ -1,0 +1,178 @@
+"""Files that are whole or absent: atomic writes, folders with a manifest of hashes, one writer at a time.
+
+A folder is published in this order: every file written and fsynced, `manifest.json` with the SHA-256 of each as
+the last file, the folder fsynced, one rename, the parent fsynced. Whoever finds a manifest finds everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from yiwen.errors import CheckpointError, TrainingError
+
+MANIFEST = "manifest.json"
+_TEMPORARY = ".tmp-"
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's bytes, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fsync(path: Path) -> None:
+    """Force a file or a folder to the disk (folders where the system allows it)."""
+    if path.is_dir() and os.name == "nt":  # Windows opens no folders
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new one, never a part."""
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    fsync(path.parent)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write UTF-8 text with `\\n` line ends, whole or not at all."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write readable JSON, whole or not at all."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder that becomes `path` when the block ends well, and vanishes when it does not.
+
+    The manifest is written for the caller. An existing `path` is replaced: moved aside, then removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    remove(temporary)
+    temporary.mkdir()
+    try:
+        yield temporary
+        files = sorted(file for file in temporary.rglob("*") if file.is_file())
+        for file in files:
+            fsync(file)
+        hashes = {file.relative_to(temporary).as_posix(): sha256(file) for file in files}
+        write_json(temporary / MANIFEST, hashes)
+        fsync(temporary)
+    except BaseException:
+        remove(temporary)
+        raise
+    if path.exists():
+        aside = path.with_name(f"{_TEMPORARY}old-{path.name}")
+        remove(aside)
+        path.rename(aside)
+        temporary.rename(path)
+        remove(aside)
+    else:
+        temporary.rename(path)
+    fsync(path.parent)
+
+
+def is_complete(folder: Path) -> bool:
+    """True where a folder was published whole (its manifest is there)."""
+    return (folder / MANIFEST).is_file()
+
+
+def verify_manifest(folder: Path) -> None:
+    """Check every file of a published folder against its manifest.
+
+    Raises:
+        CheckpointError: If the manifest is missing or unreadable, or a file is missing or changed; all are named.
+    """
+    try:
+        hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
+            raise ValueError("it does not map file names to hashes")
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{folder} has no {MANIFEST}: it was never finished or is no yiwen folder; make it again"
+        ) from None
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{folder / MANIFEST} cannot be read ({error}); make the folder again") from error
+    problems = []
+    for name, expected in hashes.items():
+        file = folder / name
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            problems.append(f"{name} points outside the folder")
+        elif not file.is_file():
+            problems.append(f"{name} is missing")
+        elif sha256(file) != expected:
+            problems.append(f"{name} has changed")
+    if problems:
+        raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
+
+
+def swap_link(link: Path, target: Path) -> None:
+    """Point a symbolic link at `target` (a sibling or below), atomically."""
+    temporary = link.with_name(f"{_TEMPORARY}{link.name}")
+    with suppress(FileNotFoundError):
+        temporary.unlink()
+    temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)
+    temporary.replace(link)
+    fsync(link.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all it holds; nothing happens where there is nothing."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        shutil.rmtree(path)
+
+
+def remove_leftovers(folder: Path) -> list[Path]:
+    """Remove what a killed writer left behind in `folder`; returns what was removed."""
+    leftovers = sorted(folder.glob(f"{_TEMPORARY}*")) if folder.is_dir() else []
+    for leftover in leftovers:
+        remove(leftover)
+    return leftovers
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Hold the folder's `lock` for the length of the block; the kernel frees it when the process dies.
+
+    Raises:
+        TrainingError: If another process holds it; the message names that process.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows: no flock, no guard
+            pass
+        except OSError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise TrainingError(
+                f"{folder} is being written by process {holder}; wait for it, stop it, or use another folder"
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield

@@ -1,0 +1,58 @@
+"""Stop signals: set a flag, and let every long loop ask for it at a safe point.
+
+A handler that raises would cut a write in half; a flag that is polled cannot. The second signal of the same
+kind gives up waiting and stops at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from yiwen.errors import Stopped
+
+
+class StopFlag:
+    """Remembers which stop signal arrived, if any.
+
+    >>> stop = StopFlag()
+    >>> stop.check("prepare")  # nothing happens until a signal arrives
+    """
+
+    def __init__(self) -> None:
+        self.signum: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.signum is not None
+
+    def check(self, doing: str) -> None:
+        """Raise Stopped when a signal has arrived; `doing` says what is given up."""
+        if self.signum is not None:
+            raise Stopped(f"stopped by {signal.Signals(self.signum).name} during {doing}", signum=self.signum)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopFlag]:
+    """Give a StopFlag that SIGINT and SIGTERM set; the old handlers return at the end.
+
+    Outside the main thread, where Python allows no handlers, the flag simply stays unset.
+    """
+    stop = StopFlag()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        if stop.signum is not None:  # asked twice: stop at once, files are whole at every moment anyway
+            raise Stopped(f"stopped at once by a second {signal.Signals(signum).name}", signum=signum)
+        stop.signum = signum
+
+    before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
