@@ -1,0 +1,94 @@
+"""The shape of a model: every choice that the weights depend on. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """An encoder-decoder Transformer; the defaults are the base model of Vaswani et al. 2017, Table 3."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    preset: Literal["tiny", "small", "base", "big"] | None = None
+    """Shape that the settings not given here are taken from."""
+    d_model: int = 512
+    """Width of embeddings and layers."""
+    n_heads: int = 8
+    """Attention heads; each is d_model / n_heads wide."""
+    n_kv_heads: int = 0
+    """Heads of keys and values, each shared by n_heads / n_kv_heads query heads (Ainslie et al. 2023); 0: n_heads."""
+    d_ff: int = 2048
+    """Inner width of the position-wise feed-forward network."""
+    n_encoder_layers: int = 6
+    """Layers of the encoder."""
+    n_decoder_layers: int = 6
+    """Layers of the decoder; fewer than in the encoder makes translating faster."""
+    dropout: float = 0.1
+    """Share of values set to zero after embeddings and sub-layers, rounded to 1/256 (section 5.4)."""
+    attention_dropout: float = 0.0
+    """Share of attention weights set to zero in training."""
+    norm_order: Literal["post", "pre"] = "post"
+    """Normalise after each residual sum (the paper) or before each sub-layer (steadier; Xiong et al. 2020)."""
+    norm: Literal["layer", "rms"] = "layer"
+    """LayerNorm (Ba et al. 2016) or RMSNorm (Zhang and Sennrich 2019)."""
+    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    """Non-linearity of the feed-forward network; swiglu adds a gate (Shazeer 2020)."""
+    positions: Literal["sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
+    """How the model knows order: sections 3.5; Su et al. 2021 (rotary); Press et al. 2022 (alibi)."""
+    tied_embeddings: Literal["all", "target", "none"] = "all"
+    """Share one matrix between source, target and output; target and output; or nothing (Press and Wolf 2017)."""
+    max_len: int = 1024
+    """Longest sequence in subwords that the model has positions for."""
+
+    def __post_init__(self) -> None:
+        for name in ("d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "max_len"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 or more")
+        if self.d_model % self.n_heads:
+            nearest = min(
+                (n for n in range(1, self.d_model + 1) if self.d_model % n == 0), key=lambda n: abs(n - self.n_heads)
+            )
+            raise ConfigError(
+                f"model.d_model={self.d_model} is not divisible by model.n_heads={self.n_heads}; try n_heads={nearest}"
+            )
+        if self.n_kv_heads < 0 or self.n_heads % self.kv_heads:
+            raise ConfigError(
+                f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}; "
+                "use a divisor of n_heads, or 0 for as many"
+            )
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 0 or more and less than 1")
+        if (
+            self.positions in ("sinusoidal", "rotary")
+            and (self.d_model if self.positions == "sinusoidal" else self.d_head) % 2
+        ):
+            raise ConfigError(
+                f"model.positions={self.positions!r} needs an even width, but d_model={self.d_model} and "
+                f"d_head={self.d_head}; make it even or use 'learned'"
+            )
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.d_model // self.n_heads
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.n_kv_heads or self.n_heads
+
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    "tiny": {"d_model": 128, "n_heads": 4, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
+    "small": {"d_model": 256, "n_heads": 4, "d_ff": 1024, "n_encoder_layers": 3, "n_decoder_layers": 3},
+    "base": {"d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
+    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6, "dropout": 0.3},
+}
+"""Shapes by name; `base` and `big` are rows of Table 3 in the paper."""

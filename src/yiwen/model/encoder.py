@@ -1,0 +1,45 @@
+"""The encoder: a stack of self-attention and feed-forward layers (section 3.1 of the paper, left half of figure 1)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from yiwen.model.attention import SelfAttention
+from yiwen.model.config import ModelConfig
+from yiwen.model.layers import build_feed_forward, build_final_norm, build_residual
+from yiwen.model.positions import RotaryPositions
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the position-wise network, each inside a residual connection."""
+
+    def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(
+            config.d_model, config.n_heads, config.kv_heads, config.attention_dropout, rotary
+        )
+        self.self_residual = build_residual(config)
+        self.feed_forward = build_feed_forward(config)
+        self.feed_residual = build_residual(config)
+
+    def forward(self, x_BSD: Tensor, bias: Tensor | None) -> Tensor:
+        """(B, S, D) -> (B, S, D); bias is broadcast to (B, H, S, S)."""
+        x_BSD = self.self_residual(x_BSD, lambda y_BSD: self.self_attention(y_BSD, bias)[0])
+        x_BSD = self.feed_residual(x_BSD, self.feed_forward)
+        return x_BSD
+
+
+class Encoder(nn.Module):
+    """The stack of encoder layers."""
+
+    def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config, rotary) for _ in range(config.n_encoder_layers))
+        self.final_norm = build_final_norm(config)
+
+    def forward(self, x_BSD: Tensor, bias: Tensor | None) -> Tensor:
+        """Embedded source (B, S, D) -> memory (B, S, D)."""
+        for layer in self.layers:
+            x_BSD = layer(x_BSD, bias)
+        memory_BSD: Tensor = self.final_norm(x_BSD)
+        return memory_BSD

@@ -1,0 +1,169 @@
+"""The Transformer: embeddings, encoder, decoder, output (Vaswani et al. 2017, figure 1).
+
+Shapes: B batch, S source length, T target length, D d_model, V vocabulary, W hypotheses a sentence, R = B x W.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from yiwen.model.cache import DecoderCache
+from yiwen.model.config import ModelConfig
+from yiwen.model.decoder import Decoder
+from yiwen.model.encoder import Encoder
+from yiwen.model.init import initialise
+from yiwen.model.layers import Dropout
+from yiwen.model.masks import attention_bias, padding_mask, target_mask
+from yiwen.model.positions import LearnedPositions, NoPositions, RotaryPositions, SinusoidalPositions, alibi_bias
+
+
+class Transformer(nn.Module):
+    """An encoder-decoder model. `forward` gives decoder states; `logits` turns states into scores.
+
+    Keeping the two apart lets the loss work through the vocabulary in pieces: logits of a whole batch,
+    (B, T, V), exist only where a caller asks for them.
+    """
+
+    def __init__(self, config: ModelConfig, *, src_vocab_size: int, tgt_vocab_size: int, pad_id: int = 0) -> None:
+        """Build the model with freshly drawn weights.
+
+        Args:
+            config: Shape and parts.
+            src_vocab_size: Source subwords.
+            tgt_vocab_size: Target subwords, V.
+            pad_id: Id that fills short sequences, in both languages.
+
+        Raises:
+            ValueError: If all embeddings are tied but the vocabularies differ in size.
+        """
+        super().__init__()
+        if config.tied_embeddings == "all" and src_vocab_size != tgt_vocab_size:
+            raise ValueError(
+                f"tied_embeddings='all' needs one vocabulary, but source has {src_vocab_size} entries and target "
+                f"{tgt_vocab_size}; share the tokenizer or tie 'target'"
+            )
+        self.config = config
+        self.pad_id = pad_id
+        rotary = RotaryPositions(config.max_len, config.d_head) if config.positions == "rotary" else None
+        self.tgt_embedding = nn.Embedding(tgt_vocab_size, config.d_model)
+        self.src_embedding = (
+            self.tgt_embedding if config.tied_embeddings == "all" else nn.Embedding(src_vocab_size, config.d_model)
+        )
+        self.src_positions = _build_positions(config)
+        self.tgt_positions = _build_positions(config)
+        self.embedding_dropout = Dropout(config.dropout)
+        self.encoder = Encoder(config, rotary)
+        self.decoder = Decoder(config, rotary)
+        initialise(self, config.d_model)
+        self.output_weight: Tensor = self.tgt_embedding.weight  # (V, D)
+        if config.tied_embeddings == "none":
+            self.output_weight = nn.Parameter(torch.empty(tgt_vocab_size, config.d_model))
+            nn.init.xavier_uniform_(self.output_weight)
+
+    def forward(self, src_ids: Tensor, tgt_in: Tensor) -> Tensor:
+        """Source (B, S) and target so far (B, T) -> decoder states (B, T, D)."""
+        return self.decode(tgt_in, self.encode(src_ids), padding_mask(src_ids, self.pad_id))
+
+    def encode(self, src_ids: Tensor) -> Tensor:
+        """Source ids (B, S), closed by eos -> memory (B, S, D)."""
+        x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
+        bias = self._self_bias(padding_mask(src_ids, self.pad_id), src_ids.size(1), _compute_dtype(x_BSD))
+        memory_BSD: Tensor = self.encoder(x_BSD, bias)
+        return memory_BSD
+
+    def decode(self, tgt_in: Tensor, memory_BSD: Tensor, src_mask: Tensor) -> Tensor:
+        """All target positions at once.
+
+        Args:
+            tgt_in: Target ids shifted right, starting with bos, (B, T).
+            memory_BSD: Output of `encode`.
+            src_mask: True at real source tokens, (B, 1, 1, S).
+
+        Returns:
+            Decoder states, (B, T, D); row t has seen tgt_in[:, : t + 1] and no later token.
+        """
+        x_BTD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions)
+        dtype = _compute_dtype(x_BTD)
+        self_bias = self._self_bias(target_mask(tgt_in, self.pad_id), tgt_in.size(1), dtype)
+        states_BTD: Tensor = self.decoder(
+            x_BTD, self.decoder.project(memory_BSD), self_bias, attention_bias(src_mask, dtype)
+        )
+        return states_BTD
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Decoder states (..., D) -> unnormalised scores of the next token (..., V)."""
+        return F.linear(states, self.output_weight)
+
+    def start(self, memory_BSD: Tensor, src_mask: Tensor) -> DecoderCache:
+        """The cache before the first step of a search."""
+        memories = self.decoder.project(memory_BSD)
+        return DecoderCache(
+            length=0,
+            past=(None,) * len(memories),
+            memories=memories,
+            cross_bias=attention_bias(src_mask, memories[0].key.dtype),
+        )
+
+    def step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
+        """Decode one more position.
+
+        Args:
+            last_ids: The newest token of each hypothesis, (R,): bos first.
+            cache: What came before; W = R / B hypotheses a sentence.
+
+        Returns:
+            Unnormalised scores of the next token, (R, V), and the cache with this position in it.
+        """
+        x_R1D = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, cache.length)
+        self_bias = None
+        if self.config.positions == "alibi":
+            self_bias = alibi_bias(
+                self.config.n_heads, 1, cache.length + 1, offset=cache.length, device=last_ids.device
+            ).to(x_R1D.dtype)
+        now = []
+        for layer, past, memory in zip(self.decoder, cache.past, cache.memories, strict=True):
+            x_R1D, key_value = layer.step(x_R1D, past, memory, self_bias, cache.cross_bias)
+            now.append(key_value)
+        states_RD = self.decoder.final_norm(x_R1D)[:, 0]
+        later = DecoderCache(
+            length=cache.length + 1, past=tuple(now), memories=cache.memories, cross_bias=cache.cross_bias
+        )
+        return self.logits(states_RD), later
+
+    def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, offset: int = 0) -> Tensor:
+        """Embeddings times sqrt(d_model) plus positions, then dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""
+        if offset + ids.size(1) > self.config.max_len:
+            raise ValueError(
+                f"a sequence of {offset + ids.size(1)} subwords is longer than max_len={self.config.max_len}; "
+                "split the text, or train with a larger model.max_len"
+            )
+        x_BLD = embedding(ids) * math.sqrt(self.config.d_model)
+        out: Tensor = self.embedding_dropout(positions(x_BLD, offset))
+        return out
+
+    def _self_bias(self, mask: Tensor, length: int, dtype: torch.dtype) -> Tensor:
+        """The mask of a self-attention as an additive bias, with ALiBi's distances where they are used."""
+        bias = attention_bias(mask, dtype)
+        if self.config.positions == "alibi":
+            bias = bias + alibi_bias(self.config.n_heads, length, length, device=mask.device).to(dtype)
+        return bias
+
+
+def _build_positions(config: ModelConfig) -> nn.Module:
+    match config.positions:
+        case "sinusoidal":
+            return SinusoidalPositions(config.max_len, config.d_model)
+        case "learned":
+            return LearnedPositions(config.max_len, config.d_model)
+        case "rotary" | "alibi":
+            return NoPositions()
+
+
+def _compute_dtype(x: Tensor) -> torch.dtype:
+    """The type that matrix products will have: autocast's where it is on, else that of x."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
