@@ -1,0 +1,131 @@
+"""`yiwen doctor`: the machine, the versions, what is missing and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from yiwen import __version__
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+) -> None:
+    """Show the machine, the versions and what is missing."""
+    report = examine()
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(_lines(report)))
+
+
+def examine() -> dict[str, Any]:
+    """Everything that `yiwen doctor` knows, as plain values (memory and disk in GiB)."""
+    versions, missing = _dependencies()
+    return {
+        "yiwen": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "machine": _machine(),
+        "versions": versions,
+        "missing": missing,
+        "hardware": _hardware() if versions.get("torch") else None,
+    }
+
+
+def _machine() -> dict[str, Any]:
+    runs = Path(os.environ.get("YIWEN_RUNS") or "runs").absolute()
+    existing = next(folder for folder in (runs, *runs.parents) if folder.is_dir())
+    return {
+        "cpu": _cpu_name(),
+        "cores": _cores(),
+        "memory_gib": _memory_gib(),
+        "runs": str(runs),
+        "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:  # not Linux
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    """Cores this process may use, which in a container are fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory_gib() -> float | None:
+    """Memory this process may use; None where the system does not tell."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return None
+    with suppress(OSError, ValueError):  # a container's limit, or the word "max"
+        size = min(size, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return round(size / 2**30, 1)
+
+
+def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:
+    """Versions of all packages that yiwen names, and the missing ones by the extra that brings them."""
+    versions: dict[str, str | None] = {}
+    missing: dict[str, list[str]] = {}
+    for requirement in importlib.metadata.requires("yiwen") or []:
+        found = re.match(r"[A-Za-z0-9._-]+", requirement)
+        assert found is not None, requirement
+        if found[0] == "yiwen":  # the extra `all` is made of the others
+            continue
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", requirement)
+        try:
+            versions[found[0]] = importlib.metadata.version(found[0])
+        except importlib.metadata.PackageNotFoundError:
+            versions[found[0]] = None
+            missing.setdefault(extra[1] if extra else "", []).append(found[0])
+    return dict(sorted(versions.items())), missing
+
+
+def _hardware() -> dict[str, Any]:
+    """What training would use here, by the part that chooses it."""
+    from yiwen.hardware import describe
+
+    return dict(describe())
+
+
+def _pip_line(extra: str) -> str:
+    return f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    machine = report["machine"]
+    memory = "unknown" if machine["memory_gib"] is None else f"{machine['memory_gib']} GiB"
+    lines = [
+        f"yiwen     {report['yiwen']}",
+        f"python    {report['python']}",
+        f"system    {report['system']}",
+        f"cpu       {machine['cpu']}, {machine['cores']} cores",
+        f"memory    {memory}",
+        f"disk      {machine['disk_free_gib']} GiB free for {machine['runs']}",
+    ]
+    if report["hardware"] is None:
+        lines.append("training  not possible: torch is missing")
+    else:
+        lines += [f"{key:<9} {value}" for key, value in report["hardware"].items()]
+    lines += ["", "packages"]
+    lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
+    for extra, names in sorted(report["missing"].items()):
+        lines += ["", f"missing: {', '.join(names)}", f"  {_pip_line(extra)}"]
+    return lines

@@ -1,0 +1,106 @@
+"""The `yiwen` command: registers one thin file per command and turns errors into messages and exit codes.
+
+Command modules import nothing heavy at their top, so that `yiwen --help` answers at once. Exit codes: 0 done,
+1 failed, 2 wrong usage or recipe, 3 bad data, 4 bad model or checkpoint, 130 and 143 stopped by a signal.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from yiwen import __version__
+from yiwen.cli.doctor import doctor
+from yiwen.errors import Stopped, YiwenError
+
+# The order of `yiwen --help`, which is the order of the work:
+# new, prepare, train, translate, evaluate, score, average, demo, config, doctor.
+COMMANDS: Final[tuple[Callable[..., Any], ...]] = (doctor,)
+
+# Plain help, not rich's boxes: it starts twice as fast and reads well in 80 columns and in a pipe.
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"yiwen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Turn parallel text into a translator you own.
+
+    Start with `yiwen demo`. For text of your own: `yiwen new` writes a recipe,
+    `yiwen train` makes a model, `yiwen translate` and `yiwen evaluate` use it.
+
+    YIWEN_RUNS is the folder for models (runs/ where it is not set);
+    YIWEN_TRACEBACK=1 shows where an error came from.
+    """
+
+
+for _command in COMMANDS:
+    app.command()(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit code and never lets an expected error end in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader left, as in `yiwen translate ... | head`; Python must not flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:  # the disk may be full only when the last lines are flushed
+        return _report(error, _os_error_message(error), code=1)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="yiwen")
+    except SystemExit as done:  # from typer: 0, or 2 after it has explained the usage
+        return done.code if isinstance(done.code, int) else 0
+    except Stopped as error:
+        return _report(error, str(error), code=error.exit_code, is_error=False)
+    except YiwenError as error:
+        return _report(error, str(error), code=error.exit_code)
+    except KeyboardInterrupt as error:
+        return _report(error, "stopped by SIGINT", code=130, is_error=False)
+    return 0
+
+
+def _os_error_message(error: OSError) -> str:
+    where = f": {error.filename}" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return (
+            f"no space left on the disk{where}; free some, or set YIWEN_RUNS to a folder on another disk "
+            "and run the same command again"
+        )
+    return f"{error.strerror or error}{where}; YIWEN_TRACEBACK=1 shows where it happened"
+
+
+def _report(error: BaseException, message: str, *, code: int, is_error: bool = True) -> int:
+    from rich.console import Console
+    from rich.text import Text
+
+    if os.environ.get("YIWEN_TRACEBACK", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    text = Text.assemble(("error: ", "bold red") if is_error else "", message)
+    # Never wrapped: a path broken at column 80 can be neither copied nor searched for.
+    Console(stderr=True, soft_wrap=True).print(text)
+    return code

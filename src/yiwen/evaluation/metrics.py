@@ -1,0 +1,220 @@
+"""BLEU, chrF2 and TER by sacreBLEU, each with the signature that says how it was computed.
+
+Hypotheses and references are detokenised text. The tokeniser follows the target language, never the machine: a
+Japanese score does not change because somebody installed MeCab.
+
+Sources: BLEU, Papineni et al. 2002; chrF, Popovic 2015; TER, Snover et al. 2006; signatures, Post 2018;
+bootstrap, Koehn 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
+
+Metric: TypeAlias = Literal["bleu", "chrf", "ter"]
+
+METRICS: Final[tuple[Metric, ...]] = ("bleu", "chrf", "ter")
+
+_CHINESE: Final = frozenset({"zh", "cmn", "yue", "zho", "chi", "lzh", "wuu", "nan", "hak", "gan"})
+_UNSPACED: Final = frozenset({"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz"})
+_KOREAN: Final = frozenset({"ko", "kor"})
+_BYTES_PER_DRAW: Final = 80
+"""Memory that sacreBLEU takes for one line in one resample: chrF has 18 float32 counts, the index 8 bytes."""
+_BOOTSTRAP_BYTES: Final = 800_000_000
+_FEWEST_RESAMPLES: Final = 40
+"""Below this, a 95 % interval has no line to cut off at either end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """How a model is scored."""
+
+    __pydantic_config__ = STRICT
+
+    metrics: tuple[Metric, ...] = METRICS
+    """Scores to compute; TER takes by far the longest."""
+    n_bootstrap: int = 1000
+    """Resamples for the 95 % confidence interval; 0 leaves it out."""
+    lowercase: bool = False
+    """Ignore case in all scores; the signature then says `lc`."""
+
+    def __post_init__(self) -> None:
+        if not self.metrics:
+            raise ConfigError(f"evaluation.metrics is empty; name at least one of {', '.join(METRICS)}")
+        if len(set(self.metrics)) < len(self.metrics):
+            raise ConfigError(f"evaluation.metrics names one twice ({', '.join(self.metrics)}); name each once")
+        if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST_RESAMPLES:
+            raise ConfigError(
+                f"evaluation.n_bootstrap is {self.n_bootstrap}; use 0 for no interval or at least {_FEWEST_RESAMPLES}"
+            )
+
+
+@dataclass(frozen=True)
+class Score:
+    """One score and how it was computed."""
+
+    name: str
+    """`BLEU`, `chrF2` or `TER`, as in the signature's own paper."""
+    value: float
+    """In points, 0 to 100 (TER may exceed 100 and is better when lower)."""
+    signature: str
+    """sacreBLEU's signature: whoever has it and both texts gets the same number."""
+    low: float | None = None
+    """Lower end of the 95 % bootstrap interval; None where none was computed."""
+    high: float | None = None
+    """Upper end of the 95 % bootstrap interval."""
+
+    def __str__(self) -> str:
+        interval = f" [{self.low:.2f}, {self.high:.2f}]" if self.low is not None else ""
+        return f"{self.name} {self.value:.2f}{interval}  {self.signature}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All scores of one set of translations."""
+
+    tgt_lang: str
+    n_lines: int
+    scores: tuple[Score, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader of the scores should know: empty lines, text that looks tokenised."""
+
+    def __getitem__(self, metric: Metric) -> Score:
+        """The score of a metric: `evaluation["bleu"].value`."""
+        for score in self.scores:
+            if score.name.lower().startswith(metric):
+                return score
+        raise KeyError(metric)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        return {
+            "tgt_lang": self.tgt_lang,
+            "n_lines": self.n_lines,
+            "scores": [asdict(score) for score in self.scores],
+            "notes": list(self.notes),
+        }
+
+
+def evaluate(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    *,
+    tgt_lang: str,
+    metrics: Sequence[Metric] = METRICS,
+    n_bootstrap: int = 1000,
+    lowercase: bool = False,
+) -> Evaluation:
+    """Score translations against one reference each, with 95 % bootstrap confidence intervals.
+
+    Args:
+        hypotheses: Detokenised translations, one a line.
+        references: Detokenised references, as many.
+        tgt_lang: Target language, e.g. `zh`, `zh-Hant`, `de`; it chooses the tokeniser.
+        metrics: Which of `bleu`, `chrf`, `ter`.
+        n_bootstrap: Resamples; 0 leaves the intervals out. Very large sets take fewer (the signature's `bs` says
+            how many), because sacreBLEU holds all resamples in memory at once.
+        lowercase: Ignore case.
+
+    Raises:
+        DataError: If there is nothing to score or the counts differ.
+    """
+    check_sides(hypotheses, references)
+    n_resamples = affordable_resamples(len(references), n_bootstrap)
+    scores = []
+    for name in metrics:
+        metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
+        result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples or 1)
+        # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
+        interval = (result._mean - result._ci, result._mean + result._ci) if n_resamples else (None, None)
+        scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
+    return Evaluation(tgt_lang, len(references), tuple(scores), _notes(hypotheses))
+
+
+def quick_score(hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, metric: Metric) -> float:
+    """One cased score without an interval: what training watches.
+
+    Raises:
+        DataError: If there is nothing to score or the counts differ.
+    """
+    check_sides(hypotheses, references)
+    return float(scorer(metric, tgt_lang=tgt_lang, lowercase=False).corpus_score(hypotheses, [references]).score)
+
+
+def bleu_tokenizer(tgt_lang: str) -> str:
+    """Name of sacreBLEU's tokeniser for a target language.
+
+    `zh` for Chinese in all its codes. `char` for Japanese, Korean and the languages of South-East Asia that put no
+    spaces between words: every machine has it, where MeCab would be there or not. `13a` for the rest.
+    """
+    language = _base(tgt_lang)
+    if language in _CHINESE:
+        return "zh"
+    return "char" if language in _UNSPACED | _KOREAN else "13a"
+
+
+def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
+    """sacreBLEU's object for a metric, set up for a target language.
+
+    Raises:
+        MissingDependencyError: If sacreBLEU is not installed.
+    """
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+        from sacrebleu.metrics.ter import TER
+    except ImportError as error:
+        raise MissingDependencyError("Scores need sacreBLEU: pip install 'yiwen[train]'") from error
+    match metric:
+        case "bleu":
+            # force: its warning about tokenised text names an option that our users do not have; see `_notes`.
+            return BLEU(tokenize=bleu_tokenizer(tgt_lang), lowercase=lowercase, force=True)
+        case "chrf":
+            return CHRF(word_order=0, lowercase=lowercase)
+        case "ter":
+            # Tercom splits at spaces; Asian support does nothing unless normalisation is on too.
+            is_asian = _base(tgt_lang) in _CHINESE | _UNSPACED
+            return TER(normalized=is_asian, asian_support=is_asian, case_sensitive=not lowercase)
+
+
+def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Refuse sides that cannot be compared line by line.
+
+    Raises:
+        DataError: If the counts differ, naming both, or there is nothing to score.
+    """
+    if len(hypotheses) != len(references):
+        raise DataError(
+            f"{len(hypotheses)} hypotheses against {len(references)} references; "
+            "every line needs exactly one reference, empty lines included"
+        )
+    if not references:
+        raise DataError("0 hypotheses and 0 references: there is nothing to score; give at least one line")
+
+
+def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
+    """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do."""
+    affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
+    return affordable if affordable >= _FEWEST_RESAMPLES else 0
+
+
+def _base(language: str) -> str:
+    return language.replace("_", "-").split("-")[0].lower()
+
+
+def _notes(hypotheses: Sequence[str]) -> tuple[str, ...]:
+    notes = []
+    if n_empty := sum(not hypothesis.strip() for hypothesis in hypotheses):
+        notes.append(f"{n_empty} of {len(hypotheses)} hypotheses are empty")
+    n_tokenised = sum(hypothesis.rstrip().endswith((" .", " 。", " ?", " ？")) for hypothesis in hypotheses)
+    if n_tokenised * 2 > len(hypotheses):
+        notes.append(
+            f"{n_tokenised} of {len(hypotheses)} hypotheses end in a space and a full stop: they look tokenised, "
+            "and scores of tokenised text compare with nobody's; detokenise them first"
+        )
+    return tuple(notes)
