@@ -1,4 +1,4 @@
-"""The decoder: masked self-attention, cross-attention, feed-forward (section 3.1 of the paper, right half of figure 1)."""
+"""The decoder: masked self-attention, cross-attention, feed-forward (section 3.1, right half of figure 1)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,72 @@
+"""How a translation is looked for. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """Greedy search, beam search or sampling, and where they stop."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    beam_size: int = 5
+    """Hypotheses kept per sentence; 1 is greedy search."""
+    n_best: int = 1
+    """Translations returned per sentence, best first; at most beam_size, or any number when sampling."""
+    penalty: Literal["average", "gnmt", "none"] = "average"
+    """What a log-probability is divided by before hypotheses are compared: length^length_penalty,
+    ((5 + length) / 6)^length_penalty (Wu et al. 2016, section 7), or 1. Length counts eos."""
+    length_penalty: float = 1.0
+    """The exponent of `penalty`; 0 turns it off."""
+    max_len_ratio: float = 2.0
+    """Longest translation, in target subwords a source subword ..."""
+    max_len_extra: int = 20
+    """... plus this many. A translation cut there is flagged."""
+    min_len: int = 1
+    """Fewest target subwords before the end may come."""
+    sampling: bool = False
+    """Draw each token at random instead of searching for the best."""
+    temperature: float = 1.0
+    """Sampling: scores are divided by it; below 1 is more careful, above 1 bolder."""
+    top_k: int = 0
+    """Sampling: only the k likeliest tokens may be drawn; 0 is no limit (Fan et al. 2018)."""
+    top_p: float = 1.0
+    """Sampling: only the likeliest tokens that together have this probability may be drawn (Holtzman et al. 2020)."""
+    seed: int = 1
+    """Sampling: where its random numbers start."""
+
+    def __post_init__(self) -> None:
+        if self.beam_size < 1:
+            raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 for greedy search or more for a beam")
+        if self.n_best < 1:
+            raise ConfigError(f"search.n_best is {self.n_best}; use 1 or more")
+        if self.n_best > self.beam_size and not self.sampling:
+            raise ConfigError(
+                f"search.n_best={self.n_best} asks for more than search.beam_size={self.beam_size} can find; "
+                f"use beam_size={self.n_best} or sampling"
+            )
+        if self.max_len_ratio < 0 or self.max_len_extra < 0 or self.max_len_ratio + self.max_len_extra == 0:
+            raise ConfigError(
+                f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra} leave no room for a "
+                "translation; neither may be negative and one must be above 0"
+            )
+        if self.min_len < 0:
+            raise ConfigError(f"search.min_len is {self.min_len}; use 0 or more")
+        if self.temperature <= 0:
+            raise ConfigError(
+                f"search.temperature is {self.temperature}; use more than 0, or beam_size = 1 for the best"
+            )
+        if self.top_k < 0:
+            raise ConfigError(f"search.top_k is {self.top_k}; use 0 for no limit or more")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"search.top_p is {self.top_p}; use more than 0 and at most 1")
+
+    def max_len(self, src_len: int) -> int:
+        """Longest translation of a source of src_len subwords, in subwords without eos."""
+        return max(1, int(self.max_len_ratio * src_len) + self.max_len_extra)

@@ -1,0 +1,20 @@
+"""Length penalties: without one, every added token lowers a hypothesis and short translations win."""
+
+from __future__ import annotations
+
+from yiwen.search.config import SearchConfig
+
+
+def length_divisor(length: int, config: SearchConfig) -> float:
+    """What the log-probability of a hypothesis of `length` subwords (eos counted) is divided by.
+
+    gnmt: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14); average: length^alpha; none: 1.
+    With alpha = 0.6 and 7 subwords gnmt gives 2^0.6 = 1.516.
+    """
+    match config.penalty:
+        case "gnmt":
+            return float(((5 + length) / 6) ** config.length_penalty)
+        case "average":
+            return float(max(length, 1) ** config.length_penalty)
+        case "none":
+            return 1.0
