@@ -8,6 +8,7 @@ JSON schema, `yiwen config` and the documentation.
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import difflib
 import inspect
@@ -77,7 +78,7 @@ def override(table: Table, settings: Sequence[str]) -> Table:
     >>> override({"training": {"max_steps": 9}}, ["training.max_steps=100", "data.src_lang=en"])
     {'training': {'max_steps': 100}, 'data': {'src_lang': 'en'}}
     """
-    result: Table = json.loads(json.dumps(table))
+    result: Table = copy.deepcopy(table)
     for setting in settings:
         key, separator, text = setting.partition("=")
         if not separator or not key.strip():

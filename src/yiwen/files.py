@@ -40,11 +40,15 @@ def fsync(path: Path) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old content or the new one, never a part."""
     temporary = path.with_name(f"{_TEMPORARY}{path.name}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:  # a full disk must not stay full of our halves
+        temporary.unlink(missing_ok=True)
+        raise
     fsync(path.parent)
 
 
@@ -71,7 +75,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         files = sorted(file for file in temporary.rglob("*") if file.is_file())
-        for file in files:
+        for file in (*files, *(folder for folder in temporary.rglob("*") if folder.is_dir())):
             fsync(file)
         hashes = {file.relative_to(temporary).as_posix(): sha256(file) for file in files}
         write_json(temporary / MANIFEST, hashes)
@@ -79,7 +83,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     except BaseException:
         remove(temporary)
         raise
-    if path.exists():
+    if path.exists() or path.is_symlink():  # a link that points nowhere is in the way too
         aside = path.with_name(f"{_TEMPORARY}old-{path.name}")
         remove(aside)
         path.rename(aside)
@@ -165,7 +169,7 @@ def one_writer(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:  # Windows: no flock, no guard
             pass
-        except OSError:
+        except BlockingIOError:
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise TrainingError(

@@ -1,7 +1,7 @@
 """Stop signals: set a flag, and let every long loop ask for it at a safe point.
 
-A handler that raises would cut a write in half; a flag that is polled cannot. The second signal of the same
-kind gives up waiting and stops at once.
+A handler that raises would cut a write in half; a flag that is polled cannot. The second signal
+gives up waiting and stops at once.
 """
 
 from __future__ import annotations

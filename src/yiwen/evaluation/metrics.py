@@ -131,7 +131,8 @@ def evaluate(
         metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
         result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples or 1)
         # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
-        interval = (result._mean - result._ci, result._mean + result._ci) if n_resamples else (None, None)
+        low, high = float(result._mean - result._ci), float(result._mean + result._ci)
+        interval = (low, high) if n_resamples else (None, None)
         scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
     return Evaluation(tgt_lang, len(references), tuple(scores), _notes(hypotheses))
 

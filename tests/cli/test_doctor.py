@@ -1,0 +1,102 @@
+"""`yiwen doctor` says what this machine is and what it lacks."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from yiwen import __version__
+from yiwen.cli.doctor import examine
+from yiwen.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for `yiwen.hardware`, whose own test asks torch."""
+    hardware = SimpleNamespace(describe=lambda: {"device": "cpu", "bf16": "native"})
+    monkeypatch.setitem(sys.modules, "yiwen.hardware", hardware)  # type: ignore[arg-type]
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    real = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name in packages:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+
+
+def test_the_report_covers_machine_python_and_every_dependency() -> None:
+    report = examine()
+    assert report["yiwen"] == __version__
+    assert report["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert report["machine"]["cores"] >= 1
+    assert report["machine"]["cpu"]
+    assert report["machine"]["memory_gib"] is None or report["machine"]["memory_gib"] > 0
+    assert report["machine"]["disk_free_gib"] >= 0
+    assert {"numpy", "pydantic", "sentencepiece", "torch", "sacrebleu", "mkdocs", "ruff"} <= set(report["versions"])
+    assert "yiwen" not in report["versions"]
+    assert report["versions"]["typer"] == importlib.metadata.version("typer")
+
+
+def test_json_is_one_object_on_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1])
+    assert report["hardware"] == {"device": "cpu", "bf16": "native"}
+
+
+def test_what_is_missing_comes_with_its_pip_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hide(monkeypatch, "torch", "sacrebleu", "mkdocs", "typer")
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert "missing: sacrebleu, torch\n  pip install 'yiwen[train]'" in text
+    assert "missing: mkdocs\n  pip install 'yiwen[docs]'" in text
+    assert "missing: typer\n  pip install --force-reinstall yiwen" in text
+    assert "training  not possible: torch is missing" in text
+    assert "  torch              missing" in text
+
+
+def test_where_torch_is_there_the_hardware_module_says_what_training_would_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert "device    cpu\nbf16      native\n" in text
+    assert "missing" not in text
+
+
+def test_the_disk_is_that_of_the_runs_folder_even_before_it_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "not" / "yet"))
+    assert examine()["machine"]["runs"] == str(tmp_path / "not" / "yet")
+    assert examine()["machine"]["disk_free_gib"] >= 0
+    assert not (tmp_path / "not").exists()
+
+
+def test_a_system_that_tells_nothing_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nothing(*arguments: object, **keywords: object) -> str:
+        raise OSError("no /proc here")
+
+    monkeypatch.setattr(Path, "read_text", nothing)
+    monkeypatch.delattr("os.sysconf")
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("platform.processor", lambda: "")
+    monkeypatch.setattr("platform.machine", lambda: "riscv")
+    monkeypatch.setattr("yiwen.cli.doctor._dependencies", lambda: ({}, {}))
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert "memory    unknown" in text
+    assert "cpu       riscv, " in text

@@ -1,0 +1,253 @@
+"""The command line: quick to start, plain about errors, exact in its exit codes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+import pytest
+import typer
+
+from yiwen import __version__, errors
+from yiwen.cli import main as cli
+from yiwen.cli.main import COMMANDS, app, main
+
+HEAVY = ["torch", "numpy", "pyarrow", "sentencepiece", "sacrebleu", "lxml"]
+"""What a command may load, but not the asking for help."""
+
+Failing = Callable[[BaseException], None]
+
+
+@pytest.fixture
+def fail_with(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Make every command line end in the error given."""
+
+    def arrange(error: BaseException) -> None:
+        def fail(**anything: object) -> NoReturn:
+            raise error
+
+        monkeypatch.setattr(cli, "app", fail)
+
+    return arrange
+
+
+def python(program: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import yiwen",
+        "import yiwen.cli.main",
+        "from yiwen.cli.main import main; main(['--help'])",
+        *(f"from yiwen.cli.main import main; main(['{command.__name__}', '--help'])" for command in COMMANDS),
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(program: str) -> None:
+    listing = f"{program}\nimport sys; print('LOADED', *[name for name in {HEAVY} if name in sys.modules])"
+    result = python(listing)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split("\n")[-2].split() == ["LOADED"]
+
+
+@pytest.mark.parametrize("program", ["import yiwen", "from yiwen.cli.main import main; main(['--help'])"])
+def test_start_up_takes_less_than_300_ms(program: str) -> None:
+    def seconds(code: str) -> float:
+        start = time.perf_counter()
+        python(code)
+        return time.perf_counter() - start
+
+    # The best of five, less what the bare interpreter takes on a machine that is busy with other tests.
+    bare = min(seconds("pass") for _ in range(3))
+    assert min(seconds(program) for _ in range(5)) - bare < 0.3
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"yiwen {__version__}\n"
+
+
+def test_the_installed_command_and_the_function_are_the_same() -> None:
+    result = python("import sys; from yiwen.cli.main import main; sys.exit(main())", "--version")
+    assert (result.returncode, result.stdout) == (0, f"yiwen {__version__}\n")
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_reads_well_in_80_columns(
+    command: Callable[..., object] | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*([command.__name__] if command else []), "--help"]) == 0
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.split("\n")) <= 80
+    assert "..." not in re.sub(r"\[?[A-Z_]+\]?\.\.\.", "", text), "a summary is cut off; make its first line shorter"
+    assert "Raises:" not in text
+    assert "\x1b" not in text
+
+
+def test_every_command_has_a_summary_and_stands_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for command in COMMANDS:
+        assert re.search(rf"^  {command.__name__} +[A-Z].*\.$", text, re.MULTILINE), command.__name__
+
+
+def test_every_option_says_what_it_does() -> None:
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                assert getattr(parameter, "help", None), f"{name} {parameter.opts}"
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["doctor", "--nope"], ["doctor", "surplus"], ["--nope"]])
+def test_wrong_usage_exits_2_and_shows_the_way(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    message = capsys.readouterr().err
+    assert "--help" in message
+    assert "Error: " in message
+    assert "Traceback" not in message
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert "Commands:" in captured.out + captured.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.YiwenError("broken"), 1),
+        (errors.TrainingError("broken"), 1),
+        (errors.MissingDependencyError("broken"), 1),
+        (errors.ConfigError("broken"), 2),
+        (errors.DataError("broken"), 3),
+        (errors.CheckpointError("broken"), 4),
+    ],
+)
+def test_our_errors_are_one_message_and_their_own_exit_code(
+    error: errors.YiwenError, code: int, fail_with: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(error)
+    assert main([]) == code
+    captured = capsys.readouterr()
+    assert captured.err == "error: broken\n"
+    assert captured.out == ""
+
+
+def test_a_message_is_printed_as_it_is(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    message = f"[bold]{'long ' * 40}/a/path[0] :smile: 译文\nsecond line"
+    fail_with(errors.DataError(message))
+    assert main([]) == 3
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (errors.Stopped("stopped by SIGTERM during save", signum=15), "stopped by SIGTERM during save\n", 143),
+        (errors.Stopped("stopped by SIGINT during save", signum=2), "stopped by SIGINT during save\n", 130),
+        (KeyboardInterrupt(), "stopped by SIGINT\n", 130),
+    ],
+)
+def test_being_stopped_is_no_error(
+    error: BaseException, message: str, code: int, fail_with: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(error)
+    assert main([]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_ctrl_c_inside_a_command_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("yiwen.cli.doctor.examine", interrupted)
+    assert main(["doctor"]) == 130
+
+
+def test_a_full_disk_is_named_and_answered(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(OSError(errno.ENOSPC, "No space left on device", "runs/x/model.safetensors"))
+    assert main([]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(
+        "error: no space left on the disk: runs/x/model.safetensors; free some, or set YIWEN_RUNS"
+    )
+
+
+def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(PermissionError(errno.EACCES, "Permission denied", "/root/x"))
+    assert main([]) == 1
+    assert capsys.readouterr().err == ("error: Permission denied: /root/x; YIWEN_TRACEBACK=1 shows where it happened\n")
+
+
+@pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False)])
+def test_a_traceback_is_shown_where_it_is_asked_for(
+    value: str, shown: bool, fail_with: Failing, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_TRACEBACK", value)
+    fail_with(errors.DataError("broken"))
+    assert main([]) == 3
+    message = capsys.readouterr().err
+    assert ("Traceback (most recent call last)" in message) is shown
+    assert message.endswith("error: broken\n")
+
+
+def test_a_mistake_of_ours_is_not_hidden(fail_with: Failing) -> None:
+    fail_with(ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        main([])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break in another way on Windows")
+@pytest.mark.parametrize(
+    "output", ["print('line')", "sys.stdout.buffer.write(b'x' * 10_000_000)", "print('x' * 100, flush=True)"]
+)
+def test_a_reader_that_leaves_is_no_error(output: str) -> None:
+    program = (
+        "import sys, typer; from yiwen.cli import main as cli\n"
+        f"def app(**anything):\n    sys.stdin.read()\n    {output}\n"
+        "cli.app = app\n"
+        "sys.exit(cli.main([]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.close()
+        process.stdin = process.stdout = None
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_a_disk_that_is_full_at_the_last_flush_is_an_error() -> None:
+    program = "import sys; from yiwen.cli.main import main; sys.exit(main(['--version']))"
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run([sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert "error: no space left on the disk; free some" in result.stderr
+
+
+def test_chinese_is_printed_whatever_the_locale_says() -> None:
+    program = "import sys; from yiwen.cli.main import main; main(['--version']); print('译文')"
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.decode("utf-8").endswith("译文\n")

@@ -1,0 +1,188 @@
+"""Scores carry what a reader needs to reproduce and to judge them."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import math
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.evaluation import EvaluationConfig, Score, evaluate, quick_score
+from yiwen.evaluation.metrics import affordable_resamples, bleu_tokenizer
+
+GERMAN = ["Ein Hund läuft über die Wiese.", "Zwei Kinder spielen im Sand.", "Der Mann liest eine Zeitung."] * 4
+CHINESE = ["一只狗跑过草地。", "两个孩子在沙滩上玩耍。", "那个男人在看报纸。"] * 4
+
+
+@pytest.mark.parametrize(
+    ("tgt_lang", "tokenizer"),
+    [
+        ("zh", "zh"),
+        ("zh-Hans", "zh"),
+        ("zh_TW", "zh"),
+        ("ZH-hant", "zh"),
+        ("yue", "zh"),
+        ("ja", "char"),
+        ("ko", "char"),
+        ("th", "char"),
+        ("de", "13a"),
+        ("en-GB", "13a"),
+        ("no", "13a"),
+        ("zu", "13a"),
+    ],
+)
+def test_the_target_language_chooses_the_tokeniser(tgt_lang: str, tokenizer: str) -> None:
+    assert bleu_tokenizer(tgt_lang) == tokenizer
+    evaluation = evaluate(GERMAN, GERMAN, tgt_lang=tgt_lang, metrics=("bleu",), n_bootstrap=0)
+    assert f"|tok:{tokenizer}|" in evaluation["bleu"].signature
+
+
+@given(tgt_lang=st.text(max_size=8))
+def test_no_language_silently_gets_a_tokeniser_that_needs_more_than_sacrebleu(tgt_lang: str) -> None:
+    assert bleu_tokenizer(tgt_lang) in {"zh", "char", "13a"}
+
+
+def test_perfect_translations_score_100_and_need_no_edits() -> None:
+    evaluation = evaluate(CHINESE, CHINESE, tgt_lang="zh", n_bootstrap=0)
+    assert evaluation["bleu"].value == pytest.approx(100)
+    assert evaluation["chrf"].value == pytest.approx(100)
+    assert evaluation["ter"].value == 0
+    assert [score.name for score in evaluation.scores] == ["BLEU", "chrF2", "TER"]
+
+
+def test_bleu_equals_a_score_worked_by_hand() -> None:
+    # 7 tokens against 9, so the brevity penalty is exp(1 - 9/7); no n-gram spans the gap after "on"
+    hypotheses, references = ["the cat sat on a mat ."], ["the cat sat on top of a mat ."]
+    matched = [7 / 7, 5 / 6, 3 / 5, 1 / 4]
+    by_hand = 100 * math.exp(1 - 9 / 7) * math.prod(matched) ** (1 / 4)
+    assert quick_score(hypotheses, references, tgt_lang="en", metric="bleu") == pytest.approx(by_hand)
+
+
+def test_a_wrong_character_costs_one_edit_of_a_chinese_line_not_the_whole_line() -> None:
+    # 7 characters and the full stop, one replaced: 1 edit of 8
+    assert quick_score(["一只猫跑过草地。"], ["一只狗跑过草地。"], tgt_lang="zh", metric="ter") == pytest.approx(12.5)
+    signature = evaluate(CHINESE, CHINESE, tgt_lang="zh", metrics=("ter",), n_bootstrap=0)["ter"].signature
+    assert "norm:yes" in signature
+    assert "asian:yes" in signature
+
+
+def test_scores_are_cased_unless_asked_otherwise() -> None:
+    shouted = [line.upper() for line in GERMAN]
+    cased = evaluate(shouted, GERMAN, tgt_lang="de", n_bootstrap=0)
+    lowercased = evaluate(shouted, GERMAN, tgt_lang="de", n_bootstrap=0, lowercase=True)
+    assert cased["bleu"].value < 50 < lowercased["bleu"].value
+    assert cased["ter"].value > 50 > lowercased["ter"].value
+    assert all("case:mixed" in score.signature for score in cased.scores)
+    assert all("case:lc" in score.signature for score in lowercased.scores)
+
+
+def test_the_interval_surrounds_the_score_and_is_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    hypotheses = [line if i % 3 else "Etwas ganz anderes." for i, line in enumerate(GERMAN)]
+    first = evaluate(hypotheses, GERMAN, tgt_lang="de", n_bootstrap=200)
+    assert first == evaluate(hypotheses, GERMAN, tgt_lang="de", n_bootstrap=200)
+    for score in first.scores:
+        assert score.low is not None
+        assert score.high is not None
+        assert score.low < score.value < score.high
+        assert "bs:200|seed:12345" in score.signature
+
+
+def test_no_resamples_no_interval() -> None:
+    score = evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("chrf",), n_bootstrap=0)["chrf"]
+    assert (score.low, score.high) == (None, None)
+    assert "bs:" not in score.signature
+    assert str(score) == f"chrF2 100.00  {score.signature}"
+    assert str(Score("BLEU", 37.123, "sig", 36.0, 38.0)) == "BLEU 37.12 [36.00, 38.00]  sig"
+
+
+def test_resamples_are_bounded_by_memory_not_by_the_size_of_the_set() -> None:
+    assert affordable_resamples(1_000, 1000) == 1000
+    assert affordable_resamples(100_000, 1000) == 100
+    assert affordable_resamples(1_000_000, 1000) == 0
+    assert affordable_resamples(10, 0) == 0
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
+def test_the_quick_score_is_the_score(metric: str) -> None:
+    hypotheses = [line.replace("Hund", "Wolf") for line in GERMAN]
+    quick = quick_score(hypotheses, GERMAN, tgt_lang="de", metric=metric)  # type: ignore[arg-type]
+    whole = evaluate(hypotheses, GERMAN, tgt_lang="de", metrics=(metric,), n_bootstrap=50)  # type: ignore[arg-type]
+    assert quick == whole[metric].value  # type: ignore[index]
+
+
+def test_unequal_sides_are_refused_with_both_counts() -> None:
+    with pytest.raises(DataError, match="12 hypotheses against 11 references; every line needs exactly one"):
+        evaluate(GERMAN, GERMAN[1:], tgt_lang="de")
+    with pytest.raises(DataError, match="11 hypotheses against 12 references"):
+        quick_score(GERMAN[1:], GERMAN, tgt_lang="de", metric="bleu")
+
+
+def test_nothing_to_score_is_an_error() -> None:
+    with pytest.raises(DataError, match="there is nothing to score"):
+        evaluate([], [], tgt_lang="de")
+
+
+def test_a_reader_is_told_of_empty_and_of_tokenised_hypotheses() -> None:
+    assert evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0).notes == ()
+    empty = evaluate(["", " ", *GERMAN[2:]], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)
+    assert empty.notes == ("2 of 12 hypotheses are empty",)
+    tokenised = evaluate([line[:-1] + " ." for line in GERMAN], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)
+    assert "12 of 12 hypotheses end in a space and a full stop" in tokenised.notes[0]
+
+
+def test_an_evaluation_is_plain_json() -> None:
+    evaluation = evaluate(CHINESE, CHINESE, tgt_lang="zh", n_bootstrap=50)
+    value = json.loads(json.dumps(evaluation.to_json()))
+    assert value["tgt_lang"] == "zh"
+    assert value["n_lines"] == 12
+    assert [score["name"] for score in value["scores"]] == ["BLEU", "chrF2", "TER"]
+    assert value["scores"][0]["signature"] == evaluation["bleu"].signature
+
+
+def test_a_score_that_was_not_computed_is_a_key_error() -> None:
+    with pytest.raises(KeyError, match="ter"):
+        evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)["ter"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(lines=st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), min_size=1, max_size=5))
+def test_any_text_has_a_score(lines: list[tuple[str, str]]) -> None:
+    hypotheses, references = [a for a, _ in lines], [b for _, b in lines]
+    for tgt_lang in ("zh", "de"):
+        evaluation = evaluate(hypotheses, references, tgt_lang=tgt_lang, n_bootstrap=0)
+        assert all(score.value >= 0 for score in evaluation.scores)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"metrics": ()}, r"evaluation\.metrics is empty; name at least one of bleu, chrf, ter"),
+        ({"metrics": ("bleu", "bleu")}, r"names one twice \(bleu, bleu\)"),
+        ({"n_bootstrap": 3}, r"n_bootstrap is 3; use 0 for no interval or at least 40"),
+    ],
+)
+def test_a_config_that_makes_no_sense_is_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        EvaluationConfig(**settings)  # type: ignore[arg-type]
+    assert EvaluationConfig(n_bootstrap=0).metrics == ("bleu", "chrf", "ter")
+
+
+def test_without_sacrebleu_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "sacrebleu"]:
+        monkeypatch.delitem(sys.modules, name)
+    real = builtins.__import__
+
+    def without_sacrebleu(name: str, *arguments: object, **keywords: object) -> object:
+        if name.startswith("sacrebleu"):
+            raise ImportError(name)
+        return real(name, *arguments, **keywords)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without_sacrebleu)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'yiwen\[train\]'"):
+        quick_score(GERMAN, GERMAN, tgt_lang="de", metric="bleu")

@@ -1,0 +1,65 @@
+"""A difference is called real only where chance would not make it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from yiwen.errors import DataError
+from yiwen.evaluation import compare
+from yiwen.evaluation.significance import Difference
+
+REFERENCES = [f"Satz {i}: ein Hund läuft über die {i % 7}. Wiese und bellt." for i in range(40)]
+WORSE = [line.replace("über", "auf").replace("bellt", "schläft") for line in REFERENCES]
+
+
+def test_a_clearly_better_system_is_significantly_better() -> None:
+    comparison = compare(REFERENCES, WORSE, REFERENCES, tgt_lang="de", n_bootstrap=200)
+    assert [difference.name for difference in comparison.differences] == ["BLEU", "chrF2", "TER"]
+    for difference in comparison.differences:
+        assert difference.is_significant
+        assert difference.p_value == pytest.approx(1 / 201)
+        assert "bs:200" in difference.signature
+    bleu, _, ter = comparison.differences
+    assert bleu.system > bleu.baseline
+    assert ter.system < ter.baseline
+
+
+def test_two_equal_systems_never_differ() -> None:
+    comparison = compare(WORSE, WORSE, REFERENCES, tgt_lang="de", n_bootstrap=100)
+    for difference in comparison.differences:
+        assert difference.p_value == 1.0
+        assert not difference.is_significant
+
+
+def test_one_changed_line_of_forty_is_no_proof() -> None:
+    almost = [REFERENCES[0].replace("Hund", "Wolf"), *WORSE[1:]]
+    baseline = [WORSE[0], *WORSE[1:]]
+    (bleu,) = compare(almost, baseline, REFERENCES, tgt_lang="de", metrics=("bleu",), n_bootstrap=200).differences
+    assert bleu.p_value is not None
+    assert bleu.p_value > 0.05
+
+
+def test_a_comparison_is_plain_json_and_reads_as_a_sentence() -> None:
+    comparison = compare(REFERENCES, WORSE, REFERENCES, tgt_lang="de", metrics=("chrf",), n_bootstrap=50)
+    value = json.loads(json.dumps(comparison.to_json()))
+    assert value["n_lines"] == 40
+    assert value["differences"][0]["is_significant"] is True
+    assert str(Difference("BLEU", 38.5, 37.0, 0.012, "sig")) == "BLEU 38.50 against 37.00 (+1.50, p = 0.0120)  sig"
+
+
+def test_sets_too_large_to_resample_are_scored_but_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yiwen.evaluation.metrics._BOOTSTRAP_BYTES", 1000)
+    (bleu,) = compare(REFERENCES, WORSE, REFERENCES, tgt_lang="de", metrics=("bleu",)).differences
+    assert bleu.p_value is None
+    assert not bleu.is_significant
+    assert bleu.system > bleu.baseline
+    assert "not tested" in str(bleu)
+
+
+def test_each_side_must_match_the_references() -> None:
+    with pytest.raises(DataError, match="39 hypotheses against 40 references"):
+        compare(REFERENCES[1:], WORSE, REFERENCES, tgt_lang="de")
+    with pytest.raises(DataError, match="38 hypotheses against 40 references"):
+        compare(REFERENCES, WORSE[2:], REFERENCES, tgt_lang="de")

@@ -1,0 +1,231 @@
+"""TOML becomes frozen dataclasses; every problem is reported at once, with a way out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.config import STRICT, attribute_docs, describe, json_schema, override, parse, read_toml, to_toml
+from yiwen.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    __pydantic_config__ = STRICT
+    path: str
+    """Where it lies."""
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    __pydantic_config__ = STRICT
+    beam_size: int = 4
+    """Hypotheses kept
+    per sentence."""
+    kind: Literal["beam", "greedy"] = "beam"
+    names: tuple[str, ...] = ()
+    limit: int | None = None
+    """None for no limit."""
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        if self.beam_size < 1:
+            raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    __pydantic_config__ = STRICT
+    name: str = "x"
+    search: Search = field(default_factory=Search)
+    parts: tuple[Part, ...] = ()
+    spare: Part | None = None
+    rate: float = 0.1
+
+
+def test_toml_becomes_dataclasses_with_tuples_and_floats() -> None:
+    table = tomllib.loads('rate = 1\n[search]\nnames = ["a"]\n[[parts]]\npath = "p"\nweight = 2\n[spare]\npath = "q"')
+    whole = parse(Whole, table, source="r.toml")
+    assert whole == Whole(
+        rate=1.0, search=Search(names=("a",)), parts=(Part(path="p", weight=2.0),), spare=Part(path="q")
+    )
+    assert isinstance(whole.rate, float)
+
+
+def test_all_problems_come_at_once_each_with_file_key_value_rule_and_remedy() -> None:
+    table = {
+        "nmae": "y",
+        "search": {"beam_sze": 5, "kind": "best", "beam_size": "4", "exact": 1},
+        "parts": [{"path": "p"}, {"wieght": 1.0}],
+        "spare": {"path": 3},
+    }
+    with pytest.raises(ConfigError) as caught:
+        parse(Whole, table, source="r.toml")
+    lines = str(caught.value).split("\n")
+    assert lines == [
+        'r.toml: search.beam_size = "4": input should be a valid integer; it means: Hypotheses kept per sentence.',
+        "r.toml: search.kind = \"best\": input should be 'beam' or 'greedy'; see `yiwen config`",
+        "r.toml: search.exact = 1: input should be a valid boolean; see `yiwen config`",
+        "r.toml: search.beam_sze is no setting; did you mean 'beam_size'?",
+        "r.toml: parts.1.path is missing; it means: Where it lies.",
+        "r.toml: parts.1.wieght is no setting; did you mean 'weight'?",
+        "r.toml: spare.path = 3: input should be a valid string; it means: Where it lies.",
+        "r.toml: nmae is no setting; did you mean 'name'?",
+    ]
+
+
+def test_an_unknown_key_near_to_none_is_answered_with_all_of_them() -> None:
+    with pytest.raises(ConfigError, match=r"spare\.qqqq is no setting; known keys: path, weight"):
+        parse(Whole, {"spare": {"path": "p", "qqqq": 1}}, source="r.toml")
+
+
+def test_a_rule_of_the_class_speaks_for_itself() -> None:
+    with pytest.raises(ConfigError, match=r"^r\.toml: search\.beam_size is 0; use 1 or more$"):
+        parse(Whole, {"search": {"beam_size": 0}}, source="r.toml")
+
+
+def test_a_table_where_a_value_belongs_and_the_reverse_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"r\.toml: rate = \{\"a\": 1\}: input should be a valid number"):
+        parse(Whole, {"rate": {"a": 1}}, source="r.toml")
+    with pytest.raises(ConfigError, match=r"r\.toml: search = 3: .*; see `yiwen config`"):
+        parse(Whole, {"search": 3}, source="r.toml")
+
+
+def test_dates_are_no_settings() -> None:
+    table = tomllib.loads("name = 2026-01-01")
+    with pytest.raises(ConfigError, match="dates and times are no settings, put them in quotes"):
+        parse(Whole, table, source="r.toml")
+    with pytest.raises(ConfigError, match="dates and times are no settings"):
+        parse(Whole, override(table, ["rate=2"]), source="r.toml")
+
+
+def test_a_missing_file_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no\.toml does not exist; give the path of a recipe"):
+        read_toml(tmp_path / "no.toml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        read_toml(tmp_path)
+
+
+def test_broken_files_are_explained(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_bytes(b"name = '\xff'")
+    with pytest.raises(ConfigError, match=r"is not UTF-8 at byte 8; save it as UTF-8"):
+        read_toml(path)
+    path.write_bytes(b"name = y")
+    with pytest.raises(ConfigError, match=r"is not valid TOML: .*line 1, column 8.*; text needs quotes"):
+        read_toml(path)
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_bytes(b"\xef\xbb\xbfname = 'y'")
+    assert read_toml(path) == {"name": "y"}
+
+
+def test_settings_override_and_the_table_given_stays_as_it_was() -> None:
+    table: dict[str, Any] = {"search": {"beam_size": 4}}
+    settings = ["search.beam_size=5", "name=no", "search.names=['a', 'b']", "rate = 0.5", "spare.path=a=b", "empty="]
+    result = override(table, settings)
+    assert result == {
+        "search": {"beam_size": 5, "names": ["a", "b"]},
+        "name": "no",
+        "rate": 0.5,
+        "spare": {"path": "a=b"},
+        "empty": "",
+    }
+    assert table == {"search": {"beam_size": 4}}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("rate", "--set 'rate' is not KEY=VALUE; write for example"),
+        ("=3", "is not KEY=VALUE"),
+        ("rate.x=3", "--set 'rate.x=3': 'rate' holds 0.5, not a table; use its own key"),
+    ],
+)
+def test_a_setting_that_cannot_be_applied_is_refused(setting: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        override({"rate": 0.5}, [setting])
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(
+    name=text,
+    rate=st.floats(allow_nan=False),
+    limit=st.none() | st.integers(-(2**62), 2**62),
+    names=st.lists(text),
+    parts=st.lists(st.builds(Part, path=text, weight=st.floats(allow_nan=False))),
+    spare=st.none() | st.builds(Part, path=text),
+    exact=st.booleans(),
+)
+def test_what_is_written_reads_back_equal(
+    name: str,
+    rate: float,
+    limit: int | None,
+    names: list[str],
+    parts: list[Part],
+    spare: Part | None,
+    exact: bool,
+) -> None:
+    search = Search(names=tuple(names), limit=limit, exact=exact)
+    whole = Whole(name=name, rate=rate, search=search, parts=tuple(parts), spare=spare)
+    for with_meaning in (False, True):
+        written = to_toml(whole, with_meaning=with_meaning)
+        assert parse(Whole, tomllib.loads(written), source="r.toml") == whole
+
+
+def test_a_number_that_is_none_reads_back_too() -> None:
+    assert math.isnan(parse(Whole, tomllib.loads(to_toml(Whole(rate=math.nan))), source="r.toml").rate)
+
+
+def test_toml_with_meanings_explains_each_setting_and_shows_what_is_unset() -> None:
+    written = to_toml(Whole(parts=(Part(path="译"),)), with_meaning=True)
+    assert "[search]\n# Hypotheses kept per sentence.\nbeam_size = 4\n" in written
+    assert "# None for no limit.\n# limit =\n" in written
+    assert '[[parts]]\n# Where it lies.\npath = "译"\n' in written
+
+
+def test_every_setting_is_described_in_the_order_of_the_source() -> None:
+    described = list(describe(Whole(spare=Part(path="p"))))
+    assert [setting.key for setting in described] == [
+        "name",
+        "search.beam_size",
+        "search.kind",
+        "search.names",
+        "search.limit",
+        "search.exact",
+        "parts",
+        "spare.path",
+        "spare.weight",
+        "rate",
+    ]
+    by_key = {setting.key: setting for setting in described}
+    assert by_key["search.beam_size"].meaning == "Hypotheses kept per sentence."
+    assert by_key["search.kind"].type == '"beam" | "greedy"'
+    assert by_key["search.names"].type == "list of str"
+    assert by_key["search.limit"].type == "int"
+    assert by_key["spare.path"].value == "p"
+
+
+def test_the_schema_knows_meanings_and_forbids_unknown_keys() -> None:
+    schema = json.loads(json.dumps(json_schema(Whole)))
+    assert schema["additionalProperties"] is False
+    assert "Hypotheses kept" in schema["$defs"]["Search"]["properties"]["beam_size"]["description"]
+
+
+def test_attribute_docs_leave_out_fields_without_one() -> None:
+    assert attribute_docs(Part) == {"path": "Where it lies."}
+    assert {field.name for field in dataclasses.fields(Part)} == {"path", "weight"}

@@ -1,0 +1,199 @@
+"""Files and folders are whole or absent, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from yiwen import files
+from yiwen.errors import CheckpointError, TrainingError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    files.write_json(path, {"name": "译文"})
+    files.write_json(path, {"name": "译文", "n": 2})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"name": "译文", "n": 2}
+    assert "译文" in path.read_text(encoding="utf-8")
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_text_keeps_its_line_ends(tmp_path: Path) -> None:
+    files.write_text(tmp_path / "a.txt", "one\ntwo\r\n\u2028three\n")
+    assert (tmp_path / "a.txt").read_bytes() == "one\ntwo\r\n\u2028three\n".encode()
+
+
+def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    files.write_text(path, "old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write_text(path, "new")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_new_folder_carries_a_manifest_of_all_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "bundle"
+    with files.new_folder(folder) as new:
+        (new / "part").mkdir()
+        (new / "part" / "b.bin").write_bytes(b"b")
+        (new / "a.bin").write_bytes(b"a")
+        assert not folder.exists()
+    manifest = json.loads((folder / files.MANIFEST).read_text(encoding="utf-8"))
+    assert list(manifest) == ["a.bin", "part/b.bin"]
+    assert manifest["a.bin"] == "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+    assert files.is_complete(folder)
+    files.verify_manifest(folder)
+    assert names(folder.parent) == ["bundle"]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_a_folder_whose_making_fails_leaves_the_old_one(tmp_path: Path, error: type[BaseException]) -> None:
+    folder = tmp_path / "bundle"
+    with files.new_folder(folder) as new:
+        (new / "a").write_bytes(b"old")
+
+    def fail() -> None:
+        with files.new_folder(folder) as new:
+            (new / "a").write_bytes(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert (folder / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    (tmp_path / ".tmp-bundle").mkdir()
+    (tmp_path / ".tmp-bundle" / "half").write_bytes(b"x")
+    for content in (b"old", b"new"):
+        with files.new_folder(folder) as new:
+            (new / "a").write_bytes(content)
+    assert (folder / "a").read_bytes() == b"new"
+    assert names(folder) == ["a", files.MANIFEST]
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_a_link_in_the_place_of_a_folder_is_replaced_and_its_target_kept(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "precious").touch()
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for name in ("link", "dangling"):
+        with files.new_folder(tmp_path / name) as new:
+            (new / "a").touch()
+        assert not (tmp_path / name).is_symlink()
+        assert (tmp_path / name / "a").is_file()
+    assert (tmp_path / "target" / "precious").is_file()
+
+
+def test_damage_is_listed_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    with files.new_folder(folder) as new:
+        for name in ("kept", "changed", "missing"):
+            (new / name).write_text(name, encoding="utf-8")
+    (folder / "changed").write_text("Changed", encoding="utf-8")
+    (folder / "missing").unlink()
+    with pytest.raises(CheckpointError, match="is damaged: changed has changed; missing is missing; restore it"):
+        files.verify_manifest(folder)
+
+
+def test_a_folder_without_manifest_was_never_finished(tmp_path: Path) -> None:
+    assert not files.is_complete(tmp_path)
+    with pytest.raises(CheckpointError, match=r"has no manifest\.json: it was never finished"):
+        files.verify_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}', "\udcff"])
+def test_an_unreadable_manifest_is_no_traceback(tmp_path: Path, content: str) -> None:
+    (tmp_path / files.MANIFEST).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(CheckpointError, match=r"manifest\.json cannot be read .*; make the folder again"):
+        files.verify_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/hostname"])
+def test_a_manifest_cannot_point_outside_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / files.MANIFEST).write_text(json.dumps({name: "0" * 64}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="points outside the folder"):
+        files.verify_manifest(tmp_path)
+
+
+def test_a_link_is_swapped_and_stays_relative(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        files.swap_link(tmp_path / "best", tmp_path / "checkpoints" / name)
+        assert (tmp_path / "best").resolve() == (tmp_path / "checkpoints" / name).resolve()
+    assert (tmp_path / "best").readlink() == Path("checkpoints/two")
+    (tmp_path / ".tmp-best").symlink_to("left behind by a kill")
+    files.swap_link(tmp_path / "best", tmp_path / "checkpoints" / "one")
+    assert names(tmp_path) == ["best", "checkpoints"]
+
+
+def test_remove_takes_whatever_is_there_and_spares_what_a_link_points_to(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "kept").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("folder")
+    for name in ("file", "link", "nothing"):
+        files.remove(tmp_path / name)
+    assert names(tmp_path) == ["folder"]
+    assert names(tmp_path / "folder") == ["kept"]
+    files.remove(tmp_path / "folder")
+    assert names(tmp_path) == []
+
+
+def test_leftovers_of_a_killed_writer_are_removed_and_named(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-a").touch()
+    (tmp_path / ".tmp-b").mkdir()
+    (tmp_path / "kept").touch()
+    assert [path.name for path in files.remove_leftovers(tmp_path)] == [".tmp-a", ".tmp-b"]
+    assert names(tmp_path) == ["kept"]
+    assert files.remove_leftovers(tmp_path / "nowhere") == []
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with (
+        files.one_writer(folder),
+        pytest.raises(TrainingError, match=f"is being written by process {os.getpid()}; wait for it"),
+        files.one_writer(folder),
+    ):
+        pass
+    with files.one_writer(folder):  # free again
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from yiwen.files import one_writer\n"
+        "with one_writer(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        with pytest.raises(TrainingError, match=f"process {holder.pid}"), files.one_writer(tmp_path):
+            pass
+        holder.kill()
+        holder.wait()
+        with files.one_writer(tmp_path):
+            assert (tmp_path / "lock").read_text(encoding="utf-8") == f"{os.getpid()}\n"

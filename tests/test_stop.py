@@ -1,0 +1,59 @@
+"""A signal sets a flag; loops ask for it at safe points."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from yiwen.errors import Stopped
+from yiwen.stop import StopFlag, stop_on_signals
+
+
+def test_an_unset_flag_lets_everything_pass() -> None:
+    stop = StopFlag()
+    assert not stop
+    stop.check("prepare")
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, code: int) -> None:
+    with stop_on_signals() as stop:
+        signal.raise_signal(signum)
+        assert stop
+        with pytest.raises(Stopped, match=f"stopped by {signum.name} during validation") as stopped:
+            stop.check("validation")
+    assert stopped.value.exit_code == code
+
+
+def test_a_second_signal_stops_at_once() -> None:
+    with stop_on_signals():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Stopped, match="stopped at once by a second SIGINT") as stopped:
+            signal.raise_signal(signal.SIGINT)
+    assert stopped.value.exit_code == 130
+
+
+def test_the_old_handlers_return_even_after_an_error() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ZeroDivisionError), stop_on_signals():
+        raise ZeroDivisionError
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_in_another_thread_the_flag_stays_unset_and_no_handler_changes() -> None:
+    flags = []
+    handlers = []
+
+    def work() -> None:
+        with stop_on_signals() as stop:
+            flags.append(bool(stop))
+            handlers.append(signal.getsignal(signal.SIGTERM))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert flags == [False]
+    assert handlers == [before]
