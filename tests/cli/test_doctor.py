@@ -18,7 +18,7 @@ from yiwen.cli.main import main
 @pytest.fixture(autouse=True)
 def _hardware(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for `yiwen.hardware`, whose own test asks torch."""
-    hardware = SimpleNamespace(describe=lambda: {"device": "cpu", "bf16": "native"})
+    hardware = SimpleNamespace(describe=lambda: {"device": "cpu", "native_bf16": True, "cores": 2})
     monkeypatch.setitem(sys.modules, "yiwen.hardware", hardware)  # type: ignore[arg-type]
 
 
@@ -49,7 +49,7 @@ def test_the_report_covers_machine_python_and_every_dependency() -> None:
 def test_json_is_one_object_on_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1])
-    assert report["hardware"] == {"device": "cpu", "bf16": "native"}
+    assert report["hardware"] == {"device": "cpu", "native_bf16": True}
 
 
 def test_what_is_missing_comes_with_its_pip_line(
@@ -65,13 +65,18 @@ def test_what_is_missing_comes_with_its_pip_line(
     assert "  torch              missing" in text
 
 
+@pytest.mark.parametrize(
+    ("native", "line"),
+    [(True, "on cpu; bf16 is native"), (False, "on cpu; bf16 is not native, float32 is faster")],
+)
 def test_where_torch_is_there_the_hardware_module_says_what_training_would_use(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    native: bool, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("yiwen.hardware.describe", lambda: {"device": "cpu", "native_bf16": native})
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    assert "device    cpu\nbf16      native\n" in text
+    assert f"training  {line}\n" in text
     assert "missing" not in text
 
 

@@ -102,7 +102,8 @@ def _hardware() -> dict[str, Any]:
     """What training would use here, by the part that chooses it."""
     from yiwen.hardware import describe
 
-    return dict(describe())
+    facts = describe()
+    return {"device": facts["device"], "native_bf16": facts["native_bf16"]}
 
 
 def _pip_line(extra: str) -> str:
@@ -123,7 +124,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if report["hardware"] is None:
         lines.append("training  not possible: torch is missing")
     else:
-        lines += [f"{key:<9} {value}" for key, value in report["hardware"].items()]
+        precision = "bf16 is native" if report["hardware"]["native_bf16"] else "bf16 is not native, float32 is faster"
+        lines.append(f"training  on {report['hardware']['device']}; {precision}")
     lines += ["", "packages"]
     lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
     for extra, names in sorted(report["missing"].items()):
