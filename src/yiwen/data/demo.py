@@ -1,0 +1,147 @@
+"""The demo corpus: English-Chinese sentence pairs from a synchronous grammar, each with its gold word alignment.
+
+Nothing is typed in or downloaded: `demo_rules` holds the rules, `demo_lexicon` the words. Every sentence of the corpus
+has exactly one translation in either direction, so that a score says what the model has learnt and not what the corpus
+leaves open. Validation and test sets hold combinations of words (drink + tea, three + books, the words of
+two hundred and thirty-seven) that never occur in training although each word of them does.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from yiwen import files
+from yiwen.data.demo_grammar import DemoPair, derive
+from yiwen.data.demo_rules import rules
+from yiwen.errors import ConfigError
+
+__all__ = ["DemoCorpus", "DemoPair", "generate", "is_held_out", "split", "write_demo"]
+
+MAX_PAIRS = 200_000
+"""More distinct pairs than this are refused; the grammar has some more, but finding them takes ever longer."""
+_HELD_OUT_PERCENT = 4  # of all combinations, for valid and for test each
+_PATIENCE = 20_000  # derivations in a row without a usable pair
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCorpus:
+    """A demo corpus in three parts that share no sentence on either side."""
+
+    train: tuple[DemoPair, ...]
+    valid: tuple[DemoPair, ...]
+    test: tuple[DemoPair, ...]
+
+
+def generate(n: int, *, seed: int = 1) -> Iterator[DemoPair]:
+    """Generate n distinct pairs; the same seed gives the same pairs in the same order.
+
+    Raises:
+        ConfigError: If n is negative or more than the grammar is asked for.
+    """
+    _check_count("n", n, at_least=0)
+    return _distinct(n, seed)
+
+
+def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorpus:
+    """Generate a corpus whose valid and test sets hold combinations of words never seen in training.
+
+    A combination is held out for valid or for test by a hash of its words and the seed. A training pair has none of
+    them, a valid pair at least one of valid's and none of test's, and the other way round. Every word that takes part
+    in a combination of valid or test occurs in a combination of the training set.
+
+    Raises:
+        ConfigError: If a count is out of range, or the training set is too small to show every word.
+    """
+    for name, n in (("n_train", n_train), ("n_valid", n_valid), ("n_test", n_test)):
+        _check_count(name, n, at_least=1)
+    _check_count("n_train + n_valid + n_test", n_train + n_valid + n_test, at_least=3)
+    wanted = {"train": n_train, "valid": n_valid, "test": n_test}
+    parts: dict[str, list[DemoPair]] = {"train": [], "valid": [], "test": []}
+    seen: set[str] = set()  # words in combinations of the training set
+    tries = 0
+    rng = Random(seed)
+    known: set[str] = set()
+    while any(len(parts[name]) < n for name, n in wanted.items()):
+        tries += 1
+        if tries > _PATIENCE:
+            raise ConfigError(
+                f"n_train={n_train} shows too few words for n_valid={n_valid} and n_test={n_test} pairs of held-out "
+                f"combinations of them; raise n_train"
+            )
+        pair = _derive(rng)
+        name = _part_of(pair, seed)
+        if name is None or len(parts[name]) == wanted[name] or pair.src in known:
+            continue
+        if name == "train":
+            seen.update(word for combination in pair.combinations for word in combination)
+        elif len(parts["train"]) < n_train or not all(word in seen for c in pair.combinations for word in c):
+            continue  # the training set comes first: it decides which words are seen
+        known.add(pair.src)
+        parts[name].append(pair)
+        tries = 0
+    return DemoCorpus(*(tuple(parts[name]) for name in ("train", "valid", "test")))
+
+
+def is_held_out(combination: tuple[str, ...], *, seed: int) -> str:
+    """The part that a combination is held out for: "valid", "test", or "" where training may have it."""
+    share = zlib.crc32(f"{seed}:{'+'.join(combination)}".encode()) % 100
+    if share < _HELD_OUT_PERCENT:
+        return "valid"
+    return "test" if share < 2 * _HELD_OUT_PERCENT else ""
+
+
+def write_demo(
+    folder: Path, *, seed: int = 1, n_train: int = 40_000, n_valid: int = 500, n_test: int = 1_000
+) -> DemoCorpus:
+    """Write train.en, train.zh, valid.en, ... and test.align.jsonl (the gold alignment of test); returns the corpus.
+
+    A line of test.align.jsonl holds src, tgt, alignment, src_spans, tgt_spans and topic as in `DemoPair`.
+
+    Raises:
+        ConfigError: If a count is out of range, or the training set is too small to show every word.
+    """
+    corpus = split(n_train, n_valid, n_test, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in (("train", corpus.train), ("valid", corpus.valid), ("test", corpus.test)):
+        files.write_text(folder / f"{name}.en", "".join(f"{pair.src}\n" for pair in pairs))
+        files.write_text(folder / f"{name}.zh", "".join(f"{pair.tgt}\n" for pair in pairs))
+    files.write_text(folder / "test.align.jsonl", "".join(f"{_gold(pair)}\n" for pair in corpus.test))
+    return corpus
+
+
+def _gold(pair: DemoPair) -> str:
+    names = ("src", "tgt", "alignment", "src_spans", "tgt_spans", "topic")
+    return json.dumps({name: getattr(pair, name) for name in names}, ensure_ascii=False)
+
+
+def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
+    rng = Random(seed)
+    known: set[str] = set()
+    while len(known) < n:
+        pair = _derive(rng)
+        if pair.src not in known:
+            known.add(pair.src)
+            yield pair
+
+
+def _derive(rng: Random) -> DemoPair:
+    every = rules()
+    return derive(every[int(rng.random() * len(every))], rng)
+
+
+def _part_of(pair: DemoPair, seed: int) -> str | None:
+    """The part that a pair may stand in; None where it has held-out combinations of both valid and test."""
+    owners = {is_held_out(combination, seed=seed) for combination in pair.combinations} - {""}
+    if len(owners) > 1:
+        return None
+    return owners.pop() if owners else "train"
+
+
+def _check_count(name: str, n: int, *, at_least: int) -> None:
+    if not at_least <= n <= MAX_PAIRS:
+        raise ConfigError(f"{name} is {n}; the demo grammar makes from {at_least} to {MAX_PAIRS} distinct pairs")

@@ -1,0 +1,201 @@
+"""A synchronous grammar of English and Chinese: one derivation gives a sentence of each and the words that correspond.
+
+A rule is a pair of patterns with the same slots (Lewis and Stearns 1968; Chiang 2007 calls it a synchronous
+context-free grammar). In a pattern, `{n}` is the plain form of the filler of slot n, `{n.pl}` its form "pl", `{v:p}`
+the present tense of verb v that agrees with the subject p. A literal word is `word` or, linked to the words of the
+same label on the other side, `word/x`; `{p.was}/x` links a form to a literal in the same way.
+
+    {p} bought/v {np} {t}        she bought two books yesterday
+    {p} {t} 买/v 了/v {np}        她昨天买了两本书
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from yiwen.data.demo_words import Filler, counted, words
+
+Chooser = Callable[[Random], tuple[Filler, ...]]
+"""Chooses the fillers of one slot, or of several that depend on each other."""
+
+_SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?::(\w+))?\}(?:/(\w+))?")
+_CLOSED_UP = frozenset(",.?")  # no space before them in English
+_FULL_WIDTH = {".": "。", "?": "？"}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPair:
+    """A sentence pair with its gold word alignment.
+
+    Spans are character offsets [start, end) of the words of each side, punctuation marks included; they cover every
+    character but the spaces. `alignment` holds (index into src_spans, index into tgt_spans), sorted; a word without a
+    counterpart (English "the") is in no link, and a word with several is in several.
+    """
+
+    src: str
+    tgt: str
+    alignment: tuple[tuple[int, int], ...]
+    src_spans: tuple[tuple[int, int], ...]
+    tgt_spans: tuple[tuple[int, int], ...]
+    topic: str
+    """What the rule is about: shopping, time, ..."""
+    combinations: tuple[tuple[str, ...], ...]
+    """The combinations of words that it takes part in, such as (drink, tea) or (three, book): what is held out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One element of a pattern: a literal word (slot is empty) or a form of a slot's filler."""
+
+    slot: str
+    form: str
+    agrees_with: str
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pair of patterns, made by `rule`."""
+
+    topic: str
+    en: tuple[_Part, ...]
+    zh: tuple[_Part, ...]
+    slots: tuple[tuple[tuple[str, ...], Chooser], ...]
+    combine: tuple[tuple[str, ...], ...] = field(default=())
+
+
+def rule(topic: str, en: str, zh: str, slots: Mapping[str, Chooser], *, combine: Iterable[str] = ()) -> Rule:
+    """Compile a rule from the notation above.
+
+    Args:
+        topic: What it is about.
+        en: English pattern, ending in "." or "?" as a word of its own.
+        zh: Chinese pattern without the final mark, words apart.
+        slots: Slot name, or several names with spaces between, to what chooses the fillers.
+        combine: Slots whose fillers together form a combination, names with spaces between.
+    """
+    end = en[-1]
+    en_parts = (*_parts(en[:-1]), _Part("", end, "", "end"))
+    zh_parts = (*_parts(zh), _Part("", _FULL_WIDTH[end], "", "end"))
+    choosers = tuple((tuple(names.split()), chooser) for names, chooser in slots.items())
+    return Rule(topic, en_parts, zh_parts, choosers, tuple(tuple(names.split()) for names in combine))
+
+
+def one_of(fillers: Iterable[Filler]) -> Chooser:
+    """Choose one, each as likely."""
+    choices = [(filler,) for filler in fillers]
+    return lambda rng: choices[int(rng.random() * len(choices))]
+
+
+def one_pair(groups: Iterable[tuple[Filler, Iterable[Filler]]]) -> Chooser:
+    """Choose a verb and one of its objects, each pair as likely."""
+    choices = [(first, second) for first, seconds in groups for second in seconds]
+    return lambda rng: choices[int(rng.random() * len(choices))]
+
+
+def two_of(first: Sequence[Filler], second: Sequence[Filler]) -> Chooser:
+    """Choose one of each, never the same word twice."""
+
+    def choose(rng: Random) -> tuple[Filler, ...]:
+        while True:
+            pair = (first[int(rng.random() * len(first))], second[int(rng.random() * len(second))])
+            if pair[0].name != pair[1].name:
+                return pair
+
+    return choose
+
+
+def some(nouns: Iterable[Filler], counts: Sequence[int]) -> Chooser:
+    """Choose a noun and how many of it."""
+    choices = tuple(nouns)
+    return lambda rng: (counted(counts[int(rng.random() * len(counts))], choices[int(rng.random() * len(choices))]),)
+
+
+def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], counts: Sequence[int]) -> Chooser:
+    """Choose a verb, one of its objects and how many of it."""
+    pair = one_pair(groups)
+
+    def choose(rng: Random) -> tuple[Filler, ...]:
+        first, second = pair(rng)
+        return first, counted(counts[int(rng.random() * len(counts))], second)
+
+    return choose
+
+
+def made_by(make: Callable[[Random], Filler]) -> Chooser:
+    """Choose what a function makes."""
+    return lambda rng: (make(rng),)
+
+
+def derive(chosen: Rule, rng: Random) -> DemoPair:
+    """One random derivation of a rule."""
+    fillers: dict[str, Filler] = {}
+    for names, chooser in chosen.slots:
+        fillers.update(zip(names, chooser(rng), strict=True))
+    src, src_spans, src_labels = _english(chosen.en, fillers)
+    tgt, tgt_spans, tgt_labels = _chinese(chosen.zh, fillers)
+    where: dict[object, list[int]] = {}
+    for i, label in enumerate(src_labels):
+        where.setdefault(label, []).append(i)
+    where.pop(None, None)
+    links = [(i, j) for j, label in enumerate(tgt_labels) for i in where.get(label, ())]
+    combinations = [combination for filler in fillers.values() for combination in filler.combinations]
+    combinations += [tuple([fillers[name].name for name in names]) for names in chosen.combine]
+    return DemoPair(
+        src, tgt, tuple(sorted(links)), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(combinations)
+    )
+
+
+def _parts(pattern: str) -> list[_Part]:
+    parts = []
+    for token in pattern.split():
+        if match := _SLOT.fullmatch(token):
+            slot, form, agrees_with, label = match.groups()
+            parts.append(_Part(slot, form or "", agrees_with or "", label))
+        else:
+            ((word, label),) = words(token, None)
+            parts.append(_Part("", word, "", label))
+    return parts
+
+
+_Rendered = tuple[str, list[tuple[int, int]], list[object]]
+
+
+def _english(parts: tuple[_Part, ...], fillers: Mapping[str, Filler]) -> _Rendered:
+    text, spans, labels = "", [], []
+    for word, label in _labelled(parts, fillers, is_english=True):
+        if text and word not in _CLOSED_UP:
+            text += " "
+        spans.append((len(text), len(text) + len(word)))
+        labels.append(label)
+        text += word
+    return text[0].upper() + text[1:], spans, labels
+
+
+def _chinese(parts: tuple[_Part, ...], fillers: Mapping[str, Filler]) -> _Rendered:
+    text, spans, labels = "", [], []
+    for word, label in _labelled(parts, fillers, is_english=False):
+        spans.append((len(text), len(text) + len(word)))
+        labels.append(label)
+        text += word
+    return text, spans, labels
+
+
+def _labelled(parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_english: bool) -> list[tuple[str, object]]:
+    """Words of one side with labels that are unique in the sentence: a filler's own carry the name of the slot."""
+    result: list[tuple[str, object]] = []
+    for part in parts:
+        if not part.slot:
+            result.append((part.form, part.label))
+            continue
+        filler = fillers[part.slot]
+        form = part.form
+        if part.agrees_with:
+            form = "s" if fillers[part.agrees_with].is_third else ""
+        for word, label in (filler.en if is_english else filler.zh)[form]:
+            unique = (part.slot, label) if label is not None else None
+            result.append((word, part.label or unique))
+    return result

@@ -1,0 +1,193 @@
+"""The lexicon of the demo grammar: people, things, places and verbs, grouped by what may be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yiwen.data.demo_words import Filler, mass, noun, person, phrase, verb
+
+PRONOUNS = (
+    person("I", "我", obj="me", poss="my", be="am"),
+    person("you", "你", poss="your", be="are"),
+    person("he", "他", obj="him", poss="his"),
+    person("she", "她", obj="her", poss="her"),
+    person("we", "我们", obj="us", poss="our", be="are"),
+    person("they", "他们", obj="them", poss="their", be="are"),
+)
+# Transliterations as Xinhua's table of names and common use have them.
+_NAMES = """
+Tom 汤姆  Mary 玛丽  John 约翰  Anna 安娜  Peter 彼得  Lucy 露西  David 大卫  Jack 杰克  Emily 艾米丽  Alice 爱丽丝
+Robert 罗伯特  Susan 苏珊  Michael 迈克尔  Linda 琳达  Henry 亨利  Helen 海伦  Paul 保罗  Kate 凯特  Sarah 萨拉
+Daniel 丹尼尔  Lily 莉莉  George 乔治  Emma 埃玛  Frank 弗兰克  Jane 简  Charles 查尔斯  William 威廉  Grace 格蕾丝
+Diana 黛安娜  Kevin 凯文  Nancy 南希  Simon 西蒙  Julia 朱莉娅  Martin 马丁  Adam 亚当  Laura 劳拉
+""".split()
+NAMES = tuple(person(en, zh) for en, zh in zip(_NAMES[::2], _NAMES[1::2], strict=True))
+RELATIVES = tuple(
+    person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s")
+    for en, zh in (
+        ("father", "爸爸"), ("mother", "妈妈"), ("~older sister", "姐姐"), ("~younger brother", "弟弟"),
+        ("wife", "妻子"), ("uncle", "叔叔"), ("grandmother", "奶奶"), ("grandfather", "爷爷"),
+    )
+)  # fmt: skip
+OTHERS = tuple(
+    person(f"~the {en}", zh)
+    for en, zh in (("doctor", "医生"), ("teacher", "老师"), ("manager", "经理"), ("driver", "司机"), ("nurse", "护士"))
+)
+JOBS = (
+    noun("doctor", "医生", "位"), noun("teacher", "老师", "位"), noun("driver", "司机", "位"), noun("nurse", "护士", "位"),
+    noun("writer", "作家", "位"), noun("lawyer", "律师", "位"), noun("engineer", "工程师", "位"), noun("singer", "歌手", "位"),
+    noun("cook", "厨师", "位"), noun("artist", "画家", "位"), noun("journalist", "记者", "位"), noun("dentist", "牙医", "位"),
+)  # fmt: skip
+PEOPLE = NAMES + PRONOUNS * 3 + RELATIVES * 2 + OTHERS
+THIRD_PERSONS = NAMES + RELATIVES + OTHERS
+
+BOOKS = (
+    noun("book", "书", "本"), noun("dictionary", "词典", "本"), noun("magazine", "杂志", "本"),
+    noun("novel", "小说", "本"), noun("newspaper", "报纸", "份"),
+)  # fmt: skip
+FRUIT = tuple(
+    noun(en, zh, "个")
+    for en, zh in (
+        ("apple", "苹果"), ("banana", "香蕉"), ("orange", "橙子"), ("pear", "梨"), ("lemon", "柠檬"),
+        ("tomato", "西红柿"), ("potato", "土豆"), ("egg", "鸡蛋"), ("watermelon", "西瓜"),
+    )
+)  # fmt: skip
+CLOTHES = (
+    noun("shirt", "衬衫", "件"), noun("coat", "大衣", "件"), noun("sweater", "毛衣", "件"), noun("skirt", "裙子", "条"),
+    noun("scarf", "围巾", "条", plural_form="scarves"), noun("towel", "毛巾", "条"), noun("hat", "帽子", "顶"),
+    noun("pair/m of/m shoes", "鞋", "双/m", plural_form="pairs/m of/m shoes"),
+    noun("pair/m of/m gloves", "手套", "双/m", plural_form="pairs/m of/m gloves"),
+    noun("pair/m of/m socks", "袜子", "双/m", plural_form="pairs/m of/m socks"),
+)  # fmt: skip
+DEVICES = (
+    noun("phone", "手机", "部"), noun("camera", "照相机", "台"), noun("computer", "电脑", "台"),
+    noun("radio", "收音机", "台", plural_form="radios"), noun("watch", "手表", "块"),
+)  # fmt: skip
+SMALL_THINGS = (
+    noun("pen", "钢笔", "支"), noun("pencil", "铅笔", "支"), noun("map", "地图", "张"), noun("umbrella", "雨伞", "把"),
+    noun("key", "钥匙", "把"), noun("knife", "刀", "把", plural_form="knives"), noun("bag", "包", "个"),
+    noun("cup", "杯子", "个"), noun("box", "盒子", "个"), noun("toy", "玩具", "个"), noun("lamp", "台灯", "盏"),
+    noun("ticket", "票", "张"), noun("photo", "照片", "张", plural_form="photos"), noun("letter", "信", "封"),
+)  # fmt: skip
+FURNITURE = (
+    noun("table", "桌子", "张"), noun("bed", "床", "张"), noun("sofa", "沙发", "张"), noun("chair", "椅子", "把"),
+)  # fmt: skip
+VEHICLES = (noun("car", "汽车", "辆"), noun("bike", "自行车", "辆"))
+ANIMALS = (
+    noun("dog", "狗", "只"), noun("cat", "猫", "只"), noun("bird", "鸟", "只"), noun("rabbit", "兔子", "只"),
+    noun("sheep", "羊", "只", plural_form="sheep"), noun("mouse", "老鼠", "只", plural_form="mice"),
+    noun("fish", "鱼", "条", plural_form="fish"), noun("snake", "蛇", "条"), noun("horse", "马", "匹"),
+    noun("cow", "牛", "头"), noun("pig", "猪", "头"),
+)  # fmt: skip
+DRINKS_BY_CUP = tuple(
+    noun(f"{en}/m of/m {drink}", zh, f"{measure}/m")
+    for en, measure, drinks in (
+        ("cup", "杯", "tea 茶 coffee 咖啡 milk 牛奶 water 水"),
+        ("bottle", "瓶", "water 水 milk 牛奶 beer 啤酒 juice 果汁 wine 葡萄酒"),
+    )
+    for drink, zh in zip(drinks.split()[::2], drinks.split()[1::2], strict=True)
+)
+FOOD_BY_BOWL = tuple(
+    noun(f"bowl/m of/m {en}", zh, "碗/m") for en, zh in (("rice", "米饭"), ("noodles", "面条"), ("soup", "汤"))
+)
+GROWN = (
+    noun("man", "男人", "个", plural_form="men"), noun("woman", "女人", "个", plural_form="women"),
+    noun("child", "孩子", "个", plural_form="children"), noun("student", "学生", "个"), noun("guest", "客人", "位"),
+)  # fmt: skip
+PLANTS = (noun("flower", "花", "朵"), noun("tree", "树", "棵"))
+
+
+def _general(pairs: str) -> tuple[Filler, ...]:
+    return tuple(mass(en.replace("_", " "), zh) for en, zh in (pair.split() for pair in pairs.split(",")))
+
+
+DRINKS = _general("tea 茶,coffee 咖啡,milk 牛奶,water 水,beer 啤酒,juice 果汁,wine 葡萄酒")
+DISHES = _general("rice 米饭,noodles 面条,dumplings 饺子,beef 牛肉,chicken 鸡肉,fish 鱼,vegetables 蔬菜,eggs 鸡蛋")
+FRUITS = _general("apples 苹果,bananas 香蕉,oranges 橙子,pears 梨,tomatoes 西红柿,grapes 葡萄,watermelons 西瓜")
+READING = _general("books 书,newspapers 报纸,magazines 杂志,novels 小说,letters 信,stories 故事,poems 诗")
+LANGUAGES = _general(
+    "Chinese 中文,English 英语,French 法语,German 德语,Japanese 日语,Spanish 西班牙语,Russian 俄语,Italian 意大利语"
+)
+BALL_GAMES = _general("basketball 篮球,tennis 网球,table_tennis 乒乓球,volleyball 排球,badminton 羽毛球")
+INSTRUMENTS = _general("~the_piano 钢琴,~the_guitar 吉他,~the_violin 小提琴")
+MEDIA = _general("films 电影,television 电视,football_matches 足球比赛,cartoons 动画片")
+MUSIC = _general("music 音乐,songs 歌,~the_radio 广播")
+
+# Verbs with what they are said of in general (I drink tea, 我喝茶): the two are chosen together.
+VERBS_AND_OBJECTS: tuple[tuple[Filler, Iterable[Filler]], ...] = (
+    (verb("drink", "喝", past="drank"), DRINKS),
+    (verb("eat", "吃", past="ate"), DISHES + FRUITS),
+    (verb("buy", "买", past="bought"), DRINKS + DISHES + FRUITS + READING[:4]),
+    (verb("sell", "卖", past="sold"), DRINKS + DISHES + FRUITS + READING[:4]),
+    (verb("cook", "做"), DISHES),
+    (verb("read", "看", past="read"), READING),
+    (verb("write", "写", past="wrote"), READING[3:]),
+    (verb("learn", "学"), LANGUAGES + INSTRUMENTS),
+    (verb("teach", "教", past="taught"), LANGUAGES + INSTRUMENTS),
+    (verb("speak", "说", past="spoke"), LANGUAGES),
+    (verb("play", "打"), BALL_GAMES),
+    (verb("play", "踢"), _general("football 足球")),
+    (verb("play", "弹"), INSTRUMENTS[:2]),
+    (verb("watch", "看"), MEDIA),
+    (verb("listen to", "听"), MUSIC),
+)
+_IN_ROOMS = ("drink", "eat", "read", "write", "learn", "watch", "listen to")
+VERBS_IN_ROOMS = tuple((act, objects) for act, objects in VERBS_AND_OBJECTS if act.name in _IN_ROOMS)
+LIKED = DRINKS + DISHES + FRUITS + READING[:4] + LANGUAGES + BALL_GAMES + MEDIA[:1] + MUSIC[:1]
+
+# Verbs with things that are counted (she bought two books, 她买了两本书).
+_PORTABLE = BOOKS + CLOTHES + DEVICES + SMALL_THINGS
+VERBS_AND_THINGS: tuple[tuple[Filler, Iterable[Filler]], ...] = (
+    (verb("buy", "买", past="bought"), _PORTABLE + FRUIT + FURNITURE + VEHICLES + DRINKS_BY_CUP + ANIMALS),
+    (verb("sell", "卖", past="sold"), _PORTABLE + FRUIT + FURNITURE + VEHICLES + ANIMALS),
+    (verb("lose", "丢", past="lost"), _PORTABLE),
+    (verb("borrow", "借"), BOOKS + DEVICES + SMALL_THINGS[:4] + VEHICLES + FURNITURE[3:]),
+    (verb("see", "看到", past="saw", ing="seeing"), ANIMALS + VEHICLES + GROWN[:3] + PLANTS),
+    (verb("find", "找到", past="found"), _PORTABLE + ANIMALS),
+    (verb("repair", "修好"), DEVICES + VEHICLES + FURNITURE),
+    (verb("drink", "喝", past="drank"), DRINKS_BY_CUP),
+    (verb("eat", "吃", past="ate"), FRUIT + FOOD_BY_BOWL[:2]),
+    (verb("order", "点"), DRINKS_BY_CUP + FOOD_BY_BOWL),
+    (verb("draw", "画", past="drew"), ANIMALS + PLANTS + FRUIT + VEHICLES),
+)
+GIFTS = BOOKS + CLOTHES + DEVICES + SMALL_THINGS + FRUIT
+GOODS = BOOKS + CLOTHES[:7] + DEVICES + SMALL_THINGS[:11] + FURNITURE + VEHICLES
+OWNED = GOODS + ANIMALS
+_DRY_GOODS = SMALL_THINGS[:11]
+SHOPS_AND_GOODS: tuple[tuple[Filler, Iterable[Filler]], ...] = tuple(
+    (shop, goods)
+    for shop, goods in zip(
+        _general("bookshop 书店,market 市场,supermarket 超市,department_store 百货商店,airport 机场,station 车站"),
+        (BOOKS, CLOTHES + FRUIT + _DRY_GOODS, FRUIT + DRINKS_BY_CUP[4:] + _DRY_GOODS, CLOTHES + DEVICES + _DRY_GOODS,
+         BOOKS + CLOTHES + DEVICES, BOOKS + FRUIT + DRINKS_BY_CUP),
+        strict=True,
+    )
+)  # fmt: skip
+
+CITIES = _general(
+    "Beijing 北京,Shanghai 上海,London 伦敦,Paris 巴黎,Tokyo 东京,Berlin 柏林,Moscow 莫斯科,Rome 罗马,Sydney 悉尼,"
+    "Madrid 马德里,Hong_Kong 香港,New_York 纽约,Nanjing 南京,Guangzhou 广州"
+)
+PLACES = _general(
+    "park 公园,library 图书馆,museum 博物馆,cinema 电影院,hospital 医院,airport 机场,station 车站,supermarket 超市,"
+    "bank 银行,post_office 邮局,restaurant 餐厅,hotel 酒店,school 学校,bookshop 书店,zoo 动物园,beach 海边"
+)
+ROOMS = tuple(
+    phrase(en, zh)
+    for en, zh in (
+        ("in/p ~the kitchen", "在/p 厨房 里/p"), ("in/p ~the garden", "在/p 花园 里/p"),
+        ("in/p ~the classroom", "在/p 教室 里/p"), ("in/p ~the living room", "在/p 客厅 里/p"),
+        ("in/p ~the office", "在/p 办公室 里/p"), ("in/p ~the library", "在/p 图书馆 里/p"),
+        ("at/p home", "在/p 家 里/p"), ("at/p school", "在/p 学校"), ("on/p ~the train", "在/p 火车 上/p"),
+    )
+)  # fmt: skip
+_SPOTS = "table 桌子,bed 床,chair 椅子,sofa 沙发,desk 书桌,basket 篮子,car 汽车,door 门,window 窗户,tree 树"
+SPOTS = tuple(
+    phrase(f"{en}/p ~the {thing.name}", f"{thing.zh[''][0][0]} {where}/p")
+    for en, where, things in (
+        ("on", "上", _general(_SPOTS)[:5]), ("under", "下面", _general(_SPOTS)[:7] + _general(_SPOTS)[9:]),
+        ("in", "里", _general("basket 篮子,car 汽车,suitcase 行李箱,room 房间,drawer 抽屉,cupboard 柜子")),
+        ("behind", "后面", _general(_SPOTS)[2:]), ("next/p to", "旁边", _general(_SPOTS)),
+    )
+    for thing in things
+)  # fmt: skip

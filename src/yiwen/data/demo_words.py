@@ -1,0 +1,223 @@
+"""Words of the demo grammar that know both languages: fillers, their forms, and number words.
+
+A *filler* is what stands in a slot of a synchronous rule: forms on the English side (`books`, `bought`), forms on the
+Chinese side (`书`, the measure word `本`), and labels that say which word of one side renders which of the other.
+
+Notation, read by `words`: words are separated by spaces, `word/x` carries the label x, `~word` carries none.
+Words of the two sides with the same label are linked, all with all: `in/p ~the kitchen` and `在/p 厨房 里/p`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+Words = tuple[tuple[str, str | None], ...]
+"""Words of one side with their labels; None marks a word that has no counterpart."""
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+_DIGITS = "零一二三四五六七八九"
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # one object per word: hashed by identity
+class Filler:
+    """One choice for a slot of a rule."""
+
+    name: str
+    """What combinations call it: an English word, the same for all forms."""
+    en: Mapping[str, Words]
+    """Form -> English words; the form named "" is the plain one."""
+    zh: Mapping[str, Words]
+    """Form -> Chinese words."""
+    is_third: bool = True
+    """As a subject it takes the verb's third person singular."""
+    combinations: tuple[tuple[str, ...], ...] = ()
+    """Combinations inside the filler, such as (three, book)."""
+
+
+def words(text: str, label: str | None = "") -> Words:
+    """Read the notation above; words without a mark get `label`."""
+
+    def word(token: str) -> tuple[str, str | None]:
+        if token.startswith("~"):
+            return token[1:], None
+        plain, slash, own = token.partition("/")
+        return plain, own if slash else label
+
+    return tuple(word(token) for token in text.split())
+
+
+def phrase(en: str, zh: str, *, name: str = "") -> Filler:
+    """A filler with one form on each side; its name is the English text unless given."""
+    plain = " ".join(word for word, _ in words(en))
+    return Filler(name or plain, {"": words(en)}, {"": words(zh)})
+
+
+def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:
+    """A subject with the forms that agree with it: be, was, do, have; and its object and possessive forms."""
+    is_third = be == "is"
+    agreeing = {
+        "be": be,
+        "was": "were" if be == "are" else "was",
+        "do": "does" if is_third else "do",
+        "have": "has" if is_third else "have",
+    }
+    forms = {"": words(en), "obj": words(obj or en), "poss": words(poss or f"{en}'s")}
+    forms |= {form: words(word, None) for form, word in agreeing.items()}
+    name = " ".join(word for word, _ in words(en))
+    return Filler(name, forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
+
+
+def verb(en: str, zh: str, *, past: str = "", ing: str = "") -> Filler:
+    """A verb with its third person, past and -ing form (irregular ones given); particles stay behind the verb."""
+    head, *particles = en.split()
+    forms = {
+        "": head,
+        "s": plural(head),
+        "past": past or (head + "d" if head.endswith("e") else _y_to_i(head) + "ed"),
+        "ing": ing or (head[:-1] if head.endswith("e") and not head.endswith("ee") else head) + "ing",
+    }
+    return Filler(en, {form: words(" ".join([word, *particles])) for form, word in forms.items()}, {"": words(zh)})
+
+
+def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
+    """A noun that is counted with a measure word: book, 书, 本 -> two books, 两本书.
+
+    A container counts a mass: `cup/m of/m tea`, 茶, 杯 -> two cups of tea, 两杯茶.
+    """
+    head, *rest = en.split()
+    label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
+    many = plural_form or " ".join([*_plural_phrase(head, rest)])
+    name = " ".join(word for word, _ in words(en))
+    one = words(en)
+    forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
+    return Filler(name, forms, {"": words(zh), "m": words(measure, label)})
+
+
+def mass(en: str, zh: str) -> Filler:
+    """Something spoken of in general: tea, apples, the piano."""
+    return phrase(en, zh)
+
+
+def _plural_phrase(head: str, rest: list[str]) -> list[str]:
+    if head.endswith("/m"):
+        return [plural(head[:-2]) + "/m", *rest]
+    return [head, *rest[:-1], plural(rest[-1])] if rest else [plural(head)]
+
+
+def plural(word: str) -> str:
+    """Add -s by the rules of spelling: boxes, dictionaries, keys (verbs in the third person follow the same)."""
+    ending = "es" if word.endswith(("s", "x", "ch", "sh", "o")) or _y_to_i(word) != word else "s"
+    return _y_to_i(word) + ending
+
+
+def _y_to_i(word: str) -> str:
+    return word[:-1] + "i" if word.endswith("y") and word[-2] not in "aeiou" else word
+
+
+def article(word: str) -> str:
+    """The indefinite article before an English word of this lexicon: an umbrella, a uniform."""
+    return "an" if word[0] in "aeiou" and not word.startswith("uni") else "a"
+
+
+@cache
+def counted(count: int, thing: Filler) -> Filler:
+    """`count` of a noun: 1 book -> a book, 一本书; 2 -> two books, 两本书. Its name is the noun's."""
+    if count == 1:
+        return Filler(
+            thing.name,
+            {"": ((article(thing.en[""][0][0]), "q"), *thing.en[""])},
+            {"": (("一", "q"), *thing.zh["m"], *thing.zh[""])},
+            combinations=(("a", thing.name),),
+        )
+    amount = number(count)
+    last = amount.zh[""][-1][1]
+    measure = tuple((word, last if label == "q" else label) for word, label in thing.zh["m"])
+    return Filler(
+        thing.name,
+        {"": (*amount.en[""], *thing.en["pl"])},
+        {"": (*amount.zh[""], *measure, *thing.zh[""])},
+        is_third=False,
+        combinations=((amount.name, thing.name), *amount.combinations),
+    )
+
+
+@cache
+def number(value: int) -> Filler:
+    """A quantity in words, 1 to 99,999: two hundred and thirty-seven, 二百三十七. Two alone is 两.
+
+    Labels: k for thousands, h for hundreds, u for what is left, z for `and` where Chinese has 零 in its place.
+    From twenty-one on, the words that make up the number are a combination.
+    """
+    en = _english(value)
+    zh = (("两", "u"),) if value == 2 else _chinese(value)
+    name = " ".join(word for word, _ in en)
+    parts = tuple(name.replace("-", " ").split())
+    return Filler(name, {"": en}, {"": zh}, value == 1, combinations=(parts,) if value > 20 and len(parts) > 1 else ())
+
+
+def english_number(value: int) -> str:
+    """English number word, 0 to 99,999: 237 -> two hundred and thirty-seven."""
+    return " ".join(word for word, _ in _english(value))
+
+
+def chinese_number(value: int) -> str:
+    """Chinese number word, 0 to 99,999: 237 -> 二百三十七, 10,030 -> 一万零三十.
+
+    Where both 二 and 两 are heard: 两 before a leading 千 or 万, 二 before 百 and before a 千 that follows 万
+    (两万二千二百), as Lü Shuxiang's *Xiandai Hanyu Babai Ci* recommends.
+    """
+    return "".join(word for word, _ in _chinese(value))
+
+
+def _english(value: int) -> Words:
+    thousands, below = divmod(value, 1000)
+    hundreds, rest = divmod(below, 100)
+    result: list[tuple[str, str | None]] = []
+    if thousands:
+        result += [(_english_below_100(thousands), "k"), ("thousand", "k")]
+    if hundreds:
+        result += [(_ONES[hundreds], "h"), ("hundred", "h")]
+    if result and rest:
+        result.append(("and", "z"))
+    if rest or not result:
+        result.append((_english_below_100(rest), "u"))
+    return tuple(result)
+
+
+def _english_below_100(value: int) -> str:
+    tens, ones = divmod(value, 10)
+    if tens < 2:
+        return _ONES[value]
+    return _TENS[tens] if ones == 0 else f"{_TENS[tens]}-{_ONES[ones]}"
+
+
+def _chinese(value: int) -> Words:
+    myriads, thousands, hundreds = value // 10000, value // 1000 % 10, value // 100 % 10
+    rest = value % 100
+    result: list[tuple[str, str | None]] = []
+    if myriads:
+        result.append((("两" if myriads == 2 else _DIGITS[myriads]) + "万", "k"))
+    if thousands:
+        result.append((("两" if thousands == 2 and not myriads else _DIGITS[thousands]) + "千", "k"))
+    if hundreds:
+        if myriads and not thousands:
+            result.append(("零", None))
+        result.append((_DIGITS[hundreds] + "百", "h"))
+    if rest or not result:
+        gap = result and (rest < 10 or not hundreds)
+        if gap:
+            result.append(("零", "z"))
+        result.append((_chinese_below_100(rest, leading=not result), "u"))
+    return tuple(result)
+
+
+def _chinese_below_100(value: int, *, leading: bool) -> str:
+    tens, ones = divmod(value, 10)
+    text = "" if tens == 0 else "十" if tens == 1 and leading else _DIGITS[tens] + "十"
+    return text + (_DIGITS[ones] if ones or not tens else "")
