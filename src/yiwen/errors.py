@@ -49,7 +49,9 @@ class MissingDependencyError(YiwenError, ImportError):
 class Stopped(YiwenError):
     """A signal asked the program to stop, and it stopped at a safe point."""
 
-    def __init__(self, message: str, *, signum: int) -> None:
+    def __init__(self, message: str, *, signum: int, is_immediate: bool = False) -> None:
+        """is_immediate: asked for a second time, so that nothing may be saved: a step may be half done."""
         super().__init__(message)
         self.signum = signum
+        self.is_immediate = is_immediate
         self.exit_code = 128 + signum

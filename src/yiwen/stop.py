@@ -47,7 +47,9 @@ def stop_on_signals() -> Iterator[StopFlag]:
 
     def handle(signum: int, frame: FrameType | None) -> None:
         if stop.signum is not None:  # asked twice: stop at once, files are whole at every moment anyway
-            raise Stopped(f"stopped at once by a second {signal.Signals(signum).name}", signum=signum)
+            raise Stopped(
+                f"stopped at once by a second {signal.Signals(signum).name}", signum=signum, is_immediate=True
+            )
         stop.signum = signum
 
     before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}

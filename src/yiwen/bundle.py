@@ -1,0 +1,220 @@
+"""A model folder: everything that translation needs, verified when it is loaded.
+
+    bundle.json         format version, languages, model config, limits, training data fingerprint, scores
+    model.safetensors   the weights, float32, tied ones once
+    shared.spm          or source.spm and target.spm: the subword models, raw text in and out
+    README.md           a model card
+    manifest.json       SHA-256 of each file
+
+Nothing in it can run code. This module imports torch only where weights are read or written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import yiwen
+from yiwen.config import STRICT, parse
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import new_folder, verify_manifest
+from yiwen.model.config import ModelConfig
+from yiwen.text.subword import Subword
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from yiwen.model.transformer import Transformer
+
+FORMAT_VERSION: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleInfo:
+    """What `bundle.json` says."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    format_version: int = FORMAT_VERSION
+    """Layout of the folder; a newer one than this program knows is refused."""
+    yiwen_version: str = yiwen.__version__
+    """Version that wrote the bundle."""
+    src_lang: str
+    """Source language, BCP 47."""
+    tgt_lang: str
+    """Target language, BCP 47."""
+    model: ModelConfig
+    """Shape of the model."""
+    src_vocab_size: int
+    """Source subwords."""
+    tgt_vocab_size: int
+    """Target subwords."""
+    max_src_tokens: int
+    """Longest source in subwords the model was trained on; longer text is translated in pieces."""
+    data_fingerprint: str
+    """Fingerprint of the prepared training data."""
+    step: int
+    """Updates the weights have seen."""
+    weights: str = "last"
+    """Which weights these are: `last`, `ema` or `average of N checkpoints`."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """Validation scores at this step, by name."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An opened bundle. Its weights are still on disk: `load_model` reads them."""
+
+    folder: Path
+    info: BundleInfo
+    source: Subword
+    target: Subword
+
+
+def save_bundle(
+    folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], src_model: Path, tgt_model: Path
+) -> None:
+    """Write a bundle, whole or not at all.
+
+    Args:
+        folder: Where; replaced if it exists.
+        info: What to write into `bundle.json`.
+        weights: Parameters by name, each once.
+        src_model: SentencePiece model of the source.
+        tgt_model: SentencePiece model of the target; the same path where one is shared.
+    """
+    from safetensors.torch import save_file
+
+    with new_folder(folder) as temporary:
+        content = json.dumps(dataclasses.asdict(info), ensure_ascii=False, indent=2)
+        (temporary / "bundle.json").write_text(content + "\n", encoding="utf-8")
+        save_file(
+            {name: weight.detach().cpu().contiguous() for name, weight in weights.items()},
+            temporary / "model.safetensors",
+        )
+        if src_model == tgt_model:
+            shutil.copyfile(src_model, temporary / "shared.spm")
+        else:
+            shutil.copyfile(src_model, temporary / "source.spm")
+            shutil.copyfile(tgt_model, temporary / "target.spm")
+        (temporary / "README.md").write_text(model_card(info), encoding="utf-8")
+
+
+def open_bundle(folder: Path) -> Bundle:
+    """Open a bundle and verify every file in it.
+
+    Raises:
+        CheckpointError: If it is missing, damaged, of a newer format, or its parts do not fit together.
+    """
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is no folder; give a bundle, for example runs/NAME/best")
+    verify_manifest(folder)
+    try:
+        table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{folder / 'bundle.json'} cannot be read ({error}); is {folder} a bundle?") from error
+    version = table.get("format_version") if isinstance(table, dict) else None
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder} has bundle format {version}, this yiwen knows up to {FORMAT_VERSION}; upgrade yiwen to read it"
+        )
+    try:
+        info = parse(BundleInfo, table, source=str(folder / "bundle.json"))
+    except ConfigError as error:
+        raise CheckpointError(str(error)) from error
+    source_path, target_path = _subword_paths(folder)
+    source = Subword.load(source_path)
+    target = source if source_path == target_path else Subword.load(target_path)
+    for name, subword, expected in (("src", source, info.src_vocab_size), ("tgt", target, info.tgt_vocab_size)):
+        if subword.vocab_size != expected:
+            raise CheckpointError(
+                f"{folder}: the {name} subword model has {subword.vocab_size} entries, bundle.json says {expected}; "
+                "the files belong to different models"
+            )
+    return Bundle(folder=folder, info=info, source=source, target=target)
+
+
+def load_model(bundle: Bundle) -> Transformer:
+    """Build the model and fill in the bundle's weights.
+
+    Raises:
+        CheckpointError: If a weight is missing, left over or of another shape; all are named.
+    """
+    import torch
+
+    from yiwen.model.transformer import Transformer
+
+    with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
+        model = Transformer(
+            bundle.info.model, src_vocab_size=bundle.info.src_vocab_size, tgt_vocab_size=bundle.info.tgt_vocab_size
+        )
+    load_weights(dict(model.named_parameters()), bundle.folder / "model.safetensors")
+    return model.eval()
+
+
+def load_weights(parameters: Mapping[str, Tensor], path: Path) -> None:
+    """Copy tensors of a safetensors file into parameters of the same names, in place.
+
+    Raises:
+        CheckpointError: If the file cannot be read, or names or shapes differ.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        weights = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore it from a copy") from error
+    problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
+    problems += [f"{name} is not part of the model" for name in weights.keys() - parameters.keys()]
+    problems += [
+        f"{name} has shape {tuple(weights[name].shape)}, the model {tuple(parameter.shape)}"
+        for name, parameter in parameters.items()
+        if name in weights and weights[name].shape != parameter.shape
+    ]
+    if problems:
+        raise CheckpointError(f"{path} does not fit the model: {'; '.join(sorted(problems))}")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+
+
+def model_card(info: BundleInfo) -> str:
+    """A short README for whoever is handed the folder."""
+    scores = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
+    table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
+    shape = info.model
+    return f"""---
+language: [{info.src_lang}, {info.tgt_lang}]
+tags: [translation, yiwen]
+---
+# {info.src_lang} -> {info.tgt_lang}
+
+A Transformer trained with yiwen {info.yiwen_version}: {shape.n_encoder_layers} + {shape.n_decoder_layers} layers, \
+d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_vocab_size} source and \
+{info.tgt_vocab_size} target subwords; {info.step} updates ({info.weights} weights).
+{table}
+The scores are those of the validation set that training looked at; measure on text of your own before you rely on it:
+
+    yiwen translate THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang}
+    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang}
+
+Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are translated in pieces and marked.
+Training data fingerprint: `{info.data_fingerprint}`.
+"""
+
+
+def _subword_paths(folder: Path) -> tuple[Path, Path]:
+    shared, source, target = (folder / f"{name}.spm" for name in ("shared", "source", "target"))
+    if shared.is_file():
+        return shared, shared
+    for path in (source, target):
+        if not path.is_file():
+            raise CheckpointError(f"{folder} holds neither shared.spm nor {path.name}; it is no complete bundle")
+    return source, target

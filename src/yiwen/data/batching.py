@@ -1,0 +1,185 @@
+"""Batches: which rows travel together, and in which order, as a pure function of (seed, epoch, store, weights).
+
+An epoch is a list of updates, an update a list of micro-batches, a micro-batch an array of store rows. The list is
+the same for any number of processes: each takes its share of every update. So a position in training is two
+integers, (epoch, update), and exact resume needs nothing else from here.
+
+Shapes: B rows, S source length, T target length, both with eos.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
+
+WINDOW = 1 << 18
+"""Rows that are sorted by length together: enough for full batches of every length, few enough to sort quickly."""
+
+Rows = npt.NDArray[np.int64]
+Update = list[Rows]
+Ids = Sequence[int] | npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Parallel sentences as tensors, padded with `PAD_ID`."""
+
+    src_ids: Tensor
+    """(B, S), int64, closed by eos."""
+    tgt_in: Tensor
+    """(B, T), int64: bos, then the target."""
+    tgt_out: Tensor
+    """(B, T), int64: the target, then eos. Row by row the token that follows each of tgt_in."""
+    n_tokens: int
+    """Real tokens of tgt_out, eos counted."""
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on a device."""
+        return Batch(
+            src_ids=self.src_ids.to(device, non_blocking=True),
+            tgt_in=self.tgt_in.to(device, non_blocking=True),
+            tgt_out=self.tgt_out.to(device, non_blocking=True),
+            n_tokens=self.n_tokens,
+        )
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """What the epoch order depends on: the lengths of every row, and where it came from."""
+
+    src: npt.NDArray[np.int32]
+    """(N,), subwords without eos."""
+    tgt: npt.NDArray[np.int32]
+    """(N,), subwords without eos."""
+    corpus: npt.NDArray[np.uint8]
+    """(N,), index of the row's corpus."""
+    weights: tuple[float, ...]
+    """Share of each corpus in an epoch; they sum to 1."""
+    fingerprint: str
+    """Of the store: another text gives another order."""
+
+
+def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int, update_tokens: int) -> list[Update]:
+    """The whole order of one epoch.
+
+    Args:
+        lengths: Of every row in the store.
+        seed: Of the run.
+        epoch: From 0.
+        batch_tokens: A micro-batch holds at most this many positions on its longer side, padding counted: B x
+            max(S, T). A single row that is longer travels alone.
+        update_tokens: An update gathers micro-batches until it has this many real target tokens; 0: one each.
+
+    Returns:
+        Updates in order; every row appears as often as its corpus's weight asks for.
+    """
+    rng = _generator(lengths.fingerprint, seed, epoch)
+    rows = _sampled_rows(lengths, rng)
+    batches: Update = []
+    for start in range(0, len(rows), WINDOW):
+        batches += _fill(rows[start : start + WINDOW], lengths, batch_tokens)
+    shuffled = [batches[i] for i in rng.permutation(len(batches))]
+    return _gather(shuffled, lengths, update_tokens)
+
+
+def share(update: Update, *, rank: int, world: int) -> Update:
+    """The micro-batches of an update that process `rank` of `world` works on."""
+    return update[rank::world]
+
+
+def padding_share(batches: Sequence[Rows], lengths: Lengths) -> float:
+    """1 - real tokens / (B x S + B x T) over all batches, eos counted on both sides."""
+    real = padded = 0
+    for rows in batches:
+        src, tgt = lengths.src[rows] + 1, lengths.tgt[rows] + 1
+        real += int(src.sum() + tgt.sum())
+        padded += len(rows) * int(src.max() + tgt.max())
+    return 1 - real / padded if padded else 0.0
+
+
+def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:
+    """Pad sentences given as subword ids without bos and eos.
+
+    A source [5, 6] and a target [7] become src_ids [5, 6, eos], tgt_in [bos, 7], tgt_out [7, eos].
+    """
+    tgt_out = pad([np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in tgt])
+    tgt_in = np.roll(tgt_out, 1, axis=1)
+    tgt_in[:, 0] = BOS_ID
+    tgt_in[tgt_in == EOS_ID] = PAD_ID  # the eos of a short row moved right; as input it is padding
+    return Batch(
+        src_ids=torch.from_numpy(pad([np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in src])),
+        tgt_in=torch.from_numpy(tgt_in),
+        tgt_out=torch.from_numpy(tgt_out),
+        n_tokens=int((tgt_out != PAD_ID).sum()),
+    )
+
+
+def pad(sequences: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Sequences of unequal length -> one array (B, longest), filled up with `PAD_ID`."""
+    longest = max(map(len, sequences))
+    padded = np.full((len(sequences), longest), PAD_ID, dtype=np.int64)
+    for row, sequence in zip(padded, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return padded
+
+
+def _generator(fingerprint: str, seed: int, epoch: int) -> np.random.Generator:
+    digest = hashlib.sha256(f"{fingerprint} {seed} {epoch}".encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
+    """Rows of one epoch, shuffled. A corpus whose share is larger than its size repeats; one whose share is smaller
+    is drawn from without repetition, anew in each epoch."""
+    n = len(lengths.src)
+    drawn = []
+    for corpus, weight in enumerate(lengths.weights):
+        rows = np.flatnonzero(lengths.corpus == corpus)
+        wanted = round(n * weight)
+        if len(rows) == 0:
+            continue
+        n_whole, n_rest = divmod(wanted, len(rows))
+        drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
+    chosen = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
+    return rng.permutation(chosen).astype(np.int64)
+
+
+def _fill(rows: Rows, lengths: Lengths, batch_tokens: int) -> Update:
+    """Sort rows by both lengths and cut the sorted list into batches of at most batch_tokens positions a side."""
+    src, tgt = lengths.src[rows] + 1, lengths.tgt[rows] + 1
+    # Target length rises; within one target length the source rises and falls in turn, so that neighbours stay
+    # alike on both sides also where one target length gives way to the next.
+    order = np.lexsort((np.where(tgt % 2 == 0, src, -src), tgt))
+    rows, longest = rows[order], np.maximum(src, tgt)[order].astype(np.int64)
+    batches = []
+    start = 0
+    while start < len(rows):
+        most = max(1, batch_tokens // int(longest[start]))
+        width = np.maximum.accumulate(longest[start : start + most])
+        fits = width * np.arange(1, len(width) + 1) <= batch_tokens
+        n = max(1, int(np.count_nonzero(fits)))  # fits is true up to the first that is too much, then false
+        batches.append(rows[start : start + n])
+        start += n
+    return batches
+
+
+def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Update]:
+    updates: list[Update] = []
+    current: Update = []
+    n_tokens = 0
+    for rows in batches:
+        current.append(rows)
+        n_tokens += int(lengths.tgt[rows].sum()) + len(rows)
+        if n_tokens >= update_tokens:
+            updates.append(current)
+            current, n_tokens = [], 0
+    return [*updates, current] if current else updates

@@ -1,0 +1,43 @@
+"""From rows of a store to a batch of tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yiwen.data.batching import Batch, Lengths, Rows, collate
+from yiwen.data.store import Store
+
+
+def lengths_of(store: Store) -> Lengths:
+    """What the epoch order needs to know of a store."""
+    return Lengths(
+        src=store.src_lengths,
+        tgt=store.tgt_lengths,
+        corpus=store.corpus,
+        weights=store.corpus_weights,
+        fingerprint=store.fingerprint,
+    )
+
+
+def load_batch(store: Store, rows: Rows, *, seed: int) -> Batch:
+    """The batch of these rows.
+
+    Args:
+        store: The prepared data.
+        rows: Which of its rows, (B,).
+        seed: Decides how words are cut where the tokenizer samples: equal seeds give equal batches.
+    """
+    sampling = store.tokenizer.sampling
+    if sampling == 0:
+        return collate(store.src_ids(rows), store.tgt_ids(rows))
+    src, tgt = store.texts(rows)
+    return collate(
+        store.source.encode_sampled(src, sampling=sampling, seed=seed),
+        store.target.encode_sampled(tgt, sampling=sampling, seed=seed + 1),
+    )
+
+
+def batch_of_shape(n_rows: int, length: int) -> Batch:
+    """A made-up batch of the largest shape that can occur, to meet memory trouble before training starts."""
+    row = np.full(length - 1, 4, dtype=np.int64)
+    return collate([row] * n_rows, [row] * n_rows)

@@ -1,0 +1,149 @@
+"""The reference engine: the model itself and our own search, in batches sorted by length.
+
+Shapes: B sentences, W hypotheses each, S source length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yiwen.data.batching import collate, pad
+from yiwen.model.attention import fused_attention, plain_attention, use_attention
+from yiwen.model.cache import DecoderCache
+from yiwen.model.masks import padding_mask
+from yiwen.model.transformer import Transformer
+from yiwen.search.beam import beam_search
+from yiwen.search.config import SearchConfig
+from yiwen.search.greedy import extend, greedy_search
+from yiwen.search.sampling import sampler
+from yiwen.search.step import Hypothesis, Task
+from yiwen.stop import StopFlag
+from yiwen.tasks.translate import forced_log_probs
+from yiwen.text.subword import BOS_ID, EOS_ID
+
+BATCH_TOKENS = 4096
+"""Source positions times hypotheses that travel together."""
+Ids = Sequence[int]
+
+
+class TorchEngine:
+    """Translates and scores sequences of subword ids.
+
+    Results come back in the order of the input. In float32 they do not depend on what else is in the call, but for
+    ties closer than the rounding of a sum.
+    """
+
+    def __init__(self, model: Transformer, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> None:
+        """Take a copy of the model where device or dtype ask for one.
+
+        Args:
+            model: Trained weights; not changed.
+            device: Where to compute.
+            dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
+        """
+        if next(model.parameters()).dtype != dtype or next(model.parameters()).device.type != device:
+            model = copy.deepcopy(model).to(device=device, dtype=dtype)
+        self.model = model.eval()
+        self.device = device
+        is_plain = device == "cpu" and dtype == torch.bfloat16
+        use_attention(self.model, plain_attention if is_plain else fused_attention)
+
+    @torch.inference_mode()
+    def search(
+        self,
+        sources: Sequence[Ids],
+        *,
+        config: SearchConfig,
+        prefixes: Sequence[Ids] | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Translate.
+
+        Args:
+            sources: Subword ids without eos; none may be empty.
+            config: Search rules.
+            prefixes: Subword ids that each translation starts with.
+            stop: Polled between batches.
+
+        Returns:
+            For each source its hypotheses, best first.
+        """
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        generator = torch.Generator(self.device).manual_seed(config.seed)
+        width = config.n_best if config.sampling else config.beam_size
+        for batch in _batches([len(ids) for ids in sources], BATCH_TOKENS // width):
+            if stop is not None:
+                stop.check("translation")
+            chosen = [prefixes[i] if prefixes else () for i in batch]
+            results = self._search_batch([sources[i] for i in batch], chosen, config, generator)
+            for i, hypotheses in zip(batch, results, strict=True):
+                found[i] = hypotheses
+        return found
+
+    @torch.inference_mode()
+    def score(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[list[float]]:
+        """Log-probability of each token of the given translations, eos last; one list a sentence."""
+        scores: list[list[float]] = [[] for _ in sources]
+        longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
+        for batch in _batches(longest, BATCH_TOKENS // 4):  # whole logits are held here: fewer at a time
+            if stop is not None:
+                stop.check("scoring")
+            tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
+            rows = forced_log_probs(self.model, tensors).tolist()
+            for i, row in zip(batch, rows, strict=True):
+                scores[i] = row[: len(targets[i]) + 1]
+        return scores
+
+    def _search_batch(
+        self, sources: list[Ids], prefixes: list[Ids], config: SearchConfig, generator: torch.Generator
+    ) -> list[list[Hypothesis]]:
+        copies = config.n_best if config.sampling else 1
+        sources = [ids for ids in sources for _ in range(copies)]
+        prefixes = [ids for ids in prefixes for _ in range(copies)]
+        state = self._start(sources)
+        room = self.model.config.max_len - 1
+        task = Task(
+            bos_id=BOS_ID,
+            eos_id=EOS_ID,
+            max_lens=[min(config.max_len(len(ids)), room) for ids in sources],
+            prefixes=prefixes,
+            device=self.device,
+        )
+        if config.sampling:
+            singles = extend(self._step, state, task, config, pick=sampler(config, generator))
+            flat = [single[0] for single in singles]
+            groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
+            return [sorted(group, key=lambda h: -h.score) for group in groups]
+        if config.beam_size == 1:
+            return greedy_search(self._step, state, task, config)
+        return beam_search(self._step, state, task, config)
+
+    def _start(self, sources: Sequence[Ids]) -> DecoderCache:
+        rows = [np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in sources]
+        src_ids = torch.from_numpy(pad(rows)).to(self.device)
+        return self.model.start(self.model.encode(src_ids), padding_mask(src_ids, self.model.pad_id))
+
+    def _step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
+        logits, cache = self.model.step(last_ids, cache)
+        return logits.float().log_softmax(dim=-1), cache
+
+
+def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Places of sentences of like length, longest first, at most batch_tokens positions at a time.
+
+    Longest first, so that trouble with memory shows at once.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        n = max(1, math.floor(batch_tokens / (lengths[order[start]] + 1)))
+        yield order[start : start + n]
+        start += n

@@ -1,0 +1,134 @@
+"""What this machine computes with: device, number type, threads, attention path, allocator. Chosen once, recorded.
+
+A resumed run keeps what its first start chose, because another choice would change the last digits of every loss.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+
+Precision = Literal["float32", "bf16"]
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """One choice for every question that the machine decides."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    device: str
+    """`cpu`, `cuda` or `mps`."""
+    precision: Precision
+    """Number type of matrix products in training; weights and losses stay float32."""
+    threads: int
+    """Processor threads of one operation."""
+    attention: Literal["plain", "fused"]
+    """How equation 1 is computed: as matrix products, or by PyTorch's fused kernel."""
+    keeps_memory: bool
+    """Whether the C allocator keeps freed memory instead of handing it back to the kernel after each step."""
+
+
+def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -> Hardware:
+    """Decide everything that is left open.
+
+    Args:
+        device: `auto`, or a device of torch.
+        precision: `auto`, `float32` or `bf16`.
+        threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected).
+
+    Raises:
+        ConfigError: If a device is asked for that is not there.
+    """
+    import torch
+
+    has_cuda = torch.cuda.is_available()
+    if device == "auto":
+        device = "cuda" if has_cuda else "cpu"
+    if device.startswith("cuda") and not has_cuda:
+        raise ConfigError(f"device={device!r}, but torch {torch.__version__} sees no CUDA device; use 'cpu' or 'auto'")
+    is_cpu = device == "cpu"
+    if precision == "auto":
+        fast_bf16 = has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported()
+        precision = "bf16" if fast_bf16 else "float32"
+    # On a CPU the fused kernel loses to plain products in bf16 at the lengths of sentences, and wins in float32.
+    attention: Literal["plain", "fused"] = "plain" if is_cpu and precision == "bf16" else "fused"
+    return Hardware(
+        device=device,
+        precision="bf16" if precision == "bf16" else "float32",
+        threads=threads or int(os.environ.get("OMP_NUM_THREADS", "0") or 0) or usable_cores(),
+        attention=attention,
+        keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
+    )
+
+
+def apply(hardware: Hardware) -> None:
+    """Set the process up as chosen: threads, and the allocator where it is glibc's."""
+    import torch
+
+    torch.set_num_threads(hardware.threads)
+    if hardware.keeps_memory:
+        keep_memory()
+
+
+def keep_memory() -> bool:
+    """Tell glibc to keep freed memory; True where that worked.
+
+    Big temporaries are otherwise given back to the kernel after every step and faulted in again page by page at
+    the next, which costs up to 40 % of the time.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return False
+    # -1 is the largest size_t: never trim. The parameter is a C int, so that 8 GiB would arrive as 0.
+    return bool(mallopt(_M_TRIM_THRESHOLD, -1)) and bool(mallopt(_M_MMAP_MAX, 0))
+
+
+def has_native_bf16() -> bool:
+    """True where the processor multiplies bf16 numbers itself (AVX512-BF16, AMX, Arm BF16)."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").lower()
+    except OSError:
+        return False
+    return any(f" {flag} " in f"{flags.replace(chr(10), ' ')} " for flag in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe() -> dict[str, Any]:
+    """Facts about this machine for reports: processor, cores, memory, versions."""
+    import torch
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
+    return {
+        "processor": _processor_name(),
+        "cores": usable_cores(),
+        "memory_gib": round(memory / 2**30, 1),
+        "native_bf16": has_native_bf16(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+def _processor_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

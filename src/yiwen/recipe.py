@@ -1,0 +1,114 @@
+"""A recipe: one TOML file that says everything about a run, from the corpus to the score."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from yiwen.config import STRICT, Table, override, parse, read_toml
+from yiwen.data.prepare import DataConfig
+from yiwen.errors import ConfigError
+from yiwen.evaluation.metrics import EvaluationConfig
+from yiwen.model.config import PRESETS, ModelConfig
+from yiwen.search.config import SearchConfig
+from yiwen.text.subword import TokenizerConfig
+from yiwen.training.config import TrainingConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """The whole of a run; each part is the config of the code that uses it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    task: Literal["translate"] = "translate"
+    """What the model learns to do."""
+    data: DataConfig
+    """Which text, and how it is cleaned and split."""
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """How text is cut into subwords."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """Shape of the model."""
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    """How long and how to train."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How translations are looked for when the trained model is measured or used."""
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    """How it is scored."""
+
+    def __post_init__(self) -> None:
+        if self.model.tied_embeddings == "all" and not self.tokenizer.shared:
+            raise ConfigError(
+                "model.tied_embeddings='all' needs one vocabulary, but tokenizer.shared=false; "
+                "use tied_embeddings='target' or tokenizer.shared=true"
+            )
+        if self.data.max_tokens > self.model.max_len:
+            raise ConfigError(
+                f"data.max_tokens={self.data.max_tokens} is more than model.max_len={self.model.max_len}; "
+                "raise model.max_len or lower data.max_tokens"
+            )
+
+
+@dataclass(frozen=True)
+class LoadedRecipe:
+    """A recipe, the name of its run, and the folder that its relative paths start from."""
+
+    recipe: Recipe
+    name: str
+    base: Path
+
+
+def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe:
+    """Read a built-in recipe by its name, or one's own by its path.
+
+    Args:
+        name_or_path: `multi30k-en-de`, or `my/recipe.toml`.
+        settings: `key.path=value` overrides, as given to `--set`.
+
+    Raises:
+        ConfigError: With every problem found; an unknown name lists the known ones.
+    """
+    path = Path(name_or_path)
+    if path.suffix != ".toml" and not path.is_file():
+        path = _builtin(name_or_path)
+    table = override(read_toml(path), settings)
+    return LoadedRecipe(
+        recipe=parse(Recipe, with_preset(table, source=str(path)), source=str(path)),
+        name=path.stem,
+        base=path.resolve().parent,
+    )
+
+
+def with_preset(table: Table, *, source: str) -> Table:
+    """Fill the model's settings that are not given from the preset it names."""
+    model = table.get("model", {})
+    if not isinstance(model, dict) or "preset" not in model:
+        return table
+    preset = model["preset"]
+    if preset not in PRESETS:
+        raise ConfigError(f"{source}: model.preset = {preset!r} is unknown; use one of {', '.join(PRESETS)}")
+    return {**table, "model": {**PRESETS[preset], **model}}
+
+
+def builtin_names() -> list[str]:
+    """Names of the recipes in the package."""
+    folder = resources.files("yiwen") / "recipes"
+    return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def runs_root() -> Path:
+    """The folder of all runs: YIWEN_RUNS, or `runs` here."""
+    return Path(os.environ.get("YIWEN_RUNS") or "runs")
+
+
+def _builtin(name: str) -> Path:
+    names = builtin_names()
+    if name not in names:
+        raise ConfigError(
+            f"{name!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; a file ends in .toml"
+        )
+    return Path(str(resources.files("yiwen") / "recipes" / f"{name}.toml"))

@@ -1,0 +1,126 @@
+"""Runs: a recipe and its folder. Starting one, resuming one, and refusing to mix two up.
+
+runs/NAME/   recipe.toml  hardware.json  lock  checkpoints/  bundles/  best  final
+             metrics.jsonl  timing.jsonl  memory.jsonl  tensorboard/
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from yiwen import hardware
+from yiwen.config import describe, parse, read_toml, to_toml
+from yiwen.data.prepare import Prepared, prepare
+from yiwen.data.store import Store
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import one_writer, remove_leftovers, write_json, write_text
+from yiwen.hardware import Hardware
+from yiwen.recipe import LoadedRecipe, Recipe, runs_root
+from yiwen.stop import StopFlag
+from yiwen.training.checkpoint import latest_checkpoint
+from yiwen.training.config import MAY_CHANGE
+from yiwen.training.loop import Trainer
+from yiwen.training.state import Progress
+from yiwen.training.translation import translation_job
+
+
+def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
+    """Prepare the data of a recipe below the folder of all runs, or find it prepared already."""
+    recipe = loaded.recipe
+    return prepare(recipe.data, recipe.tokenizer, root=runs_root(), base=loaded.base, stop=stop, progress=progress)
+
+
+def train_recipe(
+    loaded: LoadedRecipe,
+    *,
+    run: Path | None = None,
+    resume: bool = False,
+    stop: StopFlag | None = None,
+    console: Console | None = None,
+) -> tuple[Path, Progress]:
+    """Train a recipe, from the raw text where it is not prepared yet.
+
+    Args:
+        loaded: The recipe.
+        run: Folder of the run; by its name below the folder of all runs where not given.
+        resume: Go on with an existing run.
+        stop: Polled in every long loop.
+        console: Where progress is shown.
+
+    Returns:
+        The folder of the run and where it stands.
+
+    Raises:
+        ConfigError: If the run exists and resume is False, or it was started with another recipe.
+        TrainingError: If another process is writing the run.
+        Stopped: After a stop signal, with a checkpoint written.
+    """
+    stop = stop or StopFlag()
+    run = run or runs_root() / loaded.name
+    if (run / "recipe.toml").exists() and not resume:
+        raise ConfigError(
+            f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
+        )
+    prepared = prepare_recipe(loaded, stop=stop, progress=console is not None)
+    with one_writer(run):
+        for folder in (run, run / "checkpoints", run / "bundles"):
+            remove_leftovers(folder)
+        recipe, chosen = _settle(run, loaded.recipe)
+        hardware.apply(chosen)
+        store = Store.open(prepared.folder)
+        job = translation_job(store, recipe.model, recipe.training, hardware=chosen, max_tokens=recipe.data.max_tokens)
+        (run / "bundles").mkdir(exist_ok=True)
+        (run / "checkpoints").mkdir(exist_ok=True)
+        trainer = Trainer(
+            run,
+            job,
+            recipe.training,
+            hardware=chosen,
+            stop=stop,
+            resume_from=latest_checkpoint(run / "checkpoints"),
+            console=console,
+        )
+        return run, trainer.train()
+
+
+def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
+    """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
+    recipe_path, hardware_path = run / "recipe.toml", run / "hardware.json"
+    if recipe_path.exists():
+        _refuse_changes(parse(Recipe, read_toml(recipe_path), source=str(recipe_path)), recipe, recipe_path)
+    if hardware_path.exists():
+        try:
+            chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
+        except (ValueError, KeyError) as error:
+            raise CheckpointError(f"{hardware_path} cannot be used ({error}); restore it or start a new run") from error
+    else:
+        training = recipe.training
+        chosen = hardware.choose(device=training.device, precision=training.precision, threads=training.threads)
+        write_json(hardware_path, {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
+    write_text(recipe_path, to_toml(recipe, with_meaning=True))
+    return recipe, chosen
+
+
+def _refuse_changes(before: Recipe, now: Recipe, path: Path) -> None:
+    """A resumed run keeps its recipe, but for its length and what is logged.
+
+    Raises:
+        ConfigError: With every setting that differs.
+    """
+    allowed = {f"training.{name}" for name in MAY_CHANGE}
+    old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
+    changes = [
+        f"{key}: {old.get(key)!r} -> {new.get(key)!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key) and key not in allowed and not key.startswith(("search.", "evaluation."))
+    ]
+    if changes:
+        raise ConfigError(
+            f"{path} was started with another recipe; a resumed run cannot change these:\n  "
+            + "\n  ".join(changes)
+            + "\nundo the changes, or start a new run with --run FOLDER"
+        )

@@ -1,0 +1,94 @@
+"""Checkpoints: a folder per step, whole or absent, from which a run goes on digit for digit.
+
+checkpoints/step-00001000/   model.safetensors  ema.safetensors  optimizer.safetensors  state.json  manifest.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from safetensors.torch import load_file, save_file
+
+from yiwen.bundle import load_weights
+from yiwen.config import parse
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
+from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
+from yiwen.training.state import Progress
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+def save_checkpoint(
+    folder: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers, progress: Progress
+) -> Path:
+    """Write the checkpoint of progress.step below `folder`; returns its path."""
+    path = folder / f"step-{progress.step:08d}"
+    with new_folder(path) as temporary:
+        save_file(_on_cpu(dict(model.named_parameters())), temporary / "model.safetensors")
+        if average is not None:
+            save_file(_on_cpu(dict(average.named_parameters())), temporary / "ema.safetensors")
+        save_file(_on_cpu(optimizer_tensors(model, optimizers)), temporary / "optimizer.safetensors")
+        write_json(temporary / "state.json", dataclasses.asdict(progress))
+    return path
+
+
+def load_checkpoint(path: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers) -> Progress:
+    """Fill model, average and optimizers from a checkpoint, in place.
+
+    Raises:
+        CheckpointError: If it is damaged or belongs to another model.
+    """
+    verify_manifest(path)
+    load_weights(dict(model.named_parameters()), path / "model.safetensors")
+    if average is not None:
+        load_weights(dict(average.named_parameters()), path / "ema.safetensors")
+    load_optimizer_tensors(model, optimizers, load_file(path / "optimizer.safetensors"))
+    return read_progress(path)
+
+
+def read_progress(path: Path) -> Progress:
+    """The numbers of a checkpoint without its tensors."""
+    try:
+        return parse(Progress, json.loads((path / "state.json").read_text(encoding="utf-8")), source=str(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
+        raise CheckpointError(f"{path / 'state.json'} cannot be read ({error}); use an earlier checkpoint") from error
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Complete checkpoints below `folder`, oldest first. What has no manifest was never finished and does not exist."""
+    return sorted(path for path in folder.glob("step-*") if is_complete(path))
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """The newest complete checkpoint; None where no step was ever written.
+
+    Raises:
+        CheckpointError: If there are step folders but none is complete: starting from zero would hide a loss.
+    """
+    complete = checkpoints(folder)
+    if not complete and any(folder.glob("step-*")):
+        raise CheckpointError(
+            f"{folder} holds checkpoints but none is complete; restore one from a copy, or remove the run to start anew"
+        )
+    return complete[-1] if complete else None
+
+
+def remove_old(folder: Path, *, keep_last: int) -> None:
+    """Remove all but the last `keep_last` scheduled checkpoints, and every unscheduled one but the newest of all."""
+    *older, _newest = checkpoints(folder)
+    scheduled = [path for path in checkpoints(folder) if read_progress(path).is_scheduled]
+    kept = set(scheduled[-keep_last:])
+    for path in older:
+        if path not in kept:
+            remove(path)
+
+
+def _on_cpu(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

@@ -1,0 +1,103 @@
+"""How a model is trained. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Length, optimizer, schedule, checkpoints and early stopping of a run. A step is one optimizer update."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    max_steps: int = 20_000
+    """Updates in all."""
+    batch_tokens: int = 4096
+    """Positions of a micro-batch on its longer side, padding counted: what memory is spent on."""
+    update_tokens: int = 0
+    """Real target tokens an update gathers over micro-batches; 0: one micro-batch an update. The paper: 25,000."""
+    optimizer: Literal["adam", "adamw", "muon"] = "adamw"
+    """adam (Kingma and Ba 2015, in the paper); adamw (Loshchilov and Hutter 2019); muon for the matrices of the layers
+    with adamw for the rest (Jordan et al. 2024)."""
+    learning_rate: float = 1e-3
+    """Highest learning rate; with schedule = "paper" a factor, 1.0 in the paper."""
+    schedule: Literal["paper", "inverse_sqrt", "polynomial", "cosine", "constant"] = "inverse_sqrt"
+    """How the learning rate moves after the warm-up; paper: equation 3 of section 5.3."""
+    warmup_steps: int = 1000
+    """Updates over which the learning rate rises from 0."""
+    decay_power: float = 1.0
+    """Exponent of the polynomial schedule: (1 - progress)^decay_power; 1 is linear, 0.5 stays high for long."""
+    beta1: float = 0.9
+    """Decay of the mean of gradients; for muon its momentum is 0.95."""
+    beta2: float = 0.98
+    """Decay of the mean of squared gradients."""
+    epsilon: float = 1e-9
+    """Added to the root of the mean square."""
+    weight_decay: float = 0.01
+    """Decay of matrices an update, times the learning rate (not of embeddings, norms and biases)."""
+    label_smoothing: float = 0.1
+    """Probability mass spread over the vocabulary (section 5.4)."""
+    clip_norm: float = 1.0
+    """Longest gradient; longer ones are scaled down to it. 0: no limit."""
+    ema_decay: float = 0.998
+    """Decay of the exponential moving average of the weights, which is what gets validated and kept; 0: none."""
+    average_last: int = 0
+    """The final bundle holds the mean of the last N scheduled checkpoints (section 6.1); 0: of the last one alone."""
+    validate_every: int = 500
+    """Updates between validations."""
+    checkpoint_every: int = 500
+    """Updates between checkpoints: what a power cut can cost."""
+    keep_last: int = 3
+    """Scheduled checkpoints kept."""
+    metric: Literal["bleu", "chrf"] = "bleu"
+    """Score of the decoded validation set (greedy) that decides which model is best."""
+    patience: int = 0
+    """Stop after this many validations without a better score; 0: never."""
+    log_every: int = 20
+    """Updates between two lines of metrics.jsonl."""
+    max_bad_updates: int = 5
+    """Updates in a row with an infinite or undefined loss or gradient, after which training stops."""
+    seed: int = 1
+    """Where all randomness starts: first weights, order, dropout, subword sampling."""
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+    """Number type of matrix products; auto: bf16 where the hardware has it. Weights and losses stay float32."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1 ..."""
+    threads: int = 0
+    """Processor threads; 0: all."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "batch_tokens", "validate_every", "checkpoint_every", "keep_last", "log_every"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 1 or more")
+        for name in (
+            "update_tokens",
+            "warmup_steps",
+            "weight_decay",
+            "clip_norm",
+            "average_last",
+            "patience",
+            "threads",
+        ):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more")
+        for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more and less than 1")
+        for name in ("learning_rate", "epsilon", "decay_power", "max_bad_updates"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; use more than 0")
+        if self.average_last > self.keep_last:
+            raise ConfigError(
+                f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="
+                f"{self.keep_last}; raise keep_last"
+            )
+
+
+MAY_CHANGE: Final = frozenset({"max_steps", "patience", "log_every", "keep_last"})
+"""Settings that a resumed run may have otherwise than its first start: they change how long, not what."""

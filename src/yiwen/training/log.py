@@ -1,0 +1,172 @@
+"""What a run writes down: metrics.jsonl (the record, no clock in it), timing.jsonl, TensorBoard, the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from yiwen.errors import CheckpointError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch.utils.tensorboard import SummaryWriter
+
+
+class Record:
+    """A JSON-lines file that knows its length, so that resume can cut it back to a checkpoint."""
+
+    def __init__(self, path: Path, *, n_bytes: int) -> None:
+        """Open for appending after the first n_bytes; what follows them is cut off.
+
+        Raises:
+            CheckpointError: If the file is shorter than the checkpoint says.
+        """
+        size = path.stat().st_size if path.exists() else 0
+        if size < n_bytes:
+            raise CheckpointError(f"{path} has {size} bytes, the checkpoint {n_bytes}; restore it, or start a new run")
+        self._file = path.open("ab")
+        self._file.truncate(n_bytes)
+        self._file.seek(0, os.SEEK_END)
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append one JSON object."""
+        self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        self._file.flush()
+
+    def sync(self) -> int:
+        """Force the lines to the disk; returns the length in bytes."""
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class TrainingLog:
+    """All outputs of one training process, opened and closed together."""
+
+    def __init__(self, run: Path, *, step: int, max_steps: int, metrics_bytes: int, console: Console | None) -> None:
+        """Open the outputs of a run that stands at `step`; a console of None keeps silent."""
+        self.metrics = Record(run / "metrics.jsonl", n_bytes=metrics_bytes)
+        timing = run / "timing.jsonl"
+        self._seconds_before = _seconds_at(timing, step)
+        self._timing = Record(timing, n_bytes=timing.stat().st_size if timing.exists() else 0)
+        self._board = _board(run / "tensorboard", step)
+        self._console = console or Console(quiet=True, stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+            transient=True,
+        )
+        self._task = self._progress.add_task("training", total=max_steps, completed=step, rate="")
+        self._train_seconds = 0.0
+        self._seconds_since = 0.0
+        self._tokens_since = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+        self.metrics.close()
+        self._timing.close()
+        self._board.close()
+
+    @property
+    def train_seconds(self) -> float:
+        """Seconds spent on updates since the run began, all starts together."""
+        return self._seconds_before + self._train_seconds
+
+    def update(self, step: int, *, seconds: float, n_tokens: int) -> None:
+        """Count one update: its wall time and its real target tokens."""
+        self._train_seconds += seconds
+        self._seconds_since += seconds
+        self._tokens_since += n_tokens
+        self._progress.update(self._task, completed=step)
+
+    def training(self, line: Mapping[str, Any]) -> None:
+        """Write what training did since the last line: into the record, TensorBoard and the progress bar."""
+        step = line["step"]
+        self.metrics.write(line)
+        rate = self._tokens_since / self._seconds_since if self._seconds_since else 0.0
+        self._seconds_since, self._tokens_since = 0.0, 0
+        self._timing.write({"step": step, "seconds": round(self.train_seconds, 3), "tgt_tokens_per_s": round(rate)})
+        for key in ("loss", "perplexity", "learning_rate", "gradient_norm"):
+            self._board.add_scalar(f"train/{key}", line[key], step)
+        self._board.add_scalar("train/tgt_tokens_per_s", rate, step)
+        self._progress.update(self._task, description=f"loss {line['loss']:.3f}", rate=f"{rate:,.0f} tok/s")
+
+    def validation(
+        self, line: Mapping[str, Any], *, samples: list[tuple[str, str, str]], picture: np.ndarray[Any, Any] | None
+    ) -> None:
+        """Write a validation's scores, sample translations and the attention of one."""
+        step = line["step"]
+        self.metrics.write(line)
+        self._timing.write({"step": step, "seconds": round(self.train_seconds, 3), "validation": dict(line)})
+        for key, value in line.items():
+            if key not in ("step", "epoch"):
+                self._board.add_scalar(f"valid/{key}", value, step)
+        rows = "\n".join(f"| {src} | {hypothesis} | {reference} |" for src, hypothesis, reference in samples)
+        self._board.add_text("samples", f"| source | translation | reference |\n|---|---|---|\n{rows}", step)
+        if picture is not None:
+            self._board.add_image("cross-attention", picture, step, dataformats="HW")
+        self._board.flush()
+        scores = "  ".join(f"{key} {value:.4g}" for key, value in line.items() if key not in ("step", "epoch"))
+        self.say(f"step {step:,}  {scores}  ({self.train_seconds / 60:.1f} min)")
+
+    def say(self, text: str) -> None:
+        """One line for the user."""
+        self._console.print(text, highlight=False, markup=False)
+
+
+def training_line(
+    *, step: int, epoch: int, loss_sum: float, n_tokens: int, learning_rate: float, gradient_norm: float
+) -> dict[str, Any]:
+    """One line of metrics.jsonl about updates; nothing in it depends on a clock."""
+    loss = loss_sum / n_tokens if n_tokens else math.nan
+    return {
+        "step": step,
+        "epoch": epoch,
+        "loss": loss,
+        "perplexity": math.exp(min(loss, 100.0)),
+        "learning_rate": learning_rate,
+        "gradient_norm": gradient_norm,
+    }
+
+
+def _seconds_at(timing: Path, step: int) -> float:
+    """Training seconds that an earlier start of the run had spent when it reached `step`."""
+    seconds = 0.0
+    if timing.exists():
+        for line in timing.read_bytes().split(b"\n"):
+            try:
+                entry = json.loads(line)
+            except ValueError:  # a line cut by a kill
+                continue
+            if entry["step"] <= step:
+                seconds = max(seconds, entry["seconds"])
+    return seconds
+
+
+def _board(folder: Path, step: int) -> SummaryWriter:
+    from torch.utils.tensorboard import SummaryWriter
+
+    # purge_step hides what a killed start wrote after its last checkpoint.
+    return SummaryWriter(str(folder), purge_step=step + 1 if step else None)

@@ -1,0 +1,354 @@
+"""The training loop: one for every task. What a task is, a `Job` says.
+
+A run can be killed at any moment and goes on digit for digit: the order of the data is a pure function of (seed,
+epoch), dropout and sampling of (seed, step, micro-batch), and everything else is in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import copy
+import errno
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from yiwen.data.batching import Batch, Lengths, Rows, Update, epoch_updates
+from yiwen.errors import Stopped, TrainingError
+from yiwen.files import remove, swap_link
+from yiwen.hardware import Hardware
+from yiwen.stop import StopFlag
+from yiwen.tasks.translate import LossFn
+from yiwen.training.average import average_weights
+from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
+from yiwen.training.config import TrainingConfig
+from yiwen.training.log import Record, TrainingLog, training_line
+from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.schedule import learning_rate
+from yiwen.training.state import Progress
+from yiwen.training.step import Gradients, apply_gradients, compute_gradients, fit_in_memory
+from yiwen.training.validation import Validation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A task as the loop sees it."""
+
+    model: nn.Module
+    """Freshly initialised, on its device."""
+    d_model: int
+    """For the paper's learning rate."""
+    lengths: Lengths
+    """Of all training rows."""
+    load: Callable[[Rows, int], Batch]
+    """(rows, seed) -> batch."""
+    largest: Callable[[], Batch]
+    """A made-up batch of the largest size that can occur."""
+    loss_fn: LossFn
+    """(model, batch) -> (loss_sum, n_tokens)."""
+    validate: Callable[[nn.Module, StopFlag], Validation]
+    """Scores of a model; among them the configured metric."""
+    save_bundle: Callable[[Path, Mapping[str, Tensor], int, str, Mapping[str, float]], None]
+    """(folder, weights, step, which weights, scores)."""
+    where: Callable[[int], str]
+    """Names the file and line of a row."""
+
+
+class Trainer:
+    """One process's work on a run: from its first or last checkpoint to the end."""
+
+    def __init__(
+        self,
+        run: Path,
+        job: Job,
+        config: TrainingConfig,
+        *,
+        hardware: Hardware,
+        stop: StopFlag,
+        resume_from: Path | None = None,
+        console: Console | None = None,
+    ) -> None:
+        """Take up a run.
+
+        Args:
+            run: Its folder; the caller holds its lock.
+            job: What to train.
+            config: How.
+            hardware: As chosen at the run's first start.
+            stop: Polled at every update, in validation and before saving.
+            resume_from: The checkpoint to go on from; None starts at step 0.
+            console: Where progress is shown; None is silent.
+        """
+        self.run, self.job, self.config, self.hardware, self.stop = run, job, config, hardware, stop
+        self.model = job.model
+        self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
+        self.optimizers = build_optimizers(self.model, config)
+        self.progress = Progress()
+        if resume_from is not None:
+            self.progress = load_checkpoint(
+                resume_from, model=self.model, average=self.average, optimizers=self.optimizers
+            )
+        self.updates: list[Update] = []
+        self.log = TrainingLog(
+            run,
+            step=self.progress.step,
+            max_steps=config.max_steps,
+            metrics_bytes=self.progress.metrics_bytes,
+            console=console,
+        )
+        self.refitted = _read_refitted(run / "memory.jsonl")
+        self.saved_step = self.progress.step if resume_from is not None else -1
+
+    def train(self) -> Progress:
+        """Work until the last step, early stopping or a stop signal.
+
+        Raises:
+            Stopped: After a signal; a checkpoint of the last update was written.
+            TrainingError: If the loss stays undefined.
+        """
+        with self.log:
+            try:
+                if self.saved_step < 0:
+                    self._save()
+                self._try_largest_batch()
+                self._validate_if_due()  # a stop inside a validation left it to be done
+                self._save_if_due()
+                self.model.train()
+                while not self._is_done():
+                    self.stop.check("training")
+                    self._update()
+                    self._validate_if_due()
+                    self._save_if_due()
+                self._finish()
+            except Stopped as stopped:
+                if stopped.is_immediate:
+                    raise
+                if self.saved_step < self.progress.step:
+                    self._save(is_scheduled=False)
+                raise Stopped(
+                    f"{stopped}; step {self.progress.step} is saved, go on with --resume", signum=stopped.signum
+                ) from None
+        return self.progress
+
+    def _is_done(self) -> bool:
+        is_patient = self.config.patience == 0 or self.progress.n_worse < self.config.patience
+        return self.progress.step >= self.config.max_steps or not is_patient
+
+    def _update(self) -> None:
+        began = time.perf_counter()
+        plan = self._next_plan()
+        gradients = self._gradients(plan)
+        step = self.progress.step + 1
+        rate = learning_rate(step, self.config, d_model=self.job.d_model)
+        if gradients.is_finite:
+            set_learning_rate(self.optimizers, rate)
+            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=self.config.clip_norm)
+            if self.average is not None:
+                update_average(self.average, self.model, step=step, decay=self.config.ema_decay)
+            self.progress.n_skipped_in_row = 0
+            self.progress.loss_sum += gradients.loss_sum
+            self.progress.loss_tokens += gradients.n_tokens
+        else:
+            self._skip(step, plan, gradients)
+        self.progress.step = step
+        self.progress.update += 1
+        self.log.update(step, seconds=time.perf_counter() - began, n_tokens=gradients.n_tokens)
+        if step % self.config.log_every == 0 and self.progress.loss_tokens:
+            self.log.training(
+                training_line(
+                    step=step,
+                    epoch=self.progress.epoch,
+                    loss_sum=self.progress.loss_sum,
+                    n_tokens=self.progress.loss_tokens,
+                    learning_rate=rate,
+                    gradient_norm=gradients.norm if math.isfinite(gradients.norm) else -1.0,
+                )
+            )
+            self.progress.loss_sum, self.progress.loss_tokens = 0.0, 0
+
+    def _next_plan(self) -> Update:
+        """The rows of the coming update; opens the next epoch where this one is done."""
+        while True:
+            if not self.updates:
+                self.updates = epoch_updates(
+                    self.job.lengths,
+                    seed=self.config.seed,
+                    epoch=self.progress.epoch,
+                    batch_tokens=self.config.batch_tokens,
+                    update_tokens=self.config.update_tokens,
+                )
+            if self.progress.update < len(self.updates):
+                return self.updates[self.progress.update]
+            self.updates = []
+            self.progress.epoch += 1
+            self.progress.update = 0
+
+    def _gradients(self, plan: Update) -> Gradients:
+        step = self.progress.step + 1
+
+        def compute(part: Update) -> Gradients:
+            return compute_gradients(
+                self.model,
+                part,
+                load=self.job.load,
+                loss_fn=self.job.loss_fn,
+                seeds=(self.config.seed, step),
+                device=self.hardware.device,
+                is_bf16=self.hardware.precision == "bf16",
+            )
+
+        if step in self.refitted:  # an earlier start met the limit of memory here: do as it did
+            return compute(self.refitted[step])
+        gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
+        if fitted is not plan:
+            self._note_refitted(step, fitted, left_out)
+        return gradients
+
+    def _note_refitted(self, step: int, fitted: Update, left_out: list[int]) -> None:
+        self.refitted[step] = fitted
+        path = self.run / "memory.jsonl"
+        record = Record(path, n_bytes=path.stat().st_size if path.exists() else 0)
+        record.write({"step": step, "plan": [rows.tolist() for rows in fitted], "left_out": left_out})
+        record.sync()
+        record.close()
+        named = "; left out: " + ", ".join(map(self.job.where, left_out)) if left_out else ""
+        self.log.say(f"step {step}: not enough memory, the update was cut into {len(fitted)} micro-batches{named}")
+
+    def _skip(self, step: int, plan: Update, gradients: Gradients) -> None:
+        """Leave an update with an undefined loss or gradient out.
+
+        Raises:
+            TrainingError: After max_bad_updates in a row.
+        """
+        self.progress.n_skipped += 1
+        self.progress.n_skipped_in_row += 1
+        rows = np.concatenate(plan)
+        places = ", ".join(self.job.where(int(row)) for row in rows[:5])
+        what = f"loss {gradients.loss_sum:g}, gradient norm {gradients.norm:g}"
+        where = f"epoch {self.progress.epoch}, update {self.progress.update}: {places}"
+        self.log.say(f"step {step} left out: {what} ({where}{' ...' if len(rows) > 5 else ''})")
+        if self.progress.n_skipped_in_row >= self.config.max_bad_updates:
+            raise TrainingError(
+                f"{self.progress.n_skipped_in_row} updates in a row had an undefined loss or gradient (last: step "
+                f"{step}, {what}; {where}, {len(rows)} pairs in all); lower training.learning_rate, raise warmup_steps, or "
+                "look at these lines"
+            )
+
+    def _validate_if_due(self) -> None:
+        progress = self.progress
+        is_due = progress.step % self.config.validate_every == 0 or progress.step >= self.config.max_steps
+        if not is_due or progress.validated_step >= progress.step or progress.step == 0:
+            return
+        model = self.average or self.model
+        validation = self.job.validate(model, self.stop)
+        score = validation.scores[self.config.metric]
+        line: dict[str, float] = {"step": progress.step, "epoch": progress.epoch}
+        line |= {f"valid_{name}": value for name, value in validation.scores.items()}
+        self.log.validation(line, samples=validation.samples, picture=validation.picture)
+        progress.validated_step = progress.step
+        if progress.best_score is None or score > progress.best_score:
+            progress.best_score, progress.best_step, progress.n_worse = score, progress.step, 0
+            self._publish("best", self._weights(model), self._kind(), validation.scores)
+        else:
+            progress.n_worse += 1
+
+    def _kind(self) -> str:
+        return "last" if self.average is None else "ema"
+
+    def _weights(self, model: nn.Module) -> dict[str, Tensor]:
+        return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+    def _publish(self, link: str, weights: Mapping[str, Tensor], kind: str, scores: Mapping[str, float]) -> None:
+        """Write a bundle and point `best` or `final` at it."""
+        if not all(bool(torch.isfinite(weight).all()) for weight in weights.values()):
+            raise TrainingError(f"the weights at step {self.progress.step} are not finite and will not be published")
+        folder = self.run / "bundles" / f"{link}-{self.progress.step:08d}"
+        self.job.save_bundle(folder, weights, self.progress.step, kind, scores)
+        swap_link(self.run / link, folder)
+
+    def _save_if_due(self) -> None:
+        step = self.progress.step
+        is_due = step % self.config.checkpoint_every == 0 or step >= self.config.max_steps
+        if is_due and self.saved_step < step:
+            self._save()
+
+    def _save(self, *, is_scheduled: bool = True) -> None:
+        """Publish a checkpoint, then remove what it makes superfluous; a full disk costs the checkpoint alone."""
+        folder = self.run / "checkpoints"
+        self.progress.is_scheduled = is_scheduled
+        try:
+            self.progress.metrics_bytes = self.log.metrics.sync()
+            save_checkpoint(
+                folder,
+                model=self.model,
+                average=self.average,
+                optimizers=self.optimizers,
+                progress=self.progress,
+            )
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.saved_step < 0:
+                raise
+            self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
+            return
+        self.saved_step = self.progress.step
+        remove_old(folder, keep_last=self.config.keep_last)
+        for bundle in (self.run / "bundles").glob("best-*"):
+            if bundle.name != f"best-{self.progress.best_step:08d}":
+                remove(bundle)
+
+    def _try_largest_batch(self) -> None:
+        """Meet trouble with memory before step 1, not after hours: forward and backward of the largest batch."""
+        torch.manual_seed(0)
+        began = time.perf_counter()
+        try:
+            compute_gradients(
+                self.model.train(),
+                [np.zeros(1, dtype=np.int64)],
+                load=lambda rows, seed: self.job.largest(),
+                loss_fn=self.job.loss_fn,
+                seeds=(0, 0),
+                device=self.hardware.device,
+                is_bf16=self.hardware.precision == "bf16",
+            )
+        except torch.OutOfMemoryError:
+            self.log.say("the largest batch does not fit into memory: such batches will be cut in two as they come")
+        self.model.zero_grad(set_to_none=True)
+        self.stop.check("the trial of the largest batch")
+        self.log.say(f"largest batch tried in {time.perf_counter() - began:.1f} s")
+
+    def _finish(self) -> None:
+        """Write the final bundle: the mean of the last checkpoints, or the weights that were validated."""
+        if self.saved_step < self.progress.step:  # stopped early, between two checkpoints
+            self._save()
+        kind, weights = self._kind(), self._weights(self.average or self.model)
+        scores: Mapping[str, float] = {}
+        if self.config.average_last > 1:
+            scheduled = [p for p in checkpoints(self.run / "checkpoints") if read_progress(p).is_scheduled]
+            chosen = scheduled[-self.config.average_last :]
+            kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
+            model = copy.deepcopy(self.model)
+            with torch.no_grad():
+                for name, parameter in model.named_parameters():
+                    parameter.copy_(weights[name])
+            validation = self.job.validate(model, self.stop)
+            scores = validation.scores
+            self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
+        self._publish("final", weights, kind, scores)
+        for bundle in (self.run / "bundles").glob("final-*"):
+            if bundle.name != f"final-{self.progress.step:08d}":
+                remove(bundle)
+
+
+def _read_refitted(path: Path) -> dict[int, Update]:
+    """Updates that an earlier start of the run had to cut down, by step."""
+    if not path.exists():
+        return {}
+    entries = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.endswith(b"}")]
+    return {entry["step"]: [np.asarray(rows, dtype=np.int64) for rows in entry["plan"]] for entry in entries}

@@ -1,0 +1,82 @@
+"""Optimizers: torch's own, chosen and fed here; their state as named tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from yiwen.errors import CheckpointError
+from yiwen.training.config import TrainingConfig
+
+Optimizers = Sequence[torch.optim.Optimizer]
+
+
+def build_optimizers(model: nn.Module, config: TrainingConfig) -> Optimizers:
+    """One optimizer, or two where Muon takes the matrices of the layers and AdamW everything else.
+
+    Weight decay applies to matrices of the layers only: embeddings, norms and biases have no scale to shrink.
+    """
+    named = dict(model.named_parameters())
+    matrices = [p for name, p in named.items() if p.dim() == 2 and "embedding" not in name and "positions" not in name]
+    chosen = {id(p) for p in matrices}
+    rest = [p for p in named.values() if id(p) not in chosen]
+    rate, betas, decay = config.learning_rate, (config.beta1, config.beta2), config.weight_decay
+    match config.optimizer:
+        case "adam":
+            return [torch.optim.Adam(named.values(), lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+        case "adamw":
+            groups = [{"params": matrices, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
+            return [torch.optim.AdamW(groups, lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+        case "muon":
+            # Updates scaled to the size of AdamW's, so that both take the same learning rate.
+            muon = torch.optim.Muon(
+                matrices, lr=rate, momentum=0.95, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
+            )
+            adamw = torch.optim.AdamW(rest, lr=rate, betas=betas, eps=config.epsilon, weight_decay=0.0, fused=True)
+            return [muon, adamw]
+
+
+def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
+    """Give every group the learning rate of the coming update."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+
+
+def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:
+    """The whole state as named tensors: `PARAMETER/KEY` -> value. Settings are not in it: the config has them."""
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
+    return {
+        f"{names[parameter]}/{key}": value
+        for optimizer in optimizers
+        for parameter, state in optimizer.state.items()
+        for key, value in state.items()
+    }
+
+
+def load_optimizer_tensors(model: nn.Module, optimizers: Optimizers, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave.
+
+    Raises:
+        CheckpointError: If a name belongs to no parameter of the model.
+    """
+    parameters = dict(model.named_parameters())
+    owner = {p: o for o in optimizers for group in o.param_groups for p in group["params"]}
+    for name, value in tensors.items():
+        parameter_name, _, key = name.rpartition("/")
+        if parameter_name not in parameters:
+            raise CheckpointError(f"the optimizer state holds {name!r}, which is no parameter of this model")
+        parameter = parameters[parameter_name]
+        owner[parameter].state[parameter][key] = value.to(parameter.device)
+
+
+@torch.no_grad()
+def update_average(average: nn.Module, model: nn.Module, *, step: int, decay: float) -> None:
+    """Move the exponential moving average of the weights towards the model's, in place.
+
+    The decay starts low, at 1 / 6, and rises to `decay` as step / (step + 5) does, so that the random first
+    weights are soon forgotten.
+    """
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 1 - min(decay, step / (step + 5)))

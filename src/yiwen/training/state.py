@@ -1,0 +1,49 @@
+"""Where a run stands: the few numbers that, with weights and optimizer state, make resume exact."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from yiwen.config import STRICT
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """All of a run's state that is no tensor. It is saved as JSON, whose floats come back digit for digit."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    step: int = 0
+    """Updates done."""
+    epoch: int = 0
+    """Epoch of the next update."""
+    update: int = 0
+    """Place of the next update in its epoch."""
+    validated_step: int = 0
+    """Step of the last validation: a stop during validation leaves it to be done again."""
+    best_score: float | None = None
+    """Best validation score so far."""
+    best_step: int = 0
+    """Step of the best score."""
+    n_worse: int = 0
+    """Validations since then."""
+    loss_sum: float = 0.0
+    """Loss in nats since the last line of metrics.jsonl ..."""
+    loss_tokens: int = 0
+    """... and the tokens it covers."""
+    n_skipped: int = 0
+    """Updates left out in all because their loss or gradient was not finite."""
+    n_skipped_in_row: int = 0
+    """The same without a good update between."""
+    metrics_bytes: int = 0
+    """Length of metrics.jsonl; resume cuts the file there."""
+    is_scheduled: bool = True
+    """False where a stop signal asked for the checkpoint: those are not counted nor averaged."""
+
+
+def seed_of(*numbers: int) -> int:
+    """A seed for torch from several numbers, e.g. (run seed, step, micro-batch, rank)."""
+    digest = hashlib.sha256(" ".join(map(str, numbers)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1

@@ -1,0 +1,115 @@
+"""Validation of a translator: teacher-forced loss, and the score of a greedy decoding of the whole set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from yiwen.data.batching import collate
+from yiwen.data.store import Store
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import DataError
+from yiwen.evaluation.metrics import quick_score
+from yiwen.model.attention import recorded_attention
+from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.tasks.translate import translation_loss
+from yiwen.text.normalise import normalise
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+N_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a validation found."""
+
+    scores: dict[str, float]
+    """By name: `loss` and `perplexity` of the references, `bleu` or `chrf` of the decoding."""
+    samples: list[tuple[str, str, str]]
+    """(source, translation, reference) of a few lines."""
+    picture: npt.NDArray[np.float32] | None
+    """Cross-attention of the last layer for the first sample, mean over heads: (T, S), 0 to 1."""
+
+
+class ValidationSet:
+    """The validation lines, encoded once and used at every validation."""
+
+    def __init__(self, store: Store, *, metric: Literal["bleu", "chrf"], max_len: int, batch_tokens: int) -> None:
+        """Encode the lines of store.valid.
+
+        Raises:
+            DataError: If there are none, or some are longer than the model has positions for; they are named.
+        """
+        self.src, self.ref = store.valid
+        self.store = store
+        self.metric = metric
+        if not self.src:
+            raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
+        self.src_ids = store.source.encode([normalise(text) for text in self.src])
+        self.ref_ids = store.target.encode([normalise(text) for text in self.ref])
+        self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
+        too_long = [
+            i + 1
+            for i, (src, ref) in enumerate(zip(self.src_ids, self.ref_ids, strict=True))
+            if max(len(src), len(ref)) >= max_len
+        ]
+        if too_long:
+            raise DataError(
+                f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
+                "positions for fewer; shorten them or raise model.max_len"
+            )
+        order = sorted(self.decoded, key=lambda i: len(self.ref_ids[i]))
+        n = max(1, batch_tokens // (max(map(len, self.ref_ids), default=1) + 1))
+        self.loss_batches = [order[start : start + n] for start in range(0, len(order), n)]
+
+    def validate(self, model: Transformer, *, device: str, is_bf16: bool, stop: StopFlag) -> Validation:
+        """Score the model; its weights are not changed."""
+        was_training = model.training
+        model.eval()
+        dtype = torch.bfloat16 if is_bf16 else torch.float32
+        engine = TorchEngine(model, device=device, dtype=dtype)
+        loss = self._loss(engine.model, device, stop)
+        sources = [self.src_ids[i] for i in self.decoded]
+        found = engine.search(sources, config=SearchConfig(beam_size=1), stop=stop)
+        decoded = self.store.target.decode([hypotheses[0].ids for hypotheses in found])
+        translations = [""] * len(self.src)
+        for i, text in zip(self.decoded, decoded, strict=True):
+            translations[i] = text
+        score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
+        samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
+        picture = self._picture(engine.model, device, found[0][0].ids) if found else None
+        model.train(was_training)
+        return Validation(
+            scores={"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score},
+            samples=samples,
+            picture=picture,
+        )
+
+    @torch.inference_mode()
+    def _loss(self, model: Transformer, device: str, stop: StopFlag) -> float:
+        """Cross-entropy of the references in nats a token, without smoothing."""
+        loss_fn = translation_loss(smoothing=0.0)
+        loss_sum, n_tokens = 0.0, 0
+        for batch in self.loss_batches:
+            stop.check("validation")
+            tensors = collate([self.src_ids[i] for i in batch], [self.ref_ids[i] for i in batch])
+            loss, count = loss_fn(model, tensors.to(device))
+            loss_sum, n_tokens = loss_sum + loss.item(), n_tokens + count
+        return loss_sum / max(n_tokens, 1)
+
+    @torch.inference_mode()
+    def _picture(self, model: Transformer, device: str, ids: tuple[int, ...]) -> npt.NDArray[np.float32]:
+        batch = collate([self.src_ids[self.decoded[0]]], [list(ids)]).to(device)
+        with recorded_attention(model) as maps:
+            model(batch.src_ids, batch.tgt_in)
+        last = max(name for name in maps if name.endswith("cross_attention"))
+        weights_TS = maps[last][0].mean(dim=0).cpu().numpy()
+        # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
+        return np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)

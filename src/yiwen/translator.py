@@ -1,0 +1,287 @@
+"""The facade: text in, text out. The one place where text, subwords, engine and what users are told meet."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from yiwen.bundle import Bundle, load_model, open_bundle
+from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import Subword
+
+if TYPE_CHECKING:
+    from yiwen.engines.torch_engine import TorchEngine
+    from yiwen.search.step import Hypothesis
+
+BLOCK_LINES: Final = 4096
+"""Lines of a file that are held at a time: enough to sort by length, few enough to stay small."""
+
+UNSPACED: Final = ("zh", "ja", "th", "lo", "my", "km")
+"""Languages whose sentences follow one another without a blank."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One more translation of the same text."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated text and what there is to know about it. `str()` of it is the text."""
+
+    text: str
+    """The translation, as many lines as the source."""
+    score: float
+    """Log-probability a subword (by the search's length penalty), the mean over its segments; 0 where nothing had
+    to be translated."""
+    alternatives: tuple[Alternative, ...] = ()
+    """All n-best translations, best first, where more than one was asked for and the text is one segment."""
+    flags: tuple[str, ...] = ()
+    """What a careful reader should know: `segmented` (longer than the model has seen, so translated in pieces),
+    `cut` (the length limit ended a translation), `invalid_utf8` (bytes that are no text were replaced)."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Score:
+    """How likely the model finds a given translation."""
+
+    log_prob: float
+    """Natural logarithm of its probability, end included."""
+    n_tokens: int
+    """Subwords, end included."""
+
+    @property
+    def per_token(self) -> float:
+        """Log-probability a subword: comparable between texts of different length."""
+        return self.log_prob / self.n_tokens
+
+
+@dataclass
+class _Plan:
+    """What one text becomes: for each line the indexes of its segments."""
+
+    lines: list[tuple[str, list[int]]] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+
+
+class Translator:
+    """Translates raw text with a bundle.
+
+    >>> translator = Translator.load("runs/multi30k-en-de/best")  # doctest: +SKIP
+    >>> print(translator.translate(["A dog runs."])[0])  # doctest: +SKIP
+    Ein Hund rennt.
+    """
+
+    def __init__(self, bundle: Bundle, engine: TorchEngine) -> None:
+        self.bundle = bundle
+        self.engine = engine
+        self.src_lang = bundle.info.src_lang
+        self.tgt_lang = bundle.info.tgt_lang
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", dtype: str = "float32", threads: int = 0) -> Translator:
+        """Open and verify a bundle, and make its engine ready.
+
+        Args:
+            folder: The bundle.
+            device: `auto`, `cpu`, `cuda`.
+            dtype: `float32` (the reference) or `bf16` (faster where the hardware has it).
+            threads: Processor threads; 0 for all.
+
+        Raises:
+            CheckpointError: If anything is wrong with the bundle.
+            ConfigError: If device or dtype is not to be had.
+            MissingDependencyError: If torch is not installed.
+        """
+        if dtype not in ("float32", "bf16"):
+            raise ConfigError(f"dtype={dtype!r} is unknown; use 'float32' or 'bf16'")
+        bundle = open_bundle(Path(folder))
+        try:
+            import torch
+        except ImportError as error:
+            raise MissingDependencyError("translating needs torch: pip install 'yiwen[train]'") from error
+
+        from yiwen import hardware
+        from yiwen.engines.torch_engine import TorchEngine
+
+        chosen = hardware.choose(device=device, precision=dtype, threads=threads)
+        hardware.apply(chosen)
+        engine = TorchEngine(
+            load_model(bundle),
+            device=chosen.device,
+            dtype=torch.bfloat16 if dtype == "bf16" else torch.float32,
+        )
+        return cls(bundle, engine)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        search: SearchConfig | None = None,
+        prefixes: Sequence[str] | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[Translation]:
+        """Translate texts, each to one translation in the same place.
+
+        A blank text comes back as it is. A text of several lines is translated line by line. A line longer than
+        the model has seen in training is cut into pieces at the ends of sentences and flagged; nothing is dropped.
+
+        Args:
+            texts: Raw text.
+            search: Search rules; beam search with the default settings where not given.
+            prefixes: What each translation must start with, as raw text; `""` for a free choice.
+            stop: Polled between batches.
+
+        Raises:
+            ConfigError: If prefixes are not as many as texts, or one is given for a text of several lines.
+        """
+        config = search or SearchConfig()
+        segments: list[list[int]] = []
+        plans = [self._plan(text, segments) for text in texts]
+        forced = self._prefix_ids(plans, prefixes, len(segments)) if prefixes is not None else None
+        hypotheses = self.engine.search(segments, config=config, prefixes=forced, stop=stop)
+        texts_of = self._decode(hypotheses)
+        return [self._join(plan, hypotheses, texts_of) for plan in plans]
+
+    def translate_lines(
+        self, lines: Iterable[bytes], *, search: SearchConfig | None = None, stop: StopFlag | None = None
+    ) -> Iterator[Translation]:
+        """Translate a stream of lines with flat memory: one translation a line, in order.
+
+        Args:
+            lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
+            search: As in `translate`.
+            stop: Polled between batches.
+        """
+        for block in _blocks(lines):
+            texts = [line.decode("utf-8", errors="replace") for line in block]
+            # A line is one line whatever it holds: here no character inside it starts another.
+            for line, translation in zip(block, self.translate(texts, search=search, stop=stop), strict=True):
+                yield translation if _is_utf8(line) else _flagged(translation, "invalid_utf8")
+
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> list[Score]:
+        """How likely the model finds each target as the translation of its source; for filtering and ranking.
+
+        Raises:
+            ConfigError: If there are not as many targets as sources.
+        """
+        if len(sources) != len(targets):
+            raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
+        src_ids = self.bundle.source.encode([normalise(text) for text in sources])
+        tgt_ids = self.bundle.target.encode([normalise(text) for text in targets])
+        room = self.bundle.info.model.max_len - 1
+        for side, ids in (("source", src_ids), ("target", tgt_ids)):
+            for line, sentence in enumerate(ids, 1):
+                if len(sentence) > room:
+                    raise ConfigError(
+                        f"{side} {line} has {len(sentence)} subwords, the model has positions for {room}; shorten it"
+                    )
+        rows = self.engine.score(src_ids, tgt_ids, stop=stop)
+        return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]
+
+    def _plan(self, text: str, segments: list[list[int]]) -> _Plan:
+        """Cut one text into segments, which are appended to `segments`."""
+        plan = _Plan()
+        for line in text.split("\n"):
+            clean = normalise(line)
+            if not clean:
+                plan.lines.append((line, []))
+                continue
+            pieces = list(_split_long(self.bundle.source.encode([clean])[0], self.bundle.source, self.limit))
+            if len(pieces) > 1:
+                plan.flags.add("segmented")
+            plan.lines.append((line, list(range(len(segments), len(segments) + len(pieces)))))
+            segments += pieces
+        return plan
+
+    @property
+    def limit(self) -> int:
+        """Longest segment, in subwords without eos."""
+        return self.bundle.info.max_src_tokens - 1
+
+    def _prefix_ids(self, plans: list[_Plan], prefixes: Sequence[str], n_segments: int) -> list[list[int]]:
+        if len(prefixes) != len(plans):
+            raise ConfigError(f"{len(prefixes)} prefixes for {len(plans)} texts; give one a text, '' for none")
+        forced: list[list[int]] = [[] for _ in range(n_segments)]
+        for plan, prefix in zip(plans, prefixes, strict=True):
+            if not normalise(prefix):
+                continue
+            if len(plan.lines) != 1:
+                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {len(plan.lines)} lines; use one line")
+            for segment in plan.lines[0][1][:1]:
+                forced[segment] = self.bundle.target.encode([normalise(prefix)])[0]
+        return forced
+
+    def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
+        flat = self.bundle.target.decode([h.ids for group in hypotheses for h in group])
+        texts = iter(flat)
+        return [[next(texts) for _ in group] for group in hypotheses]
+
+    def _join(self, plan: _Plan, hypotheses: list[list[Hypothesis]], texts_of: list[list[str]]) -> Translation:
+        """Put the segments of one text together again."""
+        between = "" if self.tgt_lang.split("-")[0] in UNSPACED else " "
+        used = [segment for _, segments in plan.lines for segment in segments]
+        best = [hypotheses[segment][0] for segment in used]
+        flags = plan.flags | ({"cut"} if any(not h.is_finished for h in best) else set())
+        alternatives: tuple[Alternative, ...] = ()
+        if len(used) == 1 and len(plan.lines) == 1 and len(hypotheses[used[0]]) > 1:
+            group = zip(texts_of[used[0]], hypotheses[used[0]], strict=True)
+            alternatives = tuple(Alternative(text, h.score) for text, h in group)
+        return Translation(
+            text="\n".join(
+                between.join(texts_of[segment][0] for segment in segments) if segments else line
+                for line, segments in plan.lines
+            ),
+            score=math.fsum(h.score for h in best) / len(best) if best else 0.0,
+            alternatives=alternatives,
+            flags=tuple(sorted(flags)),
+        )
+
+
+def _split_long(ids: list[int], subword: Subword, limit: int) -> Iterator[list[int]]:
+    """Cut subwords into pieces of at most `limit`: after the end of a sentence, else before a word, else anywhere."""
+    while len(ids) > limit:
+        pieces = subword.pieces(ids[: limit + 1])
+        sentence_ends = [i + 1 for i, piece in enumerate(pieces[:limit]) if piece[-1:] in set("。！？；.!?;…")]
+        word_starts = [i for i, piece in enumerate(pieces) if i > 0 and (piece.startswith("▁") or piece in "，、,")]
+        # A cut in the first half would make pieces needlessly short.
+        cut = next((i for cuts in (sentence_ends, word_starts) for i in reversed(cuts) if i > limit // 2), limit)
+        yield ids[:cut]
+        ids = ids[cut:]
+    yield ids
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _flagged(translation: Translation, flag: str) -> Translation:
+    return Translation(
+        text=translation.text,
+        score=translation.score,
+        alternatives=translation.alternatives,
+        flags=tuple(sorted({*translation.flags, flag})),
+    )
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
+    iterator = iter(lines)
+    while block := tuple(itertools.islice(iterator, BLOCK_LINES)):
+        yield block
