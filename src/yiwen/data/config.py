@@ -1,0 +1,65 @@
+"""The settings of `prepare`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from yiwen.config import STRICT
+from yiwen.data.corpus import CorpusConfig
+from yiwen.errors import ConfigError
+from yiwen.text.clean import CleaningConfig
+
+_LANGUAGE = re.compile("[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Which text to learn from and which to measure on."""
+
+    __pydantic_config__ = STRICT
+
+    src_lang: str
+    """Source language, e.g. "en" or "zh-Hans" (BCP 47)."""
+    tgt_lang: str
+    """Target language."""
+    corpora: tuple[CorpusConfig, ...]
+    """The parallel text to train on."""
+    temperature: float = 1.0
+    """Corpora are sampled by size ** (1 / temperature): 1 = as they are, 5 = small ones much more often."""
+    valid: CorpusConfig | None = None
+    """Validation text; where none is given it is split off."""
+    test: CorpusConfig | None = None
+    """Test text; where none is given it is split off."""
+    valid_pairs: int = 1000
+    """Pairs to split off for validation, at most a tenth of all."""
+    test_pairs: int = 1000
+    """Pairs to split off for the test, at most a tenth of all."""
+    max_tokens: int = 256
+    """Pairs with a side of more subwords (eos counted) are named in the report and not trained on."""
+    cleaning: CleaningConfig = field(default_factory=CleaningConfig)
+    """Which pairs are dropped."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang)):
+            if not _LANGUAGE.fullmatch(language):
+                problems.append(f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans")
+        if not 1 <= len(self.corpora) <= 255:
+            problems.append(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")
+        weights = [corpus.weight for corpus in self.corpora]
+        if any(weights) and not all(weights):
+            problems.append(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
+        if any(weights) and self.temperature != 1.0:
+            problems.append(
+                f"data.temperature is {self.temperature} beside explicit weights {weights}; use one of them"
+            )
+        if not self.temperature > 0:
+            problems.append(f"data.temperature is {self.temperature}; use a positive number, 1 for shares by size")
+        for name, count in (("valid_pairs", self.valid_pairs), ("test_pairs", self.test_pairs)):
+            if count < 0:
+                problems.append(f"data.{name} is {count}; use 0 for none or a positive number")
+        if self.max_tokens < 2:
+            problems.append(f"data.max_tokens is {self.max_tokens}; use at least 2 (a subword and eos), say 256")
+        if problems:
+            raise ConfigError("; ".join(problems))

@@ -1,0 +1,131 @@
+"""Corpora: parallel text in any of the usual forms, read as blocks of numbered pairs of raw bytes.
+
+A block goes to a worker undecoded, so that a broken line is dropped where pairs are cleaned and counted. Every
+line, row or unit of the input has one place in one block: nothing vanishes in a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from yiwen.config import STRICT
+from yiwen.data import alignment, lines, tables, tmx
+from yiwen.errors import ConfigError
+
+BLOCK_PAIRS: Final = 20_000
+"""Pairs in a block: a second's work for nobody, a few megabytes at most."""
+
+ONE_FILE: Final = (".tsv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx")
+"""Forms that hold both sides in one file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusConfig:
+    """One parallel corpus: either `src` and `tgt`, two files of lines, or `path`, one file of pairs."""
+
+    __pydantic_config__ = STRICT
+
+    src: str = ""
+    """File of source sentences, one a line. `${VAR}` is expanded; .gz, .zst and .xz are found and read too."""
+    tgt: str = ""
+    """File of their translations: line n translates line n."""
+    path: str = ""
+    """One file of pairs instead: .tsv, .jsonl, .parquet, .arrow, .feather or .tmx (also .gz, .zst, .xz)."""
+    src_column: str = "src"
+    """Source column of `path` (not TMX): its name, "a.b" for b inside a, or its number in a TSV without a header."""
+    tgt_column: str = "tgt"
+    """Target column of `path`, as for the source."""
+    weight: float = 0.0
+    """Share of this corpus in training relative to the others' weights; 0 everywhere = by size and temperature."""
+
+    def __post_init__(self) -> None:
+        if bool(self.path) == bool(self.src or self.tgt) or bool(self.src) != bool(self.tgt):
+            raise ConfigError(
+                f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; "
+                "give either src and tgt (two files) or path (one file)"
+            )
+        if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
+            raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; rename it")
+        if not 0 <= self.weight < float("inf"):
+            raise ConfigError(f"corpus weight is {self.weight}; use 0 (by size) or a positive number")
+
+
+class Block(NamedTuple):
+    """Consecutive pairs of a corpus as they stand in the file."""
+
+    first: int
+    """Number of the first pair in its file, from 1."""
+    src: list[bytes | None]
+    """Source sides, undecoded; None where the row has no such side (a torn row)."""
+    tgt: list[bytes | None]
+    """Target sides, as many."""
+
+
+def corpus_files(corpus: CorpusConfig, *, base: Path) -> tuple[Path, ...]:
+    """The files that a corpus is read from: two, or one.
+
+    Raises:
+        DataError: If one does not exist.
+    """
+    return tuple(lines.find(name, base=base) for name in (corpus.src, corpus.tgt, corpus.path) if name)
+
+
+def read_blocks(
+    corpus: CorpusConfig, *, base: Path, src_lang: str, tgt_lang: str, size: int = BLOCK_PAIRS
+) -> Iterator[Block]:
+    """Read a corpus block by block; memory does not grow with its length.
+
+    Args:
+        corpus: Where and in which form it is.
+        base: Folder that relative paths start from.
+        src_lang: Chooses the source of a TMX unit.
+        tgt_lang: Chooses its target.
+        size: Pairs in a block.
+
+    Raises:
+        DataError: If a file is missing or damaged, the sides have unequal numbers of lines, or no row has the columns.
+    """
+    paths = corpus_files(corpus, base=base)
+    if len(paths) == 2:
+        yield from _read_two_files(*paths, size=size)
+        return
+    suffix = lines.plain_suffix(paths[0])
+    pairs: Iterator[tuple[list[bytes | None], list[bytes | None]]]
+    match suffix:
+        case ".tsv":
+            pairs = tables.read_tsv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+        case ".jsonl":
+            pairs = tables.read_jsonl(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+        case ".tmx":
+            pairs = tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
+        case _:
+            pairs = tables.read_arrow(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+    first = 1 + (suffix == ".tsv" and tables.tsv_has_header(paths[0], corpus.src_column, corpus.tgt_column))
+    for src, tgt in pairs:
+        yield Block(first, src, tgt)
+        first += len(src)
+
+
+def place(paths: tuple[Path, ...], number: int) -> str:
+    """Where pair `number` of a corpus stands, for a message: "train.en.gz line 7", "memory.tmx unit 7"."""
+    suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
+    unit = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row"}.get(suffix, "line")
+    return f"{paths[0].name} {unit} {number}"
+
+
+def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Block]:
+    with ExitStack() as stack:
+        src_file, tgt_file = (
+            lines.read_lines(stack.enter_context(lines.opened(path))) for path in (src_path, tgt_path)
+        )
+        first = 1
+        for src, tgt in zip_longest(lines.blocks(src_file, size), lines.blocks(tgt_file, size), fillvalue=[]):
+            if len(src) != len(tgt):
+                raise alignment.unequal_sides(src_path, tgt_path)
+            yield Block(first, list(src), list(tgt))
+            first += len(src)

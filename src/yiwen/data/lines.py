@@ -1,0 +1,111 @@
+"""Text files as lines: bytes first, split on LF only, one trailing CR and a BOM at the very start removed.
+
+Other readers disagree on what a line is (U+2028, NEL, a lone CR ...), which is how two sides slide apart.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from yiwen.errors import DataError, MissingDependencyError
+
+COMPRESSED: Final = (".gz", ".zst", ".xz")
+_BOM = b"\xef\xbb\xbf"
+
+
+def find(path: str, *, base: Path) -> Path:
+    """The file that a recipe means: `${VAR}` expanded, relative to `base`, with .gz, .zst or .xz where only that exists.
+
+    Raises:
+        DataError: If there is no such file, or an environment variable is not set.
+    """
+    expanded = os.path.expandvars(path)
+    if missing := re.search(r"\$\{(\w+)\}", expanded):
+        raise DataError(f"{path}: the environment variable {missing[1]} is not set; set it or write the whole path")
+    file = base / Path(expanded).expanduser()
+    for candidate in (file, *(file.with_name(file.name + suffix) for suffix in COMPRESSED)):
+        if candidate.is_file():
+            return candidate
+    raise DataError(f"{file} does not exist (nor with {', '.join(COMPRESSED)}); give the path of an existing file")
+
+
+def plain_suffix(path: Path) -> str:
+    """The suffix without that of the compression, in lower case: `.tsv` for `a.TSV.gz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed by its suffix.
+
+    Raises:
+        DataError: If it cannot be read, or what is compressed is damaged; also while the block reads.
+    """
+    import lzma
+    import zlib
+
+    damaged: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError)
+    if path.suffix.lower() == ".zst":
+        damaged = (*damaged, _zstandard_error())
+    try:
+        with _decompressed(path) as file:
+            yield file
+    except damaged as error:
+        raise DataError(f"{path} is damaged ({error}); fetch or compress it again") from error
+    except OSError as error:  # gzip.BadGzipFile is one
+        raise DataError(f"{path} cannot be read ({error.strerror or error}); give a readable file") from error
+
+
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of an open file, without their line ends.
+
+    >>> list(read_lines(io.BytesIO(b"\\xef\\xbb\\xbfa\\r\\n\\nb\\rc")))
+    [b'a', b'', b'b\\rc']
+    """
+    for index, raw in enumerate(file):  # binary files know no line end but LF
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        yield line.removeprefix(_BOM) if index == 0 else line
+
+
+def blocks(stream: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
+    """The lines in lists of `size`, the last one shorter."""
+    while block := list(islice(stream, size)):
+        yield block
+
+
+def _decompressed(path: Path) -> BinaryIO:
+    match path.suffix.lower():
+        case ".gz":
+            import gzip
+
+            return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, gzip.open(path)), 1 << 20))
+        case ".xz":
+            import lzma
+
+            return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, lzma.open(path)), 1 << 20))
+        case ".zst":
+            _zstandard_error()
+            import zstandard
+
+            reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
+            return cast(BinaryIO, io.BufferedReader(reader, 1 << 20))
+        case _:
+            return path.open("rb", buffering=1 << 20)
+
+
+def _zstandard_error() -> type[Exception]:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingDependencyError("Reading .zst needs zstandard: pip install 'yiwen[train]'") from error
+    return cast(type[Exception], zstandard.ZstdError)

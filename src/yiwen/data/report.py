@@ -1,0 +1,108 @@
+"""What `prepare` did: every pair read is either kept or dropped for a counted reason, with examples."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+N_EXAMPLES: Final = 3
+MAX_PLACES: Final = 10_000
+"""Over-long pairs named by place; their number is exact beyond that too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A dropped pair."""
+
+    where: str
+    """File and line."""
+    src: str
+    """Its source; what is no UTF-8 is replaced by U+FFFD."""
+    tgt: str
+    """Its target."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """Pairs dropped for one reason."""
+
+    reason: str
+    """Name of the fault."""
+    count: int
+    """Pairs dropped for it."""
+    examples: tuple[Example, ...]
+    """The first three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Figures of one preparation; `read == kept + valid_split + test_split + sum of dropped`."""
+
+    read: int
+    """Pairs in the corpora."""
+    kept: int
+    """Pairs to train on."""
+    dropped: tuple[Dropped, ...]
+    """What was dropped and why, in the order of the checks."""
+    overlong: tuple[str, ...]
+    """Places of the pairs with more than max_tokens subwords on a side (the first 10,000)."""
+    corpora: tuple[tuple[str, int, int], ...]
+    """(name, pairs read, pairs kept) of each corpus."""
+    valid_split: int
+    """Pairs split off for validation; 0 where a file was given."""
+    test_split: int
+    """Pairs split off for the test; 0 where a file was given."""
+    valid_pairs: int
+    """Pairs of the validation text, split off or given."""
+    test_pairs: int
+    """Pairs of the test text."""
+    src_tokens: int
+    """Subwords of all sources kept."""
+    tgt_tokens: int
+    """Subwords of all targets kept."""
+    src_bytes_share: float
+    """Share of the source subwords that are single bytes or unknown: characters outside the vocabulary."""
+    tgt_bytes_share: float
+    """The same of the targets."""
+    src_vocab_size: int
+    """Pieces of the source vocabulary."""
+    tgt_vocab_size: int
+    """Pieces of the target vocabulary."""
+    notes: tuple[str, ...]
+    """What else a reader should know."""
+    seconds: float = 0.0
+    """Wall time of this call; 0 in the stored report, which holds no clock values."""
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Pairs read a second; 0 where nothing was timed."""
+        return self.read / self.seconds if self.seconds else 0.0
+
+    def to_json(self) -> str:
+        """The report as one JSON object on one line."""
+        return json.dumps(dataclasses.asdict(self) | {"pairs_per_second": self.pairs_per_second}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """The report that `to_json` wrote."""
+        fields: dict[str, Any] = json.loads(text)
+        fields.pop("pairs_per_second", None)
+        dropped = tuple(
+            Dropped(**{**item, "examples": tuple(Example(**example) for example in item["examples"])})
+            for item in fields.pop("dropped")
+        )
+        corpora = tuple((name, read, kept) for name, read, kept in fields.pop("corpora"))
+        texts = {name: tuple(fields.pop(name)) for name in ("overlong", "notes")}
+        return cls(dropped=dropped, corpora=corpora, overlong=texts["overlong"], notes=texts["notes"], **fields)
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Show the report in at most 80 columns."""
+    console.print(f"read {report.read}, kept {report.kept}")
+    for item in report.dropped:
+        console.print(f"  {item.reason}: {item.count}")

@@ -1,0 +1,167 @@
+"""The two stages of `prepare` that worker processes run on one block each: bytes to clean text, text to ids.
+
+Both are functions of their arguments alone, so the result does not depend on how many workers there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from yiwen.data.corpus import Block
+from yiwen.data.report import N_EXAMPLES
+from yiwen.data.split import Keys, keys_of
+from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import UNK_ID, Subword
+
+
+@dataclass
+class Cleaned:
+    """A block after cleaning."""
+
+    n_read: int
+    """Pairs in the block."""
+    batch: Any
+    """Arrow record batch of the pairs kept: src, tgt (normalised text), line."""
+    keys: Keys
+    """Their hashes."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Reason -> pairs dropped."""
+    examples: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+    """Reason -> the first three, as (line, src, tgt)."""
+
+
+class CleanTask(NamedTuple):
+    """What a worker needs to clean a block."""
+
+    config: CleaningConfig
+    src_lang: str
+    tgt_lang: str
+
+
+def clean_block(task: CleanTask, block: Block) -> Cleaned:
+    """Decode, normalise and judge every pair of a block."""
+    active = _checks(task)
+    kept_src: list[str] = []
+    kept_tgt: list[str] = []
+    kept_line: list[int] = []
+    cleaned = Cleaned(len(block.src), None, keys_of([], []))
+    for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
+        reason: str | None
+        try:
+            if raw_src is None or raw_tgt is None:
+                reason = "malformed row"
+            else:
+                src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
+                reason = fault_of(src, tgt, active)
+        except UnicodeDecodeError:
+            reason = "invalid UTF-8"
+        if reason is None:
+            kept_src.append(src)
+            kept_tgt.append(tgt)
+            kept_line.append(line)
+        else:
+            cleaned.dropped[reason] += 1
+            if cleaned.dropped[reason] <= N_EXAMPLES:
+                shown = (line, _shown(raw_src), _shown(raw_tgt))
+                cleaned.examples.setdefault(reason, []).append(shown)
+    cleaned.batch = pa.record_batch(
+        {
+            "src": pa.array(kept_src, pa.string()),
+            "tgt": pa.array(kept_tgt, pa.string()),
+            "line": pa.array(kept_line, pa.uint32()),
+        }
+    )
+    cleaned.keys = keys_of(kept_src, kept_tgt)
+    return cleaned
+
+
+class EncodeTask(NamedTuple):
+    """What a worker needs to turn a batch of the spill file into rows of the store."""
+
+    spill: Path
+    source_model: Path
+    target_model: Path
+    max_tokens: int
+    with_text: bool
+
+
+class Encoded(NamedTuple):
+    """A batch after tokenising."""
+
+    batch: Any
+    """Arrow record batch of the rows to store."""
+    overlong: np.ndarray
+    """Places in the spilled batch of the pairs that have too many subwords."""
+    n_bytes: tuple[int, int]
+    """Byte and unknown pieces of the sources and of the targets."""
+
+
+def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) -> Encoded:
+    """Tokenise one spilled batch.
+
+    Args:
+        task: Files and limits.
+        index: Number of the batch in the spill file.
+        corpus: Index of the corpus it came from.
+        keep: Which of its pairs are for training, (N,), bool.
+    """
+    rows = np.flatnonzero(keep)
+    batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
+    source, target = _subword(task.source_model), _subword(task.target_model)
+    texts = [batch.column(name).to_pylist() for name in ("src", "tgt")]
+    ids = [source.encode_arrays(texts[0]), target.encode_arrays(texts[1])]
+    lengths = [np.fromiter(map(len, side), np.int64, len(side)) for side in ids]
+    fits = np.maximum(*lengths) + 1 <= task.max_tokens  # + 1 for eos
+    columns: dict[str, Any] = {}
+    n_bytes = []
+    for name, side, length, subword, model in zip(
+        ("src_ids", "tgt_ids"), ids, lengths, (source, target), (task.source_model, task.target_model), strict=True
+    ):
+        kept = [row for row, fit in zip(side, fits.tolist(), strict=True) if fit]
+        flat = np.concatenate(kept) if kept else np.zeros(0, np.int32)
+        n_bytes.append(int(_spelt(model)[flat].sum()))
+        offsets = np.concatenate(([0], np.cumsum(length[fits]))).astype(np.int32)
+        dtype = np.uint16 if subword.vocab_size <= 1 << 16 else np.uint32
+        columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.astype(dtype)))
+    columns["corpus"] = pa.array(np.full(int(fits.sum()), corpus, np.uint8))
+    fitting = batch.filter(pa.array(fits))
+    columns["line"] = fitting.column("line")
+    if task.with_text:
+        columns |= {"src_text": fitting.column("src"), "tgt_text": fitting.column("tgt")}
+    return Encoded(pa.record_batch(columns), rows[~fits], (n_bytes[0], n_bytes[1]))
+
+
+@lru_cache(maxsize=2)
+def spilled(path: Path) -> Any:
+    """The reader of a spill file, memory-mapped once in each process."""
+    return pa.ipc.open_file(pa.memory_map(str(path)))
+
+
+@lru_cache(maxsize=2)
+def _checks(task: CleanTask) -> tuple[tuple[str, Check], ...]:
+    return checks(task.config, src_lang=task.src_lang, tgt_lang=task.tgt_lang)
+
+
+@lru_cache(maxsize=2)
+def _subword(path: Path) -> Subword:
+    return Subword.load(path)
+
+
+@lru_cache(maxsize=2)
+def _spelt(path: Path) -> np.ndarray:
+    """True for pieces that spell a character in bytes, and for unk, (V,)."""
+    spelt = _subword(path).is_byte()
+    spelt[UNK_ID] = True
+    return spelt
+
+
+def _shown(raw: bytes | None) -> str:
+    return "" if raw is None else raw.decode("utf-8", "replace")

@@ -1,0 +1,231 @@
+"""The prepared corpus on disk: Arrow IPC files, memory-mapped, subword ids ready as numpy slices.
+
+    runs/.prepared/FINGERPRINT/
+      prepared.json          languages, corpora and their shares, tokenizer, vocabulary sizes
+      report.json            what was read, kept and dropped
+      train-00000.arrow ...  shards of at most two million pairs: src_ids, tgt_ids, corpus, line (src_text, tgt_text)
+      valid.arrow test.arrow raw held-out lines
+      shared.spm             or source.spm and target.spm
+      manifest.json          SHA-256 of all the others, written last
+
+The ids carry neither bos nor eos. Reading a row touches only its own bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from yiwen.data.corpus import place
+from yiwen.errors import CheckpointError, DataError
+from yiwen.files import verify_manifest, write_json
+from yiwen.text.subword import Subword, TokenizerConfig
+
+FORMAT: Final = 1
+"""Raised whenever equal inputs and settings would give another store."""
+SHARD_ROWS: Final = 2_000_000
+_INFO = "prepared.json"
+
+
+class TextPairs(NamedTuple):
+    """Held-out text, line for line as it was given."""
+
+    src: list[str]
+    tgt: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreInfo:
+    """What `prepared.json` says."""
+
+    fingerprint: str
+    src_lang: str
+    tgt_lang: str
+    corpora: tuple[tuple[str, ...], ...]
+    """File names of each corpus."""
+    corpus_weights: tuple[float, ...]
+    tokenizer: TokenizerConfig
+    source_model: str
+    """File name of the source's SentencePiece model inside the folder."""
+    target_model: str
+    format: int = FORMAT
+
+
+class Store:
+    """A prepared corpus, opened for reading. Rows are numbered from 0 through all shards.
+
+    Attributes:
+        folder: Where it lies.
+        fingerprint: Hash of the inputs and settings it was made from.
+        src_lang, tgt_lang: The languages.
+        corpus_weights: Sampling share of each corpus, sums to 1.
+        source, target: The subword models, the same object where the vocabulary is shared.
+        source_model, target_model: Their files.
+        tokenizer: How they were learnt, and whether to sample.
+        src_lengths, tgt_lengths: Subwords of each row, eos not counted, (N,), int32.
+        corpus: Index of the corpus each row came from, (N,), uint8.
+    """
+
+    def __init__(self, folder: Path, info: StoreInfo, batches: list[Any]) -> None:
+        self.folder = folder
+        self.fingerprint = info.fingerprint
+        self.src_lang, self.tgt_lang = info.src_lang, info.tgt_lang
+        self.corpus_weights = info.corpus_weights
+        self.tokenizer = info.tokenizer
+        self.source_model, self.target_model = folder / info.source_model, folder / info.target_model
+        self.source = Subword.load(self.source_model)
+        self.target = self.source if info.source_model == info.target_model else Subword.load(self.target_model)
+        self._corpora = info.corpora
+        self._batches = batches
+        self._starts = np.cumsum([0] + [batch.num_rows for batch in batches])
+        self._src, self._tgt = (_Ragged.of(batches, name) for name in ("src_ids", "tgt_ids"))
+        self.src_lengths, self.tgt_lengths = self._src.lengths(), self._tgt.lengths()
+        self.corpus = np.concatenate([batch.column("corpus").to_numpy() for batch in batches])
+
+    @classmethod
+    def open(cls, folder: Path) -> Store:
+        """Open a folder that `prepare` published.
+
+        Raises:
+            CheckpointError: If it is not whole, has changed, or was written by another version.
+        """
+        verify_manifest(folder)
+        info = read_info(folder)
+        return cls(folder, info, [batch for path in sorted(folder.glob("train-*.arrow")) for batch in _mapped(path)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def src_ids(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Source ids of the rows, views into the file, no eos."""
+        return self._src.take(*self._locate(rows))
+
+    def tgt_ids(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Target ids of the rows, views into the file, no eos."""
+        return self._tgt.take(*self._locate(rows))
+
+    def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
+        """Cleaned text of the rows, (sources, targets).
+
+        Raises:
+            DataError: If the store has none, because its subwords are not sampled.
+        """
+        if "src_text" not in self._batches[0].schema.names:
+            raise DataError(
+                f"{self.folder} holds no text, only ids; set tokenizer.sampling above 0 and prepare again to have both"
+            )
+        places = list(zip(*(indices.tolist() for indices in self._locate(rows)), strict=True))
+        src, tgt = (
+            [self._batches[batch].column(name)[row].as_py() for batch, row in places]
+            for name in ("src_text", "tgt_text")
+        )
+        return src, tgt
+
+    def where(self, row: int) -> str:
+        """File and line that a row was read from, e.g. "train.en.gz line 123"."""
+        (batch,), (offset,) = self._locate(np.array([row]))
+        paths = tuple(Path(name) for name in self._corpora[self.corpus[row]])
+        return place(paths, self._batches[batch].column("line")[int(offset)].as_py())
+
+    @cached_property
+    def valid(self) -> TextPairs:
+        """The validation text, raw; may be empty."""
+        return _read_text(self.folder / "valid.arrow")
+
+    @cached_property
+    def test(self) -> TextPairs:
+        """The test text, raw; may be empty."""
+        return _read_text(self.folder / "test.arrow")
+
+    def _locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Batch of each row and its place inside."""
+        batch = np.searchsorted(self._starts, rows, side="right") - 1
+        return batch, rows - self._starts[batch]
+
+
+class _Ragged(NamedTuple):
+    """One list column as numpy views: row r of batch b is values[b][offsets[b][r] : offsets[b][r + 1]]."""
+
+    offsets: list[np.ndarray]
+    values: list[np.ndarray]
+
+    @classmethod
+    def of(cls, batches: list[Any], name: str) -> _Ragged:
+        columns = [batch.column(name) for batch in batches]
+        return cls([column.offsets.to_numpy() for column in columns], [column.values.to_numpy() for column in columns])
+
+    def lengths(self) -> np.ndarray:
+        return np.concatenate([np.diff(offsets) for offsets in self.offsets]).astype(np.int32)
+
+    def take(self, batches: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+        offsets, values = self.offsets, self.values
+        return [
+            values[batch][offsets[batch][row] : offsets[batch][row + 1]]
+            for batch, row in zip(batches.tolist(), rows.tolist(), strict=True)
+        ]
+
+
+def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> int:
+    """Write record batches to `train-00000.arrow` and so on; returns the number of rows."""
+    writer, shard, rows, total = None, 0, 0, 0
+    for batch in batches:
+        if writer is not None and rows + batch.num_rows > shard_rows:
+            writer.close()
+            writer, shard, rows = None, shard + 1, 0
+        if writer is None:
+            writer = pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema)
+        writer.write_batch(batch)
+        rows, total = rows + batch.num_rows, total + batch.num_rows
+    if writer is not None:
+        writer.close()
+    return total
+
+
+def write_text(path: Path, pairs: TextPairs) -> None:
+    """Write held-out text."""
+    table = pa.table({"src": pa.array(pairs.src, pa.string()), "tgt": pa.array(pairs.tgt, pa.string())})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_info(folder: Path, info: StoreInfo) -> None:
+    """Write `prepared.json`."""
+    write_json(folder / _INFO, dataclasses.asdict(info))
+
+
+def read_info(folder: Path) -> StoreInfo:
+    """Read `prepared.json`.
+
+    Raises:
+        CheckpointError: If it is not one of ours, or of another version.
+    """
+    try:
+        fields = json.loads((folder / _INFO).read_text(encoding="utf-8"))
+        found = fields["format"]
+        if found == FORMAT:
+            tokenizer = fields.pop("tokenizer")
+            fields["tokenizer"] = TokenizerConfig(**{**tokenizer, "symbols": tuple(tokenizer["symbols"])})
+            fields["corpora"] = tuple(tuple(names) for names in fields["corpora"])
+            fields["corpus_weights"] = tuple(fields["corpus_weights"])
+            return StoreInfo(**fields)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{folder / _INFO} cannot be read ({error!r}); run `yiwen prepare` again") from error
+    raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
+
+
+def _mapped(path: Path) -> Iterator[Any]:
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    return (reader.get_batch(index) for index in range(reader.num_record_batches))
+
+
+def _read_text(path: Path) -> TextPairs:
+    table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    return TextPairs(table.column("src").to_pylist(), table.column("tgt").to_pylist())

@@ -1,0 +1,98 @@
+"""TMX 1.4: translation memories, read unit by unit however large the file is.
+
+Entities are not expanded and nothing is fetched. A unit without both languages gives None and is counted later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from yiwen.data import lines
+from yiwen.errors import DataError, MissingDependencyError
+
+_LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
+_CODES: Final = ("bpt", "ept", "it", "ph", "ut")
+"""Inline elements that hold formatting codes of the document and not text (TMX 1.4b, section 2.2)."""
+
+Columns = tuple[list[bytes | None], list[bytes | None]]
+
+
+def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[Columns]:
+    """Read the units of a translation memory.
+
+    Args:
+        path: The file, plain or compressed.
+        src_lang: Source language; "zh" takes `xml:lang` "zh", "zh-CN", "ZH_hans" and so on, the first that fits.
+        tgt_lang: Target language.
+        size: Units in a list.
+
+    Raises:
+        DataError: If it is no well-formed XML, or no unit has both languages.
+    """
+    src: list[bytes | None] = []
+    tgt: list[bytes | None] = []
+    found, n_pairs = set[str](), 0
+    for unit in _units(path):
+        sides = [(_language(variant), variant) for variant in unit.iterchildren("{*}tuv")]
+        found.update(language for language, _ in sides)
+        src_text, tgt_text = (_first_text(sides, language) for language in (src_lang, tgt_lang))
+        n_pairs += src_text is not None and tgt_text is not None
+        src.append(src_text)
+        tgt.append(tgt_text)
+        if len(src) == size:
+            yield src, tgt
+            src, tgt = [], []
+    if not n_pairs:
+        languages = ", ".join(sorted(found)) or "no languages"
+        raise DataError(
+            f"{path} has no unit in both {src_lang} and {tgt_lang}, it holds {languages}; set the languages"
+        )
+    if src:
+        yield src, tgt
+
+
+def _units(path: Path) -> Iterator[Any]:
+    try:
+        from lxml import etree
+    except ImportError as error:
+        raise MissingDependencyError("Reading TMX needs lxml: pip install 'yiwen[train]'") from error
+    with lines.opened(path) as file:
+        try:
+            for _, unit in etree.iterparse(
+                file, tag="{*}tu", resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
+            ):
+                yield unit
+                unit.clear()
+                while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat
+                    del unit.getparent()[0]
+        except etree.XMLSyntaxError as error:
+            raise DataError(f"{path} is no well-formed TMX: {error}; export it again") from error
+
+
+def _language(variant: Any) -> str:
+    return str(variant.get(_LANG) or variant.get("lang") or "").strip()
+
+
+def _first_text(sides: list[tuple[str, Any]], wanted: str) -> bytes | None:
+    prefix = wanted.lower().replace("_", "-")
+    for language, variant in sides:
+        code = language.lower().replace("_", "-")
+        if code == prefix or code.startswith(f"{prefix}-"):
+            segment = variant.find("{*}seg")
+            return None if segment is None else _text(segment)
+    return None
+
+
+def _text(segment: Any) -> bytes | None:
+    """The text of a segment without formatting codes; None where it refers to an entity of the file's own."""
+    parts: list[str] = [segment.text or ""]
+    for child in segment:
+        if not isinstance(child.tag, str):  # an entity that was not expanded, or a processing instruction
+            return None
+        inner = b"" if child.tag.rpartition("}")[2] in _CODES else _text(child)
+        if inner is None:
+            return None
+        parts += [inner.decode("utf-8"), child.tail or ""]
+    return " ".join("".join(parts).split("\n")).encode("utf-8")

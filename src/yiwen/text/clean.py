@@ -1,0 +1,155 @@
+"""Cleaning: which pairs of a corpus are not worth learning from, one pure predicate for each reason.
+
+The predicates look at one normalised pair. Duplicates and pairs that overlap with the held-out text need the whole
+corpus and are found in `data.split`. The faults are those that harm most in Khayrallah and Koehn 2018: copied
+source, wrong language, misaligned and broken text. The defaults leave clean corpora alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+from yiwen.text.chinese import visual_length
+from yiwen.text.scripts import script_of, script_share
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NO_LETTERS_EITHER = re.compile(r"[\s\d]+")
+
+Check = Callable[[str, str], bool]
+"""True where the pair (src, tgt) has the fault."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleaningConfig:
+    """Which pairs are dropped before training. Each is counted, with examples, in the report."""
+
+    __pydantic_config__ = STRICT
+
+    min_length: int = 1
+    """Least length of a side, in columns (a Chinese character has two)."""
+    max_length: int = 5000
+    """Greatest length of a side, in columns."""
+    max_ratio: float = 4.0
+    """Greatest ratio between the sides' lengths in columns, each plus 8 to spare short pairs; 0 = any."""
+    max_repeats: int = 12
+    """Greatest number of times that a character other than a digit may stand in a row; 0 = any."""
+    min_letters: float = 0.3
+    """Least share of letters in a side, spaces and digits not counted; 0 = any, also none."""
+    min_script: float = 0.3
+    """Least share of words in the script of the side's language, where that is known; 0 = any."""
+    drop_copied: bool = True
+    """Drop pairs whose sides are the same but for case (never where both languages are the same)."""
+    drop_markup: bool = True
+    """Drop pairs with HTML tags or entities unless both sides hold the same number of them."""
+    drop_duplicates: bool = True
+    """Keep only the first of equal pairs."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 1 <= self.min_length <= self.max_length:
+            problems.append(
+                f"data.cleaning.min_length is {self.min_length} and max_length {self.max_length}; "
+                "use at least 1 and no more than max_length"
+            )
+        if self.max_ratio != 0 and not self.max_ratio >= 1:
+            problems.append(f"data.cleaning.max_ratio is {self.max_ratio}; use 0 (any ratio) or 1 or more, say 4")
+        if self.max_repeats < 0:
+            problems.append(f"data.cleaning.max_repeats is {self.max_repeats}; use 0 (any number) or more, say 12")
+        for name, value in (("min_letters", self.min_letters), ("min_script", self.min_script)):
+            if not 0 <= value <= 1:
+                problems.append(f"data.cleaning.{name} is {value}; it is a share, use 0 (off) to 1, say 0.3")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tuple[str, Check], ...]:
+    """The checks that the config asks for, as (reason, predicate), in the order in which they are tried."""
+    src_script, tgt_script = script_of(src_lang), script_of(tgt_lang)
+    found: list[tuple[str, Check]] = [
+        ("empty side", is_empty),
+        ("length", lambda src, tgt: is_length_wrong(src, tgt, least=config.min_length, greatest=config.max_length)),
+    ]
+    if config.min_letters > 0:
+        found.append(("too few letters", lambda src, tgt: has_few_letters(src, tgt, least=config.min_letters)))
+    if config.drop_copied and src_lang != tgt_lang:
+        found.append(("copied source", is_copied))
+    if config.drop_markup:
+        found.append(("markup", has_markup))
+    if config.max_repeats > 0:
+        repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
+        found.append(("repeated characters", lambda src, tgt: bool(repeated.search(src) or repeated.search(tgt))))
+    if config.min_script > 0 and (src_script or tgt_script):
+        scripts, least = (src_script, tgt_script), config.min_script
+        found.append(("wrong script", lambda src, tgt: is_script_wrong(src, tgt, scripts=scripts, least=least)))
+    if config.max_ratio > 0:
+        found.append(("length ratio", lambda src, tgt: is_ratio_wrong(src, tgt, greatest=config.max_ratio)))
+    return tuple(found)
+
+
+def fault_of(src: str, tgt: str, active: tuple[tuple[str, Check], ...]) -> str | None:
+    """The first reason to drop the pair, or None for a good one."""
+    return next((reason for reason, has_fault in active if has_fault(src, tgt)), None)
+
+
+def is_empty(src: str, tgt: str) -> bool:
+    """True where a side holds nothing."""
+    return not src or not tgt
+
+
+def is_length_wrong(src: str, tgt: str, *, least: int, greatest: int) -> bool:
+    """True where a side is shorter than `least` or longer than `greatest` columns."""
+    return any(not least <= visual_length(side) <= greatest for side in (src, tgt))
+
+
+def is_ratio_wrong(src: str, tgt: str, *, greatest: float) -> bool:
+    """True where one side is more than `greatest` times as long as the other, 8 columns added to each.
+
+    >>> is_ratio_wrong("Hi!", "Guten Tag, mein Herr!", greatest=4.0)  # 29 / 11
+    False
+    """
+    shorter, longer = sorted((visual_length(src), visual_length(tgt)))
+    return longer + 8 > greatest * (shorter + 8)
+
+
+def has_few_letters(src: str, tgt: str, *, least: float) -> bool:
+    """True where a side is mostly signs, or has no letter at all. Spaces and digits are not counted."""
+    return _letter_share(src) < least or _letter_share(tgt) < least
+
+
+def is_copied(src: str, tgt: str) -> bool:
+    """True where nothing was translated: the sides differ at most in case."""
+    return src == tgt or (len(src) == len(tgt) and src.casefold() == tgt.casefold())
+
+
+def has_markup(src: str, tgt: str) -> bool:
+    """True where the sides hold HTML tags or entities and not the same number of them."""
+    if not ("<" in src or "&" in src or "<" in tgt or "&" in tgt):
+        return False
+    return len(_TAG.findall(src)) != len(_TAG.findall(tgt))
+
+
+def is_script_wrong(src: str, tgt: str, *, scripts: tuple[str | None, str | None], least: float) -> bool:
+    """True where too few words of a side are in the script of its language; None = a script we do not know."""
+    return any(
+        script is not None and script_share(side, script) < least
+        for side, script in zip((src, tgt), scripts, strict=True)
+    )
+
+
+def _letter_share(text: str) -> float:
+    """Letters per character that is neither space nor digit; 0 where there is no letter.
+
+    Combining marks (Hindi vowels) count as no letters here, which is why the least share is far below 1.
+    """
+    if text.isalpha():
+        return 1.0
+    rest = len(_LETTERS.sub("", text))
+    letters = len(text) - rest
+    if not letters:
+        return 0.0
+    return letters / (letters + len(_NO_LETTERS_EITHER.sub("", _LETTERS.sub("", text))))

@@ -1,0 +1,51 @@
+"""Normalisation: one line of text in, one line of clean Unicode out, for training and translating alike.
+
+Unicode NFC (UAX #15) and spaces, no more: case, full-width punctuation, quotes and digits stay as they are,
+because a translator has to write them too.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+
+_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+"""Every space and line break of Unicode but U+0020."""
+
+_INVISIBLE = (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"  # format characters
+    + "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x2070))))  # bidirectional overrides and isolates
+    + "".join(map(chr, (*range(0x00, 0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0))))  # controls
+    + "".join(map(chr, range(0xFDD0, 0xFDF0)))  # noncharacters, for internal use: `subword` uses one
+    + "".join(chr(plane + low) for plane in range(0, sys.maxunicode, 0x10000) for low in (0xFFFE, 0xFFFF))
+)
+"""Removed: they show nothing and mean nothing in a sentence. The joiners U+200C and U+200D stay (Persian, emoji)."""
+
+_TABLE = (
+    dict.fromkeys(map(ord, _SPACES), " ")
+    | dict.fromkeys(map(ord, _INVISIBLE), "")
+    | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates cannot be written as UTF-8
+)
+_ODD = re.compile(f"[{re.escape(_SPACES)}{re.escape(_INVISIBLE)}\ud800-\udfff]")
+_MANY_SPACES = re.compile(" {2,}")
+
+
+def normalise(text: str) -> str:
+    """Compose the characters (NFC), turn every kind of space into single U+0020, drop what cannot be seen.
+
+    The result holds no control character and no line break, and neither begins nor ends with a space.
+    Applying it twice changes nothing more.
+
+    >>> normalise(" Cafe\\u0301\\u3000au\\u00a0lait。\\r")
+    'Café au lait。'
+    """
+    if _ODD.search(text):
+        text = text.translate(_TABLE)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    if "  " in text:
+        text = _MANY_SPACES.sub(" ", text)
+    return text.strip(" ")

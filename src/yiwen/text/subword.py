@@ -1,0 +1,236 @@
+"""Subwords: text to ids and back with SentencePiece (Kudo and Richardson 2018), BPE or unigram, with byte fallback.
+
+The piece ids are fixed for every model of ours: pad 0, unk 1, bos 2, eos 3. Normalisation is ours (`normalise`),
+the model's own is the identity, so `decode(encode(x)) == x` for normalised text of any script.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import sentencepiece
+
+from yiwen.config import STRICT
+from yiwen.errors import CheckpointError, ConfigError, DataError
+from yiwen.text.normalise import normalise
+
+PAD_ID: Final = 0
+UNK_ID: Final = 1
+BOS_ID: Final = 2
+EOS_ID: Final = 3
+N_SPECIAL: Final = 4
+N_BYTES: Final = 256
+"""Byte pieces, ids 4 to 259 where no symbols are defined: a character outside the vocabulary is spelt in UTF-8."""
+
+# SentencePiece writes spaces as U+2581 and cannot tell a real one from a space. A noncharacter stands in for it,
+# which `normalise` removes from any text, so the two never meet.
+_REAL_BLOCK = "\u2581"
+_STAND_IN = "\ufdd0"
+_SPECIAL: Final = frozenset((PAD_ID, BOS_ID, EOS_ID))
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerConfig:
+    """How text is cut into subwords."""
+
+    __pydantic_config__ = STRICT
+
+    kind: Literal["bpe", "unigram"] = "unigram"
+    """Way of cutting: bpe (Sennrich et al. 2016) or unigram (Kudo 2018)."""
+    vocab_size: int = 8000
+    """Subwords in the vocabulary, special and byte pieces counted; the largest possible where the text has fewer."""
+    shared: bool = True
+    """One vocabulary for both languages; false trains one for each."""
+    character_coverage: float = 0.9999
+    """Share of all characters of the text that get a piece of their own; the rest is spelt in bytes."""
+    symbols: tuple[str, ...] = ()
+    """Strings that are always one piece, such as "<2zh>" or a placeholder."""
+    sample_pairs: int = 1_000_000
+    """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
+    sampling: float = 0.0
+    """BPE-dropout probability (Provilkov et al. 2020) or unigram sampling alpha (Kudo 2018), anew each epoch; 0 = off."""
+    model: str = ""
+    """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
+
+    def __post_init__(self) -> None:
+        smallest = N_SPECIAL + N_BYTES + len(self.symbols)
+        if not smallest < self.vocab_size <= 1_000_000:
+            raise ConfigError(
+                f"tokenizer.vocab_size is {self.vocab_size}; use more than {smallest} (special pieces, bytes and "
+                "symbols) and at most 1000000, for example 8000"
+            )
+        if not 0.9 <= self.character_coverage <= 1.0:
+            raise ConfigError(f"tokenizer.character_coverage is {self.character_coverage}; use 0.9 to 1.0, say 0.9999")
+        if self.sample_pairs < 1:
+            raise ConfigError(f"tokenizer.sample_pairs is {self.sample_pairs}; use at least 1, for example 1000000")
+        if not 0.0 <= self.sampling < 1.0:
+            raise ConfigError(f"tokenizer.sampling is {self.sampling}; use 0 (off) or less than 1, for example 0.1")
+        for symbol in self.symbols:
+            if not symbol or " " in symbol or normalise(symbol) != symbol:
+                raise ConfigError(f"tokenizer.symbols holds {symbol!r}; a symbol is normalised text without spaces")
+            if symbol in ("<pad>", "<unk>", "<s>", "</s>") or re.fullmatch("<0x[0-9A-F]{2}>", symbol):
+                raise ConfigError(f"tokenizer.symbols holds {symbol!r}, which SentencePiece uses itself; rename it")
+        if len(set(self.symbols)) != len(self.symbols):
+            raise ConfigError(f"tokenizer.symbols {list(self.symbols)} names a symbol twice; remove one")
+        if self.model and (self.symbols or not self.shared):
+            raise ConfigError(
+                f"tokenizer.model {self.model!r} is used as it is, for both languages; leave out symbols and shared"
+            )
+
+
+class Subword:
+    """One SentencePiece model, read from its file. Cheap to share; safe to use from several threads."""
+
+    def __init__(self, processor: Any) -> None:
+        self._processor = processor
+
+    @classmethod
+    def load(cls, path: Path) -> Subword:
+        """Read a SentencePiece model file.
+
+        Raises:
+            CheckpointError: If it is missing, damaged, or numbers its special pieces in another way.
+        """
+        try:
+            return cls.from_bytes(path.read_bytes(), name=str(path))
+        except OSError as error:
+            raise CheckpointError(
+                f"{path} cannot be read ({error.strerror or error}); give the path of a SentencePiece .model"
+            ) from error
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, name: str = "the model") -> Subword:
+        """Read a SentencePiece model from its bytes; `name` is for the messages."""
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise CheckpointError(f"{name} is no SentencePiece model ({error}); restore it or train again") from error
+        found = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+        wanted = (PAD_ID, UNK_ID, BOS_ID, EOS_ID)
+        if found != wanted:
+            raise CheckpointError(
+                f"{name} has the special ids pad, unk, bos, eos {found}, ours are {wanted}; "
+                "train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or let `yiwen prepare` do it"
+            )
+        return cls(processor)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of pieces, special and byte pieces counted."""
+        return int(self._processor.get_piece_size())
+
+    @property
+    def has_bytes(self) -> bool:
+        """True where unknown characters are spelt in bytes, so that nothing becomes unk."""
+        return bool(self._processor.is_byte(self._processor.piece_to_id("<0x00>")))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Cut normalised texts into ids; bos and eos are not added."""
+        ids: list[list[int]] = self._processor.encode(_shielded(texts), num_threads=1)
+        return ids
+
+    def encode_arrays(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """As `encode`, each text an int32 array: twice as fast where arrays are wanted anyway."""
+        arrays: list[np.ndarray] = self._processor.encode(_shielded(texts), num_threads=1, return_type="numpy")
+        return arrays
+
+    def encode_sampled(self, texts: Sequence[str], *, sampling: float, seed: int) -> list[list[int]]:
+        """Cut texts at random, so that a model meets a word in several spellings.
+
+        Args:
+            texts: Normalised texts.
+            sampling: BPE-dropout probability (Provilkov et al. 2020), or alpha of Kudo 2018, section 3.2.
+            seed: Equal seeds give equal ids. SentencePiece has one generator a thread; it is seeded anew here.
+        """
+        sentencepiece.set_random_generator_seed(seed % 2**32)
+        ids: list[list[int]] = self._processor.encode(
+            _shielded(texts), num_threads=1, enable_sampling=True, nbest_size=-1, alpha=sampling
+        )
+        return ids
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """Put ids together again. pad, bos and eos say nothing; a control character becomes a space, so a line is a line."""
+        plain = [[int(piece) for piece in row if piece not in _SPECIAL] for row in ids]
+        texts: list[str] = self._processor.decode(plain, num_threads=1) if plain else []
+        return [_CONTROL.sub(" ", text.replace(_STAND_IN, _REAL_BLOCK)) for text in texts]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The written form of each id, e.g. ["▁a", "b"]."""
+        return [str(self._processor.id_to_piece(int(piece))) for piece in ids]
+
+    def is_byte(self) -> np.ndarray:
+        """Which ids are byte pieces, (V,), bool."""
+        return np.array([self._processor.is_byte(piece) for piece in range(self.vocab_size)])
+
+
+def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> tuple[bytes, Subword]:
+    """Learn a model from normalised texts; equal texts give equal bytes.
+
+    Args:
+        texts: Gives the texts anew at every call: a vocabulary too large for them costs a second round.
+        config: Kind, size, coverage and symbols.
+
+    Returns:
+        The bytes of the .model file and the model.
+
+    Raises:
+        ConfigError: If the vocabulary cannot hold the characters of the text.
+        DataError: If there is no text.
+    """
+    size = config.vocab_size
+    for _ in range(3):
+        try:
+            content = _train(texts(), config, size)
+            return content, Subword.from_bytes(content)
+        except RuntimeError as error:
+            message = str(error)
+        if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
+            size = int(found[1])  # the largest that this text supports
+        elif found := re.search(r"required_chars\. \d+ vs (\d+)", message):
+            raise ConfigError(
+                f"tokenizer.vocab_size is {config.vocab_size}, the text has {found[1]} characters and special pieces; "
+                f"use {int(found[1]) + 1000} or more, or a lower tokenizer.character_coverage"
+            )
+        elif "sentences_.empty()" in message:
+            raise DataError("no text is left to learn subwords from; look at what the report says was dropped")
+        else:
+            break
+    raise DataError(f"SentencePiece cannot learn a vocabulary of {size} from this text: {message}")
+
+
+def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=_shielded_each(texts),
+        model_writer=model,
+        model_type=config.kind,
+        vocab_size=size,
+        character_coverage=config.character_coverage,
+        user_defined_symbols=list(config.symbols),
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        pad_id=PAD_ID,
+        unk_id=UNK_ID,
+        bos_id=BOS_ID,
+        eos_id=EOS_ID,
+        num_threads=1,  # two threads give other pieces in every run
+        shuffle_input_sentence=False,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def _shielded(texts: Sequence[str]) -> list[str]:
+    return [text.replace(_REAL_BLOCK, _STAND_IN) for text in texts]
+
+
+def _shielded_each(texts: Iterable[str]) -> Iterator[str]:
+    return (text.replace(_REAL_BLOCK, _STAND_IN) for text in texts)
