@@ -122,7 +122,7 @@ def test_the_strict_loader_refuses_what_the_types_and_rules_forbid(table: dict[s
 
 def test_the_config_is_frozen_so_that_it_cannot_drift_from_the_weights() -> None:
     with pytest.raises(AttributeError, match="cannot assign to field"):
-        ModelConfig().d_model = 7  # type: ignore[misc]
+        ModelConfig().d_model = 7
 
 
 def test_public_names_resolve_and_others_are_named_in_the_error() -> None:
