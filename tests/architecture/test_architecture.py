@@ -31,7 +31,8 @@ ORDER = [
     {"analysis", "evaluation"},
     {"training"},
     {"recipe"},
-    {"translator"},
+    {"runs", "translator"},
+    {"measure"},
     {"cli"},
 ]
 """A module may import what stands before it; of those on one line neither imports the other."""

@@ -72,7 +72,7 @@ def test_what_is_missing_comes_with_its_pip_line(
 def test_where_torch_is_there_the_hardware_module_says_what_training_would_use(
     native: bool, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("yiwen.hardware.describe", lambda: {"device": "cpu", "native_bf16": native})
+    monkeypatch.setattr(sys.modules["yiwen.hardware"], "describe", lambda: {"device": "cpu", "native_bf16": native})
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
