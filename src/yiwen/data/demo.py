@@ -1,9 +1,9 @@
 """The demo corpus: English-Chinese sentence pairs from a synchronous grammar, each with its gold word alignment.
 
-Nothing is typed in or downloaded: `demo_rules` holds the rules, `demo_lexicon` the words. Every sentence of the corpus
-has exactly one translation in either direction, so that a score says what the model has learnt and not what the corpus
-leaves open. Validation and test sets hold combinations of words (drink + tea, three + books, the words of
-two hundred and thirty-seven) that never occur in training although each word of them does.
+No sentence is typed in or downloaded: `demo_deeds` and `demo_facts` hold the rules, `demo_lexicon` the words. Every
+sentence of the corpus has exactly one translation in either direction, so that a score says what the model has learnt
+and not what the corpus leaves open. Validation and test sets hold combinations of words (drink + tea, three + book,
+the words of two hundred and thirty-seven) that never occur in training although each word of them does.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
 from yiwen import files
-from yiwen.data.demo_grammar import DemoPair, derive
-from yiwen.data.demo_rules import rules
+from yiwen.data.demo_deeds import rules_of_deeds
+from yiwen.data.demo_facts import rules_of_facts
+from yiwen.data.demo_grammar import DemoPair, Rule, derive
 from yiwen.errors import ConfigError
 
 __all__ = ["DemoCorpus", "DemoPair", "generate", "is_held_out", "split", "write_demo"]
@@ -74,15 +76,15 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
                 f"combinations of them; raise n_train"
             )
         pair = _derive(rng)
-        name = _part_of(pair, seed)
-        if name is None or len(parts[name]) == wanted[name] or pair.src in known:
+        part = _part_of(pair, seed)
+        if part is None or len(parts[part]) == wanted[part] or pair.src in known:
             continue
-        if name == "train":
-            seen.update(word for combination in pair.combinations for word in combination)
-        elif len(parts["train"]) < n_train or not all(word in seen for c in pair.combinations for word in c):
+        if part == "train":
+            seen.update(_words_of(pair))
+        elif len(parts["train"]) < n_train or not seen.issuperset(_words_of(pair)):
             continue  # the training set comes first: it decides which words are seen
         known.add(pair.src)
-        parts[name].append(pair)
+        parts[part].append(pair)
         tries = 0
     return DemoCorpus(*(tuple(parts[name]) for name in ("train", "valid", "test")))
 
@@ -129,9 +131,19 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
             yield pair
 
 
+@cache
+def _rules() -> tuple[Rule, ...]:
+    """All rules, compiled once. Each is drawn as often: a topic with more to say has more of them."""
+    return (*rules_of_deeds(), *rules_of_facts())
+
+
 def _derive(rng: Random) -> DemoPair:
-    every = rules()
+    every = _rules()
     return derive(every[int(rng.random() * len(every))], rng)
+
+
+def _words_of(pair: DemoPair) -> set[str]:
+    return {word for combination in pair.combinations for word in combination}
 
 
 def _part_of(pair: DemoPair, seed: int) -> str | None:

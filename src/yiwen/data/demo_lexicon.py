@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yiwen.data.demo_words import Filler, mass, noun, person, phrase, verb
+from yiwen.data.demo_words import Filler, adjective, noun, person, phrase, phrases, verb
 
 PRONOUNS = (
     person("I", "我", obj="me", poss="my", be="am"),
@@ -15,13 +15,13 @@ PRONOUNS = (
     person("they", "他们", obj="them", poss="their", be="are"),
 )
 # Transliterations as Xinhua's table of names and common use have them.
-_NAMES = """
-Tom 汤姆  Mary 玛丽  John 约翰  Anna 安娜  Peter 彼得  Lucy 露西  David 大卫  Jack 杰克  Emily 艾米丽  Alice 爱丽丝
-Robert 罗伯特  Susan 苏珊  Michael 迈克尔  Linda 琳达  Henry 亨利  Helen 海伦  Paul 保罗  Kate 凯特  Sarah 萨拉
-Daniel 丹尼尔  Lily 莉莉  George 乔治  Emma 埃玛  Frank 弗兰克  Jane 简  Charles 查尔斯  William 威廉  Grace 格蕾丝
-Diana 黛安娜  Kevin 凯文  Nancy 南希  Simon 西蒙  Julia 朱莉娅  Martin 马丁  Adam 亚当  Laura 劳拉
-""".split()
-NAMES = tuple(person(en, zh) for en, zh in zip(_NAMES[::2], _NAMES[1::2], strict=True))
+_NAMES = (
+    "Tom 汤姆,Mary 玛丽,John 约翰,Anna 安娜,Peter 彼得,Lucy 露西,David 大卫,Jack 杰克,Emily 艾米丽,"
+    "Alice 爱丽丝,Robert 罗伯特,Susan 苏珊,Michael 迈克尔,Linda 琳达,Henry 亨利,Helen 海伦,Paul 保罗,Kate 凯特,"
+    "Sarah 萨拉,Daniel 丹尼尔,Lily 莉莉,George 乔治,Emma 埃玛,Frank 弗兰克,Jane 简,Charles 查尔斯,William 威廉,"
+    "Grace 格蕾丝,Diana 黛安娜,Kevin 凯文,Nancy 南希,Simon 西蒙,Julia 朱莉娅,Martin 马丁,Adam 亚当,Laura 劳拉"
+)
+NAMES = tuple(person(name.name, name.zh[""][0][0]) for name in phrases(_NAMES))
 RELATIVES = tuple(
     person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s")
     for en, zh in (
@@ -33,11 +33,11 @@ OTHERS = tuple(
     person(f"~the {en}", zh)
     for en, zh in (("doctor", "医生"), ("teacher", "老师"), ("manager", "经理"), ("driver", "司机"), ("nurse", "护士"))
 )
-JOBS = (
-    noun("doctor", "医生", "位"), noun("teacher", "老师", "位"), noun("driver", "司机", "位"), noun("nurse", "护士", "位"),
-    noun("writer", "作家", "位"), noun("lawyer", "律师", "位"), noun("engineer", "工程师", "位"), noun("singer", "歌手", "位"),
-    noun("cook", "厨师", "位"), noun("artist", "画家", "位"), noun("journalist", "记者", "位"), noun("dentist", "牙医", "位"),
-)  # fmt: skip
+_JOBS = (
+    "doctor 医生,teacher 老师,driver 司机,nurse 护士,writer 作家,lawyer 律师,engineer 工程师,singer 歌手,cook 厨师,"
+    "artist 画家,journalist 记者,dentist 牙医"
+)
+JOBS = tuple(noun(job.name, job.zh[""][0][0], "位") for job in phrases(_JOBS))
 PEOPLE = NAMES + PRONOUNS * 3 + RELATIVES * 2 + OTHERS
 THIRD_PERSONS = NAMES + RELATIVES + OTHERS
 
@@ -96,22 +96,17 @@ GROWN = (
 )  # fmt: skip
 PLANTS = (noun("flower", "花", "朵"), noun("tree", "树", "棵"))
 
-
-def _general(pairs: str) -> tuple[Filler, ...]:
-    return tuple(mass(en.replace("_", " "), zh) for en, zh in (pair.split() for pair in pairs.split(",")))
-
-
-DRINKS = _general("tea 茶,coffee 咖啡,milk 牛奶,water 水,beer 啤酒,juice 果汁,wine 葡萄酒")
-DISHES = _general("rice 米饭,noodles 面条,dumplings 饺子,beef 牛肉,chicken 鸡肉,fish 鱼,vegetables 蔬菜,eggs 鸡蛋")
-FRUITS = _general("apples 苹果,bananas 香蕉,oranges 橙子,pears 梨,tomatoes 西红柿,grapes 葡萄,watermelons 西瓜")
-READING = _general("books 书,newspapers 报纸,magazines 杂志,novels 小说,letters 信,stories 故事,poems 诗")
-LANGUAGES = _general(
+DRINKS = phrases("tea 茶,coffee 咖啡,milk 牛奶,water 水,beer 啤酒,juice 果汁,wine 葡萄酒")
+DISHES = phrases("rice 米饭,noodles 面条,dumplings 饺子,beef 牛肉,chicken 鸡肉,fish 鱼,vegetables 蔬菜,eggs 鸡蛋")
+FRUITS = phrases("apples 苹果,bananas 香蕉,oranges 橙子,pears 梨,tomatoes 西红柿,grapes 葡萄,watermelons 西瓜")
+READING = phrases("books 书,newspapers 报纸,magazines 杂志,novels 小说,letters 信,stories 故事,poems 诗")
+LANGUAGES = phrases(
     "Chinese 中文,English 英语,French 法语,German 德语,Japanese 日语,Spanish 西班牙语,Russian 俄语,Italian 意大利语"
 )
-BALL_GAMES = _general("basketball 篮球,tennis 网球,table_tennis 乒乓球,volleyball 排球,badminton 羽毛球")
-INSTRUMENTS = _general("~the_piano 钢琴,~the_guitar 吉他,~the_violin 小提琴")
-MEDIA = _general("films 电影,television 电视,football_matches 足球比赛,cartoons 动画片")
-MUSIC = _general("music 音乐,songs 歌,~the_radio 广播")
+BALL_GAMES = phrases("basketball 篮球,tennis 网球,table_tennis 乒乓球,volleyball 排球,badminton 羽毛球")
+INSTRUMENTS = phrases("~the_piano 钢琴,~the_guitar 吉他,~the_violin 小提琴")
+MEDIA = phrases("films 电影,television 电视,football_matches 足球比赛,cartoons 动画片")
+MUSIC = phrases("music 音乐,songs 歌,~the_radio 广播")
 
 # Verbs with what they are said of in general (I drink tea, 我喝茶): the two are chosen together.
 VERBS_AND_OBJECTS: tuple[tuple[Filler, Iterable[Filler]], ...] = (
@@ -126,7 +121,7 @@ VERBS_AND_OBJECTS: tuple[tuple[Filler, Iterable[Filler]], ...] = (
     (verb("teach", "教", past="taught"), LANGUAGES + INSTRUMENTS),
     (verb("speak", "说", past="spoke"), LANGUAGES),
     (verb("play", "打"), BALL_GAMES),
-    (verb("play", "踢"), _general("football 足球")),
+    (verb("play", "踢"), phrases("football 足球")),
     (verb("play", "弹"), INSTRUMENTS[:2]),
     (verb("watch", "看"), MEDIA),
     (verb("listen to", "听"), MUSIC),
@@ -157,18 +152,18 @@ _DRY_GOODS = SMALL_THINGS[:11]
 SHOPS_AND_GOODS: tuple[tuple[Filler, Iterable[Filler]], ...] = tuple(
     (shop, goods)
     for shop, goods in zip(
-        _general("bookshop 书店,market 市场,supermarket 超市,department_store 百货商店,airport 机场,station 车站"),
+        phrases("bookshop 书店,market 市场,supermarket 超市,department_store 百货商店,airport 机场,station 车站"),
         (BOOKS, CLOTHES + FRUIT + _DRY_GOODS, FRUIT + DRINKS_BY_CUP[4:] + _DRY_GOODS, CLOTHES + DEVICES + _DRY_GOODS,
          BOOKS + CLOTHES + DEVICES, BOOKS + FRUIT + DRINKS_BY_CUP),
         strict=True,
     )
 )  # fmt: skip
 
-CITIES = _general(
+CITIES = phrases(
     "Beijing 北京,Shanghai 上海,London 伦敦,Paris 巴黎,Tokyo 东京,Berlin 柏林,Moscow 莫斯科,Rome 罗马,Sydney 悉尼,"
     "Madrid 马德里,Hong_Kong 香港,New_York 纽约,Nanjing 南京,Guangzhou 广州"
 )
-PLACES = _general(
+PLACES = phrases(
     "park 公园,library 图书馆,museum 博物馆,cinema 电影院,hospital 医院,airport 机场,station 车站,supermarket 超市,"
     "bank 银行,post_office 邮局,restaurant 餐厅,hotel 酒店,school 学校,bookshop 书店,zoo 动物园,beach 海边"
 )
@@ -185,9 +180,24 @@ _SPOTS = "table 桌子,bed 床,chair 椅子,sofa 沙发,desk 书桌,basket 篮�
 SPOTS = tuple(
     phrase(f"{en}/p ~the {thing.name}", f"{thing.zh[''][0][0]} {where}/p")
     for en, where, things in (
-        ("on", "上", _general(_SPOTS)[:5]), ("under", "下面", _general(_SPOTS)[:7] + _general(_SPOTS)[9:]),
-        ("in", "里", _general("basket 篮子,car 汽车,suitcase 行李箱,room 房间,drawer 抽屉,cupboard 柜子")),
-        ("behind", "后面", _general(_SPOTS)[2:]), ("next/p to", "旁边", _general(_SPOTS)),
+        ("on", "上", phrases(_SPOTS)[:5]), ("under", "下面", phrases(_SPOTS)[:7] + phrases(_SPOTS)[9:]),
+        ("in", "里", phrases("basket 篮子,car 汽车,suitcase 行李箱,room 房间,drawer 抽屉,cupboard 柜子")),
+        ("behind", "后面", phrases(_SPOTS)[2:]), ("next/p to", "旁边", phrases(_SPOTS)),
     )
     for thing in things
+)  # fmt: skip
+
+ADJECTIVES_OF_PEOPLE = (
+    adjective("tall", "taller", "高"), adjective("short", "shorter", "矮"), adjective("young", "younger", "年轻"),
+    adjective("busy", "busier", "忙"), adjective("strong", "stronger", "强壮"), adjective("clever", "cleverer", "聪明"),
+)  # fmt: skip
+ADJECTIVES_OF_CITIES = (
+    adjective("big", "bigger", "大"), adjective("cold", "colder", "冷"), adjective("hot", "hotter", "热"),
+    adjective("clean", "cleaner", "干净"), adjective("beautiful", "~more beautiful", "漂亮"),
+    adjective("quiet", "quieter", "安静"), adjective("safe", "safer", "安全"),
+)  # fmt: skip
+ADJECTIVES_OF_THINGS = (
+    adjective("cheap", "cheaper", "便宜"), adjective("expensive", "~more expensive", "贵"),
+    adjective("big", "bigger", "大"), adjective("small", "smaller", "小"), adjective("heavy", "heavier", "重"),
+    adjective("light", "lighter", "轻"), adjective("new", "newer", "新"), adjective("good", "better", "好"),
 )  # fmt: skip

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from yiwen.data.demo_words import Filler, Words, chinese_number, english_number, number, phrase
+from yiwen.data.demo_words import Filler, Words, chinese_number, english_number, number, phrase, phrases, words
 
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _DAYS = "Monday 一,Tuesday 二,Wednesday 三,Thursday 四,Friday 五,Saturday 六,Sunday 天"
 WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in (pair.split() for pair in _DAYS.split(",")))
 _PARTS_OF_DAY = {
@@ -21,7 +24,10 @@ HABITS = (
     *(phrase(f"every/e {en}", f"每天/e {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
     *(phrase(f"every/e {en}", f"每个/e {zh}") for en, zh in WEEKDAYS),
 )
-MONTH_NAMES = tuple(phrase(f"~in {en}", f"{chinese_number(month)}月") for month, en in enumerate(_MONTHS, 1))
+MONTH_NAMES = tuple(
+    Filler(en, {"": words(f"~in {en}")}, {"": words(f"{chinese_number(month)}月"), "digits": words(f"{month}月")})
+    for month, en in enumerate(_MONTHS, 1)
+)
 
 
 @cache
@@ -29,7 +35,8 @@ def past_times() -> tuple[Filler, ...]:
     """yesterday, last Friday, three weeks ago, on March 5."""
     units = (("day", "天"), ("week", "个星期"), ("month", "个月"), ("year", "年"))
     return (
-        *(phrase(en, zh) for en, zh in (("yesterday", "昨天"), ("last/l year", "去年"), ("last/l night", "昨天/l 晚上"))),
+        *phrases("yesterday 昨天,last_year 去年"),
+        phrase("last/l night", "昨天/l 晚上"),
         *(phrase(f"{en}/d {part}", f"{zh}/d {_PARTS_OF_DAY[part][0]}") for en, zh, part in (
             ("yesterday", "昨天", "morning"), ("yesterday", "昨天", "afternoon"), ("this", "今天", "morning"),
         )),
@@ -48,7 +55,7 @@ def _ago(count: int, en: str, zh: str) -> Filler:
 def future_times() -> tuple[Filler, ...]:
     """tomorrow evening, next Friday, in three days."""
     return (
-        *(phrase(en, zh) for en, zh in (("tomorrow", "明天"), ("next/l year", "明年"), ("tonight", "今天 晚上"))),
+        *phrases("tomorrow 明天,next_year 明年,tonight 今天晚上"),
         *(phrase(f"tomorrow/d {en}", f"明天/d {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
         *(phrase(f"next/l {en}", f"下个/l {zh}") for en, zh in (("week", "星期"), ("month", "月"), *WEEKDAYS)),
     )

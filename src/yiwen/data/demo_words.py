@@ -17,10 +17,10 @@ Words = tuple[tuple[str, str | None], ...]
 """Words of one side with their labels; None marks a word that has no counterpart."""
 
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _DIGITS = "零一二三四五六七八九"
 
 
@@ -58,6 +58,16 @@ def phrase(en: str, zh: str, *, name: str = "") -> Filler:
     return Filler(name or plain, {"": words(en)}, {"": words(zh)})
 
 
+def phrases(pairs: str) -> tuple[Filler, ...]:
+    """Several plain phrases: "tea 茶,table_tennis 乒乓球", a low line for a space inside one."""
+    return tuple(phrase(*(side.replace("_", " ") for side in pair.split())) for pair in pairs.split(","))
+
+
+def adjective(en: str, comparative: str, zh: str) -> Filler:
+    """An adjective with its comparative form, "er"; Chinese compares with the plain one."""
+    return Filler(en, {"": words(en), "er": words(comparative)}, {"": words(zh)})
+
+
 def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:
     """A subject with the forms that agree with it: be, was, do, have; and its object and possessive forms."""
     is_third = be == "is"
@@ -92,16 +102,11 @@ def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
     """
     head, *rest = en.split()
     label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
-    many = plural_form or " ".join([*_plural_phrase(head, rest)])
+    many = plural_form or " ".join(_plural_phrase(head, rest))
     name = " ".join(word for word, _ in words(en))
     one = words(en)
     forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
     return Filler(name, forms, {"": words(zh), "m": words(measure, label)})
-
-
-def mass(en: str, zh: str) -> Filler:
-    """Something spoken of in general: tea, apples, the piano."""
-    return phrase(en, zh)
 
 
 def _plural_phrase(head: str, rest: list[str]) -> list[str]:
