@@ -26,7 +26,7 @@ check: $(VENV)/.ready-all ## Format, lint, types, shape of the house
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(ONE_THREAD) $(BIN)/pytest -q tests/architecture
+	$(ONE_THREAD) $(BIN)/pytest -q tests/architecture/test_architecture.py
 
 test: $(VENV)/.ready-all ## All tests that take seconds
 	$(ONE_THREAD) $(BIN)/pytest -q -n $(JOBS) --dist worksteal
