@@ -127,7 +127,7 @@ def open_bundle(folder: Path) -> Bundle:
         info = parse(BundleInfo, table, source=str(folder / "bundle.json"))
     except ConfigError as error:
         raise CheckpointError(str(error)) from error
-    source_path, target_path = _subword_paths(folder)
+    source_path, target_path = subword_paths(folder)
     source = Subword.load(source_path)
     target = source if source_path == target_path else Subword.load(target_path)
     for name, subword, expected in (("src", source, info.src_vocab_size), ("tgt", target, info.tgt_vocab_size)):
@@ -210,7 +210,8 @@ Training data fingerprint: `{info.data_fingerprint}`.
 """
 
 
-def _subword_paths(folder: Path) -> tuple[Path, Path]:
+def subword_paths(folder: Path) -> tuple[Path, Path]:
+    """The subword models of source and target in a bundle; the same path where one is shared."""
     shared, source, target = (folder / f"{name}.spm" for name in ("shared", "source", "target"))
     if shared.is_file():
         return shared, shared

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from yiwen import hardware
+from yiwen.bundle import open_bundle, save_bundle, subword_paths
 from yiwen.config import describe, parse, read_toml, to_toml
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.store import Store
@@ -21,7 +22,8 @@ from yiwen.files import one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.stop import StopFlag
-from yiwen.training.checkpoint import latest_checkpoint
+from yiwen.training.average import average_weights
+from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
@@ -85,6 +87,28 @@ def train_recipe(
             console=console,
         )
         return run, trainer.train()
+
+
+def average_run(run: Path, *, output: Path, last: int) -> int:
+    """Write the mean of a run's last scheduled checkpoints as a bundle; returns how many there were.
+
+    Raises:
+        CheckpointError: If the run has no checkpoint or no best model to take the subwords from.
+        ConfigError: If `last` is below 1 or `output` exists.
+    """
+    if last < 1:
+        raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
+    if output.exists():
+        raise ConfigError(f"{output} exists already; give another --output")
+    chosen = [path for path in checkpoints(run / "checkpoints") if read_progress(path).is_scheduled][-last:]
+    if not (run / "best").is_dir() or not chosen:
+        raise CheckpointError(f"{run} has no checkpoint and best model yet; train it first")
+    bundle = open_bundle(run / "best")
+    step = read_progress(chosen[-1]).step
+    info = dataclasses.replace(bundle.info, step=step, weights=f"average of {len(chosen)} checkpoints", scores={})
+    src_model, tgt_model = subword_paths(bundle.folder)
+    save_bundle(output, info=info, weights=average_weights(chosen), src_model=src_model, tgt_model=tgt_model)
+    return len(chosen)
 
 
 def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from yiwen.bundle import Bundle, load_model, open_bundle
 from yiwen.errors import ConfigError, MissingDependencyError
@@ -19,6 +19,8 @@ from yiwen.text.subword import Subword
 if TYPE_CHECKING:
     from yiwen.engines.torch_engine import TorchEngine
     from yiwen.search.step import Hypothesis
+
+T = TypeVar("T")
 
 BLOCK_LINES: Final = 4096
 """Lines of a file that are held at a time: enough to sort by length, few enough to stay small."""
@@ -192,6 +194,11 @@ class Translator:
         rows = self.engine.score(src_ids, tgt_ids, stop=stop)
         return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]
 
+    def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
+        """Score a stream of (source, target) with flat memory, in order."""
+        for block in _blocks(pairs):
+            yield from self.score([src for src, _ in block], [tgt for _, tgt in block], stop=stop)
+
     def _plan(self, text: str, segments: list[list[int]]) -> _Plan:
         """Cut one text into segments, which are appended to `segments`."""
         plan = _Plan()
@@ -226,8 +233,7 @@ class Translator:
         return forced
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
-        flat = self.bundle.target.decode([h.ids for group in hypotheses for h in group])
-        texts = iter(flat)
+        texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
 
     def _join(self, plan: _Plan, hypotheses: list[list[Hypothesis]], texts_of: list[list[str]]) -> Translation:
@@ -281,7 +287,7 @@ def _flagged(translation: Translation, flag: str) -> Translation:
     )
 
 
-def _blocks(lines: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
-    iterator = iter(lines)
-    while block := tuple(itertools.islice(iterator, BLOCK_LINES)):
+def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while block := list(itertools.islice(iterator, BLOCK_LINES)):
         yield block

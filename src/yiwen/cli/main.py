@@ -17,12 +17,28 @@ from typing import Annotated, Any, Final
 import typer
 
 from yiwen import __version__
+from yiwen.cli.average import average
+from yiwen.cli.config import config
 from yiwen.cli.doctor import doctor
+from yiwen.cli.evaluate import evaluate
+from yiwen.cli.prepare import prepare
+from yiwen.cli.score import score
+from yiwen.cli.train import train
+from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work:
 # new, prepare, train, translate, evaluate, score, average, demo, config, doctor.
-COMMANDS: Final[tuple[Callable[..., Any], ...]] = (doctor,)
+COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
+    prepare,
+    train,
+    translate,
+    evaluate,
+    score,
+    average,
+    config,
+    doctor,
+)
 
 # Plain help, not rich's boxes: it starts twice as fast and reads well in 80 columns and in a pipe.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

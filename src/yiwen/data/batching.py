@@ -156,10 +156,11 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
 def _fill(rows: Rows, lengths: Lengths, batch_tokens: int) -> Update:
     """Sort rows by both lengths and cut the sorted list into batches of at most batch_tokens positions a side."""
     src, tgt = lengths.src[rows] + 1, lengths.tgt[rows] + 1
-    # Target length rises; within one target length the source rises and falls in turn, so that neighbours stay
-    # alike on both sides also where one target length gives way to the next.
-    order = np.lexsort((np.where(tgt % 2 == 0, src, -src), tgt))
-    rows, longest = rows[order], np.maximum(src, tgt)[order].astype(np.int64)
+    # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
+    # on both sides also where one length gives way to the next.
+    longest, lean = np.maximum(src, tgt).astype(np.int64), src - tgt
+    order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
+    rows, longest = rows[order], longest[order]
     batches = []
     start = 0
     while start < len(rows):

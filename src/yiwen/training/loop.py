@@ -237,8 +237,8 @@ class Trainer:
         if self.progress.n_skipped_in_row >= self.config.max_bad_updates:
             raise TrainingError(
                 f"{self.progress.n_skipped_in_row} updates in a row had an undefined loss or gradient (last: step "
-                f"{step}, {what}; {where}, {len(rows)} pairs in all); lower training.learning_rate, raise warmup_steps, or "
-                "look at these lines"
+                f"{step}, {what}; {where}, {len(rows)} pairs in all); lower training.learning_rate, raise "
+                "training.warmup_steps, or look at these lines"
             )
 
     def _validate_if_due(self) -> None:

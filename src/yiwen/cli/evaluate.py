@@ -1,0 +1,51 @@
+"""`yiwen evaluate`: BLEU, chrF and TER with signatures, and whether a difference is more than chance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, BeamSize, Device, DType, LengthPenalty, Model, Threads
+
+
+def evaluate(
+    model: Model,
+    src: Annotated[Path | None, typer.Option(help="Source text; the recipe's test set where not given.")] = None,
+    ref: Annotated[Path | None, typer.Option(help="Its reference translation.")] = None,
+    compare: Annotated[Path | None, typer.Option(help="Another model: is the difference more than chance?")] = None,
+    beam_size: BeamSize = 5,
+    length_penalty: LengthPenalty = 1.0,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
+    output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
+    as_json: AsJson = False,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    threads: Threads = 0,
+) -> None:
+    """Translate a test set and score it: detokenised, with the tokeniser that the target language asks for."""
+    from rich.console import Console
+
+    from yiwen.measure import measure, print_measurement
+    from yiwen.search.config import SearchConfig
+    from yiwen.stop import stop_on_signals
+
+    with stop_on_signals() as stop:
+        measurement = measure(
+            model,
+            src=src,
+            ref=ref,
+            compare_with=compare,
+            search=SearchConfig(beam_size=beam_size, length_penalty=length_penalty),
+            lowercase=lowercase,
+            output=output,
+            device=device,
+            dtype=dtype,
+            threads=threads,
+            stop=stop,
+        )
+    print_measurement(measurement, Console(stderr=as_json))
+    if as_json:
+        print(json.dumps(measurement.to_json(), ensure_ascii=False))

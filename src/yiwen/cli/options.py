@@ -1,0 +1,23 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RecipeName = Annotated[
+    str, typer.Argument(metavar="RECIPE", help="Name of a built-in recipe, or the path of a .toml of your own.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, e.g. training.max_steps=100. Repeatable."),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, e.g. runs/NAME/best.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
+DType = Annotated[str, typer.Option("--dtype", help="float32, or bf16: faster where the hardware has it.")]
+Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
+BeamSize = Annotated[int, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
+LengthPenalty = Annotated[float, typer.Option(help="Exponent of the length penalty; 0: none.")]

@@ -1,0 +1,23 @@
+"""`yiwen prepare`: raw text to a cleaned, tokenised store, with a report."""
+
+from __future__ import annotations
+
+from yiwen.cli.options import AsJson, RecipeName, Settings
+
+
+def prepare(recipe: RecipeName, settings: Settings = None, as_json: AsJson = False) -> None:
+    """Clean and tokenise the text of a recipe, and report what was dropped."""
+    from rich.console import Console
+
+    from yiwen.data.report import print_report
+    from yiwen.recipe import load_recipe
+    from yiwen.runs import prepare_recipe
+    from yiwen.stop import stop_on_signals
+
+    with stop_on_signals() as stop:
+        prepared = prepare_recipe(load_recipe(recipe, settings or ()), stop=stop, progress=True)
+    console = Console(stderr=as_json)
+    print_report(prepared.report, console)
+    console.print(f"{'already prepared' if prepared.reused else 'prepared'}: {prepared.folder}", soft_wrap=True)
+    if as_json:
+        print(prepared.report.to_json())

@@ -1,0 +1,33 @@
+"""`yiwen score`: how likely a model finds given translations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import Device, DType, Model, Threads
+
+
+def score(
+    model: Model,
+    src: Annotated[Path, typer.Argument(help="Source text, a sentence a line.")],
+    tgt: Annotated[Path, typer.Argument(help="Its translation, line for line.")],
+    device: Device = "auto",
+    dtype: DType = "float32",
+    threads: Threads = 0,
+) -> None:
+    """Print the log-probability a subword of each line of TGT as the translation of SRC.
+
+    Use it to rank or filter parallel text: the higher, the likelier.
+    """
+    from yiwen.cli.streams import counted, input_lines, line_pairs
+    from yiwen.stop import stop_on_signals
+    from yiwen.translator import Translator
+
+    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    with stop_on_signals() as stop, input_lines(src) as src_lines, input_lines(tgt) as tgt_lines:
+        pairs = line_pairs(src_lines, tgt_lines, names=(src, tgt))
+        for result in counted(translator.score_pairs(pairs, stop=stop)):
+            print(f"{result.per_token:.6f}")

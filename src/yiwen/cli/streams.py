@@ -1,0 +1,79 @@
+"""Lines in, lines out: files or pipes, with a counter on stderr where somebody watches."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from yiwen.data.lines import opened, read_lines
+from yiwen.errors import ConfigError, DataError
+from yiwen.files import fsync, remove
+
+T = TypeVar("T")
+
+
+@contextmanager
+def input_lines(path: Path | None) -> Iterator[Iterator[bytes]]:
+    """The lines of a file (also .gz, .zst, .xz), or of stdin where path is None."""
+    if path is None:
+        yield read_lines(sys.stdin.buffer)
+        return
+    if not path.is_file():
+        raise DataError(f"{path} is no file; give an existing one, or none to read stdin")
+    with opened(path) as file:
+        yield read_lines(file)
+
+
+@contextmanager
+def output_stream(path: Path | None) -> Iterator[BinaryIO]:
+    """Where to write: stdout, or a file that appears whole at the end and not at all after an error."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if not path.parent.is_dir():
+        raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
+    temporary = path.with_name(f".tmp-{path.name}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        fsync(temporary)
+        temporary.replace(path)
+    finally:
+        remove(temporary)
+
+
+def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path, Path]) -> Iterator[tuple[str, str]]:
+    """Both sides line by line.
+
+    Raises:
+        DataError: At the end, if one side has more lines; at once, if a line is no UTF-8.
+    """
+    for number, sides in enumerate(itertools.zip_longest(src, tgt), 1):
+        if None in sides:
+            shorter = names[sides.index(None)]
+            raise DataError(f"{shorter} ends after {number - 1} lines, the other side goes on; give one line a line")
+        try:
+            yield sides[0].decode("utf-8"), sides[1].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{names[0]} or {names[1]}: line {number} is no UTF-8 ({error}); convert it first"
+            ) from error
+
+
+def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:
+    """Pass items through; count them on stderr where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn(f"{{task.completed:,}} {unit}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        for item in items:
+            yield item
+            progress.advance(task)

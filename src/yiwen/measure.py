@@ -1,0 +1,159 @@
+"""Measuring a model: translate a test set as users would, score it, and write the result beside the run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from yiwen.errors import ConfigError, DataError
+from yiwen.files import write_json
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.evaluation.metrics import Evaluation
+    from yiwen.evaluation.significance import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Scores of one model on one test set."""
+
+    model: str
+    """Folder of the model."""
+    test_set: str
+    """What was translated."""
+    evaluation: Evaluation
+    comparison: Comparison | None
+    flags: dict[str, int]
+    """How many translations carry each flag."""
+    seconds: float
+    """Wall time of translating."""
+    written: Path | None
+    """Where this was written."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        result = {"model": self.model, "test_set": self.test_set, **self.evaluation.to_json(), "flags": self.flags}
+        result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
+        if self.comparison is not None:
+            result["comparison"] = self.comparison.to_json()
+        return result
+
+
+def measure(
+    model: Path,
+    *,
+    src: Path | None = None,
+    ref: Path | None = None,
+    compare_with: Path | None = None,
+    search: SearchConfig | None = None,
+    lowercase: bool = False,
+    output: Path | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    threads: int = 0,
+    stop: StopFlag | None = None,
+) -> Measurement:
+    """Translate a test set and score the result.
+
+    Args:
+        model: A bundle.
+        src: Source text, a sentence a line; with `ref` None too, the test set of the model's recipe.
+        ref: One reference a line.
+        compare_with: Another bundle, translated the same way, for a test of significance.
+        search: Search rules.
+        lowercase: Ignore case.
+        output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any.
+        device, dtype, threads: As in `Translator.load`.
+        stop: Polled between batches.
+
+    Raises:
+        ConfigError: If only one of src and ref is given, or there is no recipe to take a test set from.
+        DataError: If the text is missing, no UTF-8, or the sides differ in length.
+    """
+    from yiwen.evaluation.metrics import evaluate
+    from yiwen.evaluation.significance import compare
+
+    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    sources, references, name = _test_set(translator, model, src, ref)
+    began = time.perf_counter()
+    translations = translator.translate(sources, search=search, stop=stop)
+    seconds = time.perf_counter() - began
+    texts = [translation.text for translation in translations]
+    evaluation = evaluate(texts, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
+    comparison = None
+    if compare_with is not None:
+        other = Translator.load(compare_with, device=device, dtype=dtype, threads=threads)
+        baseline = [translation.text for translation in other.translate(sources, search=search, stop=stop)]
+        comparison = compare(texts, baseline, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
+    flags: dict[str, int] = {}
+    for flag in (flag for translation in translations for flag in translation.flags):
+        flags[flag] = flags.get(flag, 0) + 1
+    if output is None and (model.parent / "recipe.toml").is_file():
+        output = model.parent / "evaluations" / f"{model.name}-{name}{'-lowercase' if lowercase else ''}.json"
+    measurement = Measurement(
+        model=str(model),
+        test_set=name,
+        evaluation=evaluation,
+        comparison=comparison,
+        flags=flags,
+        seconds=seconds,
+        written=output,
+    )
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_json(output, measurement.to_json())
+    return measurement
+
+
+def print_measurement(measurement: Measurement, console: Console) -> None:
+    """Show scores, signatures and what else a reader should know."""
+    lines = [f"{measurement.test_set}: {measurement.evaluation.n_lines:,} lines by {measurement.model}"]
+    lines += [f"  {score}" for score in measurement.evaluation.scores]
+    if measurement.comparison is not None:
+        lines += ["compared:", *(f"  {difference}" for difference in measurement.comparison.differences)]
+    lines += [f"  note: {note}" for note in measurement.evaluation.notes]
+    lines += [f"  flagged {flag}: {count} lines" for flag, count in sorted(measurement.flags.items())]
+    if measurement.written is not None:
+        lines.append(f"written: {measurement.written}")
+    console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+
+
+def _test_set(
+    translator: Translator, model: Path, src: Path | None, ref: Path | None
+) -> tuple[list[str], list[str], str]:
+    if (src is None) != (ref is None):
+        raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
+    if src is not None and ref is not None:
+        return _read(src), _read(ref), src.name.removesuffix(f".{translator.src_lang}")
+    from yiwen.data.store import Store
+    from yiwen.recipe import runs_root
+
+    folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
+    if not folder.is_dir():
+        raise ConfigError(f"{model} was trained on data that is not prepared here ({folder}); give --src and --ref")
+    test = Store.open(folder).test
+    if not test.src:
+        raise ConfigError(f"the recipe of {model} has no test set; give --src and --ref")
+    return test.src, test.tgt, "test"
+
+
+def _read(path: Path) -> list[str]:
+    from yiwen.data.lines import opened, read_lines
+
+    if not path.is_file():
+        raise DataError(f"{path} is no file; give the path of an existing text")
+    with opened(path) as file:
+        lines = list(read_lines(file))
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
+    return [line.decode("utf-8") for line in lines]
