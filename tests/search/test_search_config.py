@@ -1,0 +1,66 @@
+"""The rules of a search and the messages about rules that cannot be."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from yiwen.config import attribute_docs
+from yiwen.errors import ConfigError
+from yiwen.search import SearchConfig
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beam_size": 0}, "search.beam_size is 0; use 1 for greedy search or more for a beam"),
+        ({"n_best": 0}, "search.n_best is 0; use 1 or more"),
+        (
+            {"beam_size": 3, "n_best": 5},
+            "search.n_best=5 asks for more than search.beam_size=3 can find; use beam_size=5 or sampling",
+        ),
+        (
+            {"max_len_ratio": 0.0, "max_len_extra": 0},
+            "search.max_len_ratio=0.0 and max_len_extra=0 leave no room for a translation; "
+            "neither may be negative and one must be above 0",
+        ),
+        ({"max_len_ratio": -1.0}, "search.max_len_ratio=-1.0 and max_len_extra=20 leave no room"),
+        ({"max_len_extra": -1}, "search.max_len_ratio=2.0 and max_len_extra=-1 leave no room"),
+        ({"min_len": -1}, "search.min_len is -1; use 0 or more"),
+        ({"temperature": 0.0}, "search.temperature is 0.0; use more than 0, or beam_size = 1 for the best"),
+        ({"top_k": -1}, "search.top_k is -1; use 0 for no limit or more"),
+        ({"top_p": 0.0}, "search.top_p is 0.0; use more than 0 and at most 1"),
+        ({"top_p": 1.1}, "search.top_p is 1.1; use more than 0 and at most 1"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused_with_a_remedy(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        SearchConfig(**changes)
+
+
+def test_sampling_may_return_more_than_the_beam_holds() -> None:
+    assert SearchConfig(sampling=True, beam_size=1, n_best=7).n_best == 7
+
+
+@pytest.mark.parametrize(
+    ("ratio", "extra", "src_len", "max_len"),
+    [(2.0, 20, 7, 34), (1.5, 0, 7, 10), (0.0, 3, 7, 3), (0.1, 0, 5, 1), (2.0, 20, 0, 20)],
+)
+def test_the_length_limit_grows_with_the_source_and_leaves_room_for_a_word(
+    ratio: float, extra: int, src_len: int, max_len: int
+) -> None:
+    assert SearchConfig(max_len_ratio=ratio, max_len_extra=extra).max_len(src_len) == max_len
+
+
+def test_every_search_setting_says_what_it_means() -> None:
+    assert {field.name for field in fields(SearchConfig)} == set(attribute_docs(SearchConfig))
+
+
+def test_the_search_config_needs_no_torch() -> None:
+    code = "import sys, yiwen.search, yiwen.search.penalties; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

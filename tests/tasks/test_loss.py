@@ -1,0 +1,186 @@
+"""Label-smoothed cross-entropy: by hand, against PyTorch's, in pieces, and rounded."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import yiwen.tasks.loss as loss_module
+from yiwen.tasks.loss import chunked_loss, label_smoothed_loss
+
+B, T, D, V, PAD = 3, 11, 7, 13, 0
+
+
+def example() -> tuple[Tensor, Tensor, Tensor]:
+    """(states (B, T, D), weight (V, D), tgt_out (B, T) with padding)."""
+    generator = torch.Generator().manual_seed(1)
+    states = torch.randn(B, T, D, generator=generator)
+    weight = torch.randn(V, D, generator=generator)
+    tgt_out = torch.randint(1, V, (B, T), generator=generator)
+    tgt_out[0, 5:] = tgt_out[2, 2:] = PAD
+    return states, weight, tgt_out
+
+
+def test_loss_worked_by_hand() -> None:
+    # p = 1/2, 1/4, 1/4; gold 0, smoothing 0.3: q = 0.8, 0.1, 0.1. Loss 0.8 ln 2 + 0.2 ln 4 = 1.2 ln 2.
+    logits = torch.tensor([[[0.5, 0.25, 0.25]]]).log()
+    loss_sum, n_tokens = label_smoothed_loss(logits, torch.tensor([[0]]), pad_id=2, smoothing=0.3)
+    assert loss_sum.item() == pytest.approx(1.2 * math.log(2))
+    assert n_tokens.item() == 1
+    # The same from states: with the identity as output matrix the states are the logits.
+    in_pieces = chunked_loss(logits[0], torch.eye(3), torch.tensor([0]), smoothing=0.3)
+    assert in_pieces.item() == pytest.approx(1.2 * math.log(2))
+
+
+def test_a_model_that_knows_nothing_pays_the_logarithm_of_the_vocabulary() -> None:
+    for smoothing in (0.0, 0.1, 0.9):
+        loss = chunked_loss(torch.zeros(5, D), torch.randn(V, D), torch.arange(5), smoothing=smoothing)
+        assert loss.item() == pytest.approx(5 * math.log(V), rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_whole_loss_is_the_sum_over_real_tokens_of_pytorchs(smoothing: float) -> None:
+    states, weight, tgt_out = example()
+    logits = states @ weight.T
+    loss_sum, n_tokens = label_smoothed_loss(logits, tgt_out, pad_id=PAD, smoothing=smoothing)
+    each = [
+        F.cross_entropy(logits[b, t], tgt_out[b, t], label_smoothing=smoothing).item()
+        for b in range(B)
+        for t in range(T)
+        if tgt_out[b, t] != PAD
+    ]
+    assert n_tokens.item() == len(each) == 5 + 11 + 2
+    assert loss_sum.item() == pytest.approx(math.fsum(each), rel=1e-6)
+
+
+def test_padding_contributes_nothing_to_loss_or_gradients() -> None:
+    states, weight, tgt_out = example()
+    states.requires_grad_()
+    loss_sum, n_tokens = label_smoothed_loss(states @ weight.T, tgt_out, pad_id=PAD, smoothing=0.1)
+    (gradient,) = torch.autograd.grad(loss_sum, states)
+    assert (gradient[tgt_out == PAD] == 0).all()
+    wider_loss, wider_n = label_smoothed_loss(
+        F.pad(states, (0, 0, 0, 5)) @ weight.T, F.pad(tgt_out, (0, 5)), pad_id=PAD, smoothing=0.1
+    )
+    assert wider_loss.item() == pytest.approx(loss_sum.item(), rel=1e-6)
+    assert wider_n == n_tokens
+
+
+def test_padding_only_is_a_loss_of_zero_over_no_tokens() -> None:
+    loss_sum, n_tokens = label_smoothed_loss(torch.randn(1, 3, V), torch.full((1, 3), PAD), pad_id=PAD, smoothing=0.1)
+    assert (loss_sum.item(), n_tokens.item()) == (0.0, 0)
+
+
+def test_shapes_that_disagree_are_refused() -> None:
+    message = "logits (3, 11, 13) and tgt_out (3, 7) differ in batch or length"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        label_smoothed_loss(torch.randn(3, 11, 13), torch.ones(3, 7, dtype=torch.int64), pad_id=PAD, smoothing=0.1)
+
+
+@pytest.mark.parametrize("chunk_tokens", [1, 2, 5, 18, 512])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
+def test_chunked_loss_and_gradients_equal_the_whole_for_any_chunk(
+    monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk_tokens: int
+) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_TOKENS", chunk_tokens)
+    states, weight, tgt_out = example()
+    results = []
+    for is_chunked in (False, True):
+        inputs = states.clone().requires_grad_(), weight.clone().requires_grad_()
+        if is_chunked:
+            real = tgt_out != PAD
+            loss = chunked_loss(inputs[0][real], inputs[1], tgt_out[real], smoothing=smoothing)
+        else:
+            loss, _ = label_smoothed_loss(inputs[0] @ inputs[1].T, tgt_out, pad_id=PAD, smoothing=smoothing)
+        results.append((loss, *torch.autograd.grad(loss / 7, inputs)))  # divided: the upstream gradient is not 1
+    for whole, in_pieces in zip(*results, strict=True):
+        torch.testing.assert_close(in_pieces, whole, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("which", ["states", "weight"])
+def test_one_side_may_need_no_gradient(which: str) -> None:
+    states, weight, tgt_out = example()
+    rows = states.flatten(0, 1)
+    (rows if which == "states" else weight).requires_grad_()
+    loss = chunked_loss(rows, weight, tgt_out.flatten(), smoothing=0.1)
+    loss.backward()
+    assert (rows.grad is not None) == (which == "states")
+    assert (weight.grad is not None) == (which == "weight")
+
+
+def test_without_gradients_the_value_is_the_same() -> None:
+    states, weight, tgt_out = example()
+    rows, gold = states.flatten(0, 1), tgt_out.flatten()
+    with_gradients = chunked_loss(rows, weight.clone().requires_grad_(), gold, smoothing=0.1)
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            loss = chunked_loss(rows, weight, gold, smoothing=0.1)
+        assert loss.item() == with_gradients.item()
+        assert not loss.requires_grad
+
+
+def test_no_tokens_are_a_loss_of_zero_with_zero_gradients() -> None:
+    rows, weight = torch.empty(0, D, requires_grad=True), torch.randn(V, D, requires_grad=True)
+    loss = chunked_loss(rows, weight, torch.empty(0, dtype=torch.int64), smoothing=0.1)
+    loss.backward()
+    assert loss.item() == 0
+    assert weight.grad is not None
+    assert torch.equal(weight.grad, torch.zeros(V, D))
+
+
+def test_large_logits_stay_finite() -> None:
+    rows, weight = 1e4 * torch.ones(2, D), torch.randn(V, D, requires_grad=True)
+    loss = chunked_loss(rows, weight, torch.tensor([1, 2]), smoothing=0.1)
+    loss.backward()
+    assert loss.isfinite()
+    assert weight.grad is not None
+    assert weight.grad.isfinite().all()
+
+
+def test_bf16_products_stay_close_to_float32_and_gradients_keep_their_types() -> None:
+    generator = torch.Generator().manual_seed(2)
+    rows = torch.randn(997, 64, generator=generator)
+    weight = torch.randn(101, 64, generator=generator) / 8
+    gold = torch.randint(0, 101, (997,), generator=generator)
+    exact_inputs = rows.clone().requires_grad_(), weight.clone().requires_grad_()
+    exact = chunked_loss(*exact_inputs, gold, smoothing=0.1)
+    exact_gradients = torch.autograd.grad(exact, exact_inputs)
+    rough_inputs = rows.clone().requires_grad_(), weight.clone().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = chunked_loss(*rough_inputs, gold, smoothing=0.1)
+    rough_gradients = torch.autograd.grad(rough, rough_inputs)
+    assert rough.dtype == torch.float32
+    assert rough.item() == pytest.approx(exact.item(), rel=1e-3)
+    for ours, theirs in zip(rough_gradients, exact_gradients, strict=True):
+        assert ours.dtype == torch.float32
+        assert ((ours - theirs).norm() / theirs.norm()).item() < 0.01
+
+
+def test_states_and_weights_in_bf16_give_a_float32_loss() -> None:
+    rows, weight = torch.randn(5, D).bfloat16().requires_grad_(), torch.randn(V, D).bfloat16().requires_grad_()
+    loss = chunked_loss(rows, weight, torch.arange(5), smoothing=0.1)
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert rows.grad is not None
+    assert weight.grad is not None
+    assert rows.grad.dtype == weight.grad.dtype == torch.bfloat16
+    exact = chunked_loss(rows.float(), weight.float(), torch.arange(5), smoothing=0.1)
+    assert loss.item() == pytest.approx(exact.item(), rel=0.02)
+
+
+def test_gradients_of_parts_of_a_batch_add_up_to_those_of_the_whole() -> None:
+    states, weight, tgt_out = example()
+    rows, gold = states.flatten(0, 1), tgt_out.flatten()
+    gradients = []
+    for parts in ([slice(0, 33)], [slice(0, 5), slice(5, 6), slice(6, 33)]):
+        matrix = weight.clone().requires_grad_()
+        for part in parts:
+            chunked_loss(rows[part], matrix, gold[part], smoothing=0.1).backward()
+        assert matrix.grad is not None
+        gradients.append(matrix.grad)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-5)
