@@ -1,0 +1,192 @@
+"""Attention weights as a picture in a terminal: which source tokens a target token was made from.
+
+Rows are target tokens, columns source tokens, as in figure 3 of Bahdanau et al. 2015. The picture is plain text with
+five shades and no colour, so that it looks the same in a pipe, a log and under NO_COLOR. Chinese characters are two
+cells wide in a terminal; all arithmetic of widths is in cells.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import numpy as np
+from rich.cells import cell_len
+
+from yiwen.errors import ConfigError
+
+SHADES = " ░▒▓█"
+THRESHOLDS = (0.05, 0.2, 0.4, 0.7)
+"""Weight from which each shade but the blank one is used; an even spread over 20 tokens is still visible."""
+
+_NARROWEST = 30
+_HIGHEST_HEAD = 12  # rows of a vertical column head; longer tokens are numbered instead
+_WORD_START = "▁"  # SentencePiece's mark (U+2581)
+
+Weights = Sequence[Sequence[float]] | np.ndarray
+
+
+def attention_picture(
+    weights: Weights, src_tokens: Sequence[str], tgt_tokens: Sequence[str], *, width: int = 80
+) -> str:
+    """Draw attention weights with shade blocks.
+
+    Source tokens stand vertically over their columns; where one is too long or too wide for that, columns are numbered
+    and a legend follows. Sentences too long for one picture are continued below.
+
+    Args:
+        weights: Attention of each target token over the source tokens, (T, S), 0 to 1.
+        src_tokens: S source tokens, the column heads.
+        tgt_tokens: T target tokens, one a row.
+        width: Cells that a line may take, 30 or more.
+
+    Returns:
+        Lines of at most `width` cells, each ended by a newline but the last.
+
+    Raises:
+        ConfigError: If the shape is not (T, S), or `width` is too small.
+    """
+    weights_TS = _checked(weights, src_tokens, tgt_tokens)
+    if width < _NARROWEST:
+        raise ConfigError(f"width is {width}; a picture needs {_NARROWEST} cells or more")
+    labels = [_shortened(_printable(token), width // 4) for token in tgt_tokens]
+    label_width = max(cell_len(label) for label in labels)
+    n_cells = width - label_width - 3  # a space and two borders
+    column_width = 2 if 2 * len(src_tokens) <= n_cells else 1
+    heads = [_characters(_printable(token)) for token in src_tokens]
+    is_numbered = any(
+        len(head) > _HIGHEST_HEAD or any(cell_len(char) > column_width for char in head) for head in heads
+    )
+    if is_numbered:
+        heads = [list(str(number)) for number in range(1, len(src_tokens) + 1)]
+    lines: list[str] = []
+    for first in range(0, len(src_tokens), n_cells // column_width):
+        columns = slice(first, first + n_cells // column_width)
+        lines += [*([""] if lines else []), *_panel(weights_TS[:, columns], heads[columns], labels, column_width)]
+    if is_numbered:
+        lines += ["", *_legend([_printable(token) for token in src_tokens], width)]
+    key = "  ".join(f"{shade} {bound:.0%}" for shade, bound in zip(SHADES[1:], THRESHOLDS, strict=True))
+    lines.append(f"{' ' * (label_width + 2)}{key}" if label_width + 2 + cell_len(key) <= width else key)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def word_weights(
+    weights: Weights, src_pieces: Sequence[str], tgt_pieces: Sequence[str]
+) -> tuple[np.ndarray, list[str], list[str]]:
+    """Merge the pieces of words: attention to a word is the sum over its pieces, attention from one the mean.
+
+    A word starts at SentencePiece's ▁. Chinese and Japanese pieces, punctuation marks and special pieces such as
+    `</s>` stay words of their own, because nothing marks where words end there.
+
+    Args:
+        weights: Attention of target over source pieces, (T, S); rows that sum to one still do afterwards.
+        src_pieces: S source pieces.
+        tgt_pieces: T target pieces.
+
+    Returns:
+        Weights (target words, source words), float64, and the words of source and target without ▁.
+
+    Raises:
+        ConfigError: If the shape is not (T, S).
+    """
+    weights_TS = _checked(weights, src_pieces, tgt_pieces)
+    src_starts, tgt_starts = _word_starts(src_pieces), _word_starts(tgt_pieces)
+    summed = np.add.reduceat(weights_TS, src_starts, axis=1)
+    n_pieces = np.diff([*tgt_starts, len(tgt_pieces)])
+    merged = np.add.reduceat(summed, tgt_starts, axis=0) / n_pieces[:, None]
+    return merged, _joined(src_pieces, src_starts), _joined(tgt_pieces, tgt_starts)
+
+
+def _checked(weights: Weights, src_tokens: Sequence[str], tgt_tokens: Sequence[str]) -> np.ndarray:
+    weights_TS = np.asarray(weights, dtype=np.float64)
+    expected = (len(tgt_tokens), len(src_tokens))
+    if weights_TS.shape != expected or 0 in expected:
+        raise ConfigError(
+            f"weights have the shape {weights_TS.shape} for {expected[0]} target and {expected[1]} source tokens; "
+            f"give one row a target token and one column a source token, at least one of each"
+        )
+    return weights_TS
+
+
+def _panel(weights_TS: np.ndarray, heads: list[list[str]], labels: list[str], column_width: int) -> list[str]:
+    """Column heads, then a line for each target token, inside a frame."""
+    label_width = max(cell_len(label) for label in labels)
+    margin = " " * (label_width + 2)
+    frame = "─" * (column_width * len(heads))
+    height = max(len(head) for head in heads)
+    bottom_up = [[""] * (height - len(head)) + head for head in heads]  # heads rest on the frame
+    lines = [margin + "".join(_padded(char, column_width) for char in row) for row in zip_longest(*bottom_up)]
+    lines.append(f"{margin[:-1]}┌{frame}┐")
+    levels_TS = np.searchsorted(THRESHOLDS, weights_TS, side="right")
+    levels_TS[np.isnan(weights_TS)] = 0
+    for label, levels in zip(labels, levels_TS, strict=True):
+        cells = "".join(SHADES[level] * column_width for level in levels)
+        lines.append(f"{' ' * (label_width - cell_len(label))}{label} │{cells}│")
+    return [*lines, f"{margin[:-1]}└{frame}┘"]
+
+
+def _legend(tokens: list[str], width: int) -> list[str]:
+    """`1 The  2 cat  ...`, wrapped to the width."""
+    lines = [""]
+    for index, token in enumerate(tokens, 1):
+        entry = _shortened(f"{index} {token}", width)
+        if lines[-1] and cell_len(lines[-1]) + 2 + cell_len(entry) > width:
+            lines.append("")
+        lines[-1] += f"  {entry}" if lines[-1] else entry
+    return lines
+
+
+def _characters(token: str) -> list[str]:
+    """Characters with the combining marks that belong to them."""
+    result: list[str] = []
+    for char in token:
+        if result and cell_len(char) == 0:
+            result[-1] += char
+        else:
+            result.append(char)
+    return result
+
+
+def _printable(token: str) -> str:
+    """A token without what would move the cursor; a middle dot stands in its place, and for an empty token."""
+    return "".join(char if char.isprintable() and char != " " else "·" for char in token) or "·"
+
+
+def _shortened(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _padded(char: str, width: int) -> str:
+    return char + " " * (width - cell_len(char))
+
+
+def _word_starts(pieces: Sequence[str]) -> list[int]:
+    """Index of the first piece of each word."""
+    starts = [0]
+    for index in range(1, len(pieces)):
+        before, piece = pieces[index - 1], pieces[index]
+        is_open = before == _WORD_START  # a ▁ alone belongs to what follows
+        if piece.startswith(_WORD_START) or (not is_open and (_stands_alone(before) or _stands_alone(piece))):
+            starts.append(index)
+    return starts
+
+
+def _stands_alone(piece: str) -> bool:
+    """True for Chinese and Japanese text, for punctuation that ends or brackets words, and for special pieces."""
+    text = piece.removeprefix(_WORD_START)
+    if not text:
+        return False
+    if text.startswith("<") and text.endswith(">"):
+        return True
+    is_mark = all(unicodedata.category(char) in ("Po", "Ps", "Pe", "Pi") and char != "'" for char in text)
+    return is_mark or all(unicodedata.east_asian_width(char) in "WF" for char in text)
+
+
+def _joined(pieces: Sequence[str], starts: list[int]) -> list[str]:
+    ends = [*starts[1:], len(pieces)]
+    return ["".join(pieces[start:end]).replace(_WORD_START, "") for start, end in zip(starts, ends, strict=True)]
