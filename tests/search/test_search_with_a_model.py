@@ -92,6 +92,7 @@ def test_scores_of_a_search_equal_forced_scoring_without_a_cache(positions: str,
     is_finished = set()
     for src, found in zip(batch, search(model, batch, config), strict=True):
         for hypothesis in found:
-            assert hypothesis.log_prob == pytest.approx(forced(model, src, hypothesis), abs=2e-5)
+            n_tokens = len(hypothesis.ids) + hypothesis.is_finished
+            assert hypothesis.score == pytest.approx(forced(model, src, hypothesis) / n_tokens, abs=1e-5)
             is_finished.add(hypothesis.is_finished)
     assert True in is_finished  # so the price of the end is checked too
