@@ -124,7 +124,8 @@ def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Bl
             lines.read_lines(stack.enter_context(lines.opened(path))) for path in (src_path, tgt_path)
         )
         first = 1
-        for src, tgt in zip_longest(lines.blocks(src_file, size), lines.blocks(tgt_file, size), fillvalue=[]):
+        both = zip_longest(lines.blocks(src_file, size), lines.blocks(tgt_file, size), fillvalue=list[bytes]())
+        for src, tgt in both:
             if len(src) != len(tgt):
                 raise alignment.unequal_sides(src_path, tgt_path)
             yield Block(first, list(src), list(tgt))

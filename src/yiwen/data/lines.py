@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def find(path: str, *, base: Path) -> Path:
-    """The file that a recipe means: `${VAR}` expanded, relative to `base`, with .gz, .zst or .xz where only that exists.
+    """The file that a recipe means: `${VAR}` expanded, relative to `base`, or the same with .gz, .zst or .xz added.
 
     Raises:
         DataError: If there is no such file, or an environment variable is not set.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ import pyarrow as pa
 from yiwen.data import lines
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
-from yiwen.data.report import MAX_PLACES, N_EXAMPLES, Dropped, Example, Report
+from yiwen.data.report import MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import CleanTask, EncodeTask, clean_block, encode_batch, spilled
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
-from yiwen.data.workers import Workers
+from yiwen.data.workers import Workers, in_threads
 from yiwen.errors import DataError
 from yiwen.files import write_bytes
+from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, TokenizerConfig, train_subword
 
@@ -39,7 +40,9 @@ class Job:
     """Folder that relative paths start from."""
     folder: Path
     """Where the store is written."""
-    workers: Workers
+    n_workers: int
+    """Worker processes; 1 = none but this one."""
+    stop: StopFlag
     tick: Callable[[str, int], None]
     """Told (step, pairs done since) for a progress bar."""
 
@@ -48,27 +51,15 @@ class Job:
         """Clean text on its way from one stage to the next."""
         return self.folder / "spill.arrow"
 
+    @cached_property
+    def paths(self) -> list[tuple[Path, ...]]:
+        """Files of each corpus."""
+        return [corpus_files(corpus, base=self.base) for corpus in self.data.corpora]
 
-@dataclass
-class Tally:
-    """Dropped pairs by reason, with the first examples of each."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[Example]] = field(default_factory=dict)
-
-    def add(self, reason: str, count: int, examples: list[Example]) -> None:
-        """Count pairs; keep their examples while there are fewer than three."""
-        self.counts[reason] += count
-        known = self.examples.setdefault(reason, [])
-        known += examples[: N_EXAMPLES - len(known)]
-
-    def dropped(self) -> tuple[Dropped, ...]:
-        """All reasons with at least one pair, in the order in which they were met."""
-        return tuple(
-            Dropped(reason=reason, count=count, examples=tuple(self.examples[reason]))
-            for reason, count in self.counts.items()
-            if count
-        )
+    @property
+    def names(self) -> list[str]:
+        """What each corpus is called in the report: the name of its first file."""
+        return [files[0].name for files in self.paths]
 
 
 @dataclass(frozen=True)
@@ -97,57 +88,49 @@ class Split:
 
 
 def run(job: Job, fingerprint: str) -> Report:
-    """Do all steps and write all files; the spill file is gone at the end."""
+    """Do all steps and write all files of the store but the report."""
     notes: list[str] = []
     tally = Tally()
     given = {name: _held_out(job, name, corpus, notes) for name, corpus in _given(job.data)}
-    intake = clean(job, tally)
-    split = divide(job, intake, given, tally, notes)
-    held_out = {
-        "valid": given.get("valid") or _texts(job, intake, split.valid),
-        "test": given.get("test") or _texts(job, intake, split.test),
-    }
-    for name, pairs in held_out.items():
-        write_text(job.folder / f"{name}.arrow", pairs)
-    models = learn(job, intake, split, notes)
-    figures = encode(job, intake, split, models, tally)
-    kept = figures.pop("kept_of_corpus")
+    with Workers(job.n_workers, job.stop) as workers:
+        intake = clean(job, workers, tally)
+        split = divide(job, intake, given, tally, notes)
+        models = learn(job, intake, split, notes)
+        figures = encode(job, workers, intake, split, models, tally)
+    valid = given.get("valid") or _texts(job, intake, split.valid)
+    test = given.get("test") or _texts(job, intake, split.test)
+    write_text(job.folder / "valid.arrow", valid)
+    write_text(job.folder / "test.arrow", test)
+    spilled.cache_clear()
+    job.spill.unlink()
+    kept = figures.pop("kept")
     if not sum(kept):
-        raise DataError(f"no pair of {sum(intake.n_read)} is left to train on: {dict(tally.counts)}; look at the text")
-    paths = [corpus_files(corpus, base=job.base) for corpus in job.data.corpora]
-    info = StoreInfo(
-        fingerprint=fingerprint,
-        src_lang=job.data.src_lang,
-        tgt_lang=job.data.tgt_lang,
-        corpora=tuple(tuple(path.name for path in files) for files in paths),
-        corpus_weights=_weights(job.data, kept),
-        tokenizer=job.tokenizer,
-        source_model=models[0].name,
-        target_model=models[1].name,
-    )
-    write_info(job.folder, info)
-    report = Report(
+        raise DataError(
+            f"no pair of {sum(intake.n_read)} is left to train on; dropped were {dict(tally.counts)}: "
+            "look at the files, or loosen data.cleaning"
+        )
+    notes += [
+        f"{name}: no pair is left of {n}" for name, n, k in zip(job.names, intake.n_read, kept, strict=True) if not k
+    ]
+    _write_info(job, fingerprint, models, kept)
+    return Report(
         read=sum(intake.n_read),
         kept=sum(kept),
         dropped=tally.dropped(),
-        corpora=tuple((files[0].name, *counts) for files, *counts in zip(paths, intake.n_read, kept, strict=True)),
+        corpora=tuple(zip(job.names, intake.n_read, kept, strict=True)),
         valid_split=len(split.valid),
         test_split=len(split.test),
-        valid_pairs=len(held_out["valid"].src),
-        test_pairs=len(held_out["test"].src),
+        valid_pairs=len(valid.src),
+        test_pairs=len(test.src),
         notes=tuple(notes),
         **figures,
     )
-    spilled.cache_clear()
-    job.spill.unlink()
-    return report
 
 
-def clean(job: Job, tally: Tally) -> Intake:
+def clean(job: Job, workers: Workers, tally: Tally) -> Intake:
     """Read and clean all corpora into the spill file."""
     task = CleanTask(job.data.cleaning, job.data.src_lang, job.data.tgt_lang)
-    paths = [corpus_files(corpus, base=job.base) for corpus in job.data.corpora]
-    n_read = [0] * len(paths)
+    n_read = [0] * len(job.paths)
     keys: list[Keys] = []
     batch_corpus: list[int] = []
     starts = [0]
@@ -161,11 +144,12 @@ def clean(job: Job, tally: Tally) -> Intake:
 
     schema = pa.schema({"src": pa.string(), "tgt": pa.string(), "line": pa.uint32()})
     with pa.ipc.new_file(str(job.spill), schema) as writer:
-        for cleaned, corpus in zip(job.workers.map(clean_block, tasks()), corpora, strict=False):
+        for cleaned, corpus in zip(workers.map(clean_block, tasks()), corpora, strict=False):
             n_read[corpus] += cleaned.n_read
             for reason, count in cleaned.dropped.items():
                 found = [
-                    Example(where=place(paths[corpus], n), src=src, tgt=tgt) for n, src, tgt in cleaned.examples[reason]
+                    Example(where=place(job.paths[corpus], n), src=src, tgt=tgt)
+                    for n, src, tgt in cleaned.examples[reason]
                 ]
                 tally.add(reason, count, found)
             writer.write_batch(cleaned.batch)
@@ -213,20 +197,22 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
     if len(rows) > job.tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, job.tokenizer.sample_pairs, replace=False))
     sides = {"shared": ("src", "tgt")} if job.tokenizer.shared else {"source": ("src",), "target": ("tgt",)}
-    paths = []
-    for name, columns in sides.items():
-        content, model = train_subword(lambda columns=columns: _column_texts(job, intake, rows, columns), job.tokenizer)
+    texts = [partial(_column_texts, job, intake, rows, columns) for columns in sides.values()]
+    trained = in_threads([partial(train_subword, text, job.tokenizer) for text in texts], job.stop)
+    paths = [job.folder / f"{name}.spm" for name in sides]
+    for name, path, (content, model) in zip(sides, paths, trained, strict=True):
+        write_bytes(path, content)
         if model.vocab_size != job.tokenizer.vocab_size:
             notes.append(
                 f"{name} vocabulary: {model.vocab_size} subwords, {job.tokenizer.vocab_size} asked for: "
                 "the text supports no more"
             )
-        paths.append(job.folder / f"{name}.spm")
-        write_bytes(paths[-1], content)
     return paths[0], paths[-1]
 
 
-def encode(job: Job, intake: Intake, split: Split, models: tuple[Path, Path], tally: Tally) -> dict[str, Any]:
+def encode(
+    job: Job, workers: Workers, intake: Intake, split: Split, models: tuple[Path, Path], tally: Tally
+) -> dict[str, Any]:
     """Tokenise the training rows into shards; returns figures for the report."""
     task = EncodeTask(job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0)
     kept, n_tokens, n_bytes = [0] * len(job.data.corpora), [0, 0], [0, 0]
@@ -238,7 +224,7 @@ def encode(job: Job, intake: Intake, split: Split, models: tuple[Path, Path], ta
             yield task, index, corpus, split.train[intake.starts[index] : intake.starts[index + 1]]
 
     def batches() -> Iterator[Any]:
-        for index, encoded in zip(range(n_batches), job.workers.map(encode_batch, tasks()), strict=True):
+        for index, encoded in zip(range(n_batches), workers.map(encode_batch, tasks()), strict=True):
             kept[int(intake.batch_corpus[index])] += encoded.batch.num_rows
             overlong.append(encoded.overlong + intake.starts[index])
             for side, name in enumerate(("src_ids", "tgt_ids")):
@@ -254,7 +240,7 @@ def encode(job: Job, intake: Intake, split: Split, models: tuple[Path, Path], ta
         tally.add(_LATER[2], len(rows), _examples(job, intake, rows[:N_EXAMPLES]))
     sizes = [Subword.load(path).vocab_size for path in models]
     return {
-        "kept_of_corpus": kept,
+        "kept": kept,
         "overlong": tuple(_places(job, intake, rows[:MAX_PLACES])),
         "src_tokens": n_tokens[0],
         "tgt_tokens": n_tokens[1],
@@ -273,16 +259,33 @@ def _given(data: DataConfig) -> list[tuple[str, CorpusConfig]]:
 def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> TextPairs:
     """Read held-out text as it is: nothing is filtered, broken UTF-8 is replaced and noted."""
     pairs = TextPairs([], [])
-    n_broken = 0
+    n_broken = 0  # lines
     for block in read_blocks(corpus, base=job.base, src_lang=job.data.src_lang, tgt_lang=job.data.tgt_lang):
         for side, raws in zip(pairs, (block.src, block.tgt), strict=True):
             for raw in raws:
-                text = (raw or b"").decode("utf-8", "replace")
-                n_broken += "\ufffd" in text and "\ufffd".encode() not in (raw or b"")
+                try:
+                    text = (raw or b"").decode("utf-8")
+                except UnicodeDecodeError:
+                    text = (raw or b"").decode("utf-8", "replace")
+                    n_broken += 1
                 side.append(text.replace("\n", " "))
     if n_broken:
         notes.append(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
     return pairs
+
+
+def _write_info(job: Job, fingerprint: str, models: tuple[Path, Path], kept: list[int]) -> None:
+    info = StoreInfo(
+        fingerprint=fingerprint,
+        src_lang=job.data.src_lang,
+        tgt_lang=job.data.tgt_lang,
+        corpora=tuple(tuple(path.name for path in files) for files in job.paths),
+        corpus_weights=_weights(job.data, kept),
+        tokenizer=job.tokenizer,
+        source_model=models[0].name,
+        target_model=models[1].name,
+    )
+    write_info(job.folder, info)
 
 
 def _weights(data: DataConfig, kept: list[int]) -> tuple[float, ...]:
@@ -313,10 +316,9 @@ def _texts(job: Job, intake: Intake, rows: np.ndarray) -> TextPairs:
 
 def _places(job: Job, intake: Intake, rows: np.ndarray) -> list[str]:
     """Where rows of the intake stand in their files."""
-    paths = [corpus_files(corpus, base=job.base) for corpus in job.data.corpora]
     batches = np.searchsorted(intake.starts, rows, side="right") - 1
     numbers = _column_texts(job, intake, rows, ("line",))
-    return [place(paths[intake.batch_corpus[batch]], int(n)) for batch, n in zip(batches, numbers, strict=True)]
+    return [place(job.paths[intake.batch_corpus[batch]], int(n)) for batch, n in zip(batches, numbers, strict=True)]
 
 
 def _examples(job: Job, intake: Intake, rows: np.ndarray) -> list[Example]:

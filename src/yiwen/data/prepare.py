@@ -12,10 +12,11 @@ and settings, so that nothing is prepared twice.
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,13 +25,15 @@ from yiwen.data.config import DataConfig
 from yiwen.data.corpus import corpus_files
 from yiwen.data.report import Report
 from yiwen.errors import MissingDependencyError, TrainingError
-from yiwen.files import is_complete, new_folder, one_writer, write_text
+from yiwen.files import is_complete, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
 __all__ = ["DataConfig", "Prepared", "prepare"]
 
 REPORT: Final = "report.json"
+LOCKS: Final = "locks"
+"""Folder beside the stores, with one lock for each that is or was being written."""
 _ALONE_BYTES: Final = 8 << 20
 """Inputs up to this size are prepared without worker processes, whose start takes longer."""
 
@@ -76,24 +79,46 @@ def prepare(
     try:
         from yiwen.data import pipeline
         from yiwen.data.fingerprint import fingerprint_of
-        from yiwen.data.workers import Workers, n_cores
     except ImportError as error:
         raise MissingDependencyError("Preparing data needs pyarrow: pip install 'yiwen[train]'") from error
     stop = stop or StopFlag()
     fingerprint = fingerprint_of(data, tokenizer, base=base)
-    folder = root / ".prepared" / fingerprint
+    shelf = root / ".prepared"
+    folder = shelf / fingerprint
     with ExitStack() as stack:
         if not is_complete(folder):
-            stack.enter_context(_sole_writer(root / ".prepared" / "locks" / fingerprint, stop))
-        reused = is_complete(folder)  # again: another process may have just finished it
+            stack.enter_context(_sole_writer(shelf / LOCKS / fingerprint, stop))
+        reused = is_complete(folder)  # asked again: another process may just have finished it
         if not reused:
-            size = sum(path.stat().st_size for corpus in data.corpora for path in corpus_files(corpus, base=base))
-            n_workers = workers or (1 if size <= _ALONE_BYTES else n_cores())
-            with new_folder(folder) as temporary, Workers(n_workers, stop) as pool, _progress(progress) as tick:
-                job = pipeline.Job(data=data, tokenizer=tokenizer, base=base, folder=temporary, workers=pool, tick=tick)
+            _remove_leftovers(shelf)
+            with new_folder(folder) as temporary, _progress(progress) as tick:
+                job = pipeline.Job(
+                    data=data,
+                    tokenizer=tokenizer,
+                    base=base,
+                    folder=temporary,
+                    n_workers=workers or _n_workers(data, base),
+                    stop=stop,
+                    tick=tick,
+                )
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
     return Prepared(folder, dataclasses.replace(report, seconds=time.perf_counter() - started), reused)
+
+
+def _n_workers(data: DataConfig, base: Path) -> int:
+    """All cores for a large input; none but this process for one that is done before workers have started."""
+    size = sum(path.stat().st_size for corpus in data.corpora for path in corpus_files(corpus, base=base))
+    if size <= _ALONE_BYTES:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _remove_leftovers(shelf: Path) -> None:
+    """Remove what killed processes left of other stores, unless somebody is writing there now."""
+    for leftover in shelf.glob(".tmp-*"):
+        with suppress(TrainingError), one_writer(shelf / LOCKS / leftover.name.rpartition("-")[2]):
+            remove(leftover)
 
 
 @contextmanager

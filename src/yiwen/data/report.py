@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 N_EXAMPLES: Final = 3
+_WIDTH: Final = 80
 MAX_PLACES: Final = 10_000
 """Over-long pairs named by place; their number is exact beyond that too."""
 
@@ -101,8 +103,68 @@ class Report:
         return cls(dropped=dropped, corpora=corpora, overlong=texts["overlong"], notes=texts["notes"], **fields)
 
 
+@dataclass
+class Tally:
+    """Dropped pairs by reason, with the first examples of each."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    def add(self, reason: str, count: int, examples: list[Example]) -> None:
+        """Count pairs; keep their examples while there are fewer than three."""
+        self.counts[reason] += count
+        known = self.examples.setdefault(reason, [])
+        known += examples[: N_EXAMPLES - len(known)]
+
+    def dropped(self) -> tuple[Dropped, ...]:
+        """All reasons with at least one pair, in the order in which they were met."""
+        return tuple(
+            Dropped(reason=reason, count=count, examples=tuple(self.examples[reason]))
+            for reason, count in self.counts.items()
+            if count
+        )
+
+
 def print_report(report: Report, console: Console) -> None:
-    """Show the report in at most 80 columns."""
-    console.print(f"read {report.read}, kept {report.kept}")
+    """Show the report in at most 80 columns: figures, then each reason with its examples."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    def line(text: str) -> None:
+        console.print(escape(text), soft_wrap=False, overflow="ellipsis", no_wrap=True, width=_WIDTH, highlight=False)
+
+    if report.seconds:
+        timing = f" in {report.seconds:.1f} s, {report.pairs_per_second:,.0f} pairs/s"
+    else:
+        timing = ""
+    line(f"read {report.read:,} pairs{timing}; kept {report.kept:,} ({report.kept / max(report.read, 1):.1%})")
+    for name, read, kept in report.corpora if len(report.corpora) > 1 else ():
+        line(f"  {name}: {kept:,} of {read:,}")
+    figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("", "tokens", "per sentence", "vocabulary", "spelt in bytes"):
+        figures.add_column(title, justify="right" if title else "left")
+    for name, tokens, size, share in (
+        ("source", report.src_tokens, report.src_vocab_size, report.src_bytes_share),
+        ("target", report.tgt_tokens, report.tgt_vocab_size, report.tgt_bytes_share),
+    ):
+        figures.add_row(name, f"{tokens:,}", f"{tokens / max(report.kept, 1):.1f}", f"{size:,}", f"{share:.2%}")
+    console.print(figures)
+    for name, pairs, split in (
+        ("valid", report.valid_pairs, report.valid_split),
+        ("test", report.test_pairs, report.test_split),
+    ):
+        line(f"{name}: {pairs:,} pairs{' split off' if split else ''}")
     for item in report.dropped:
-        console.print(f"  {item.reason}: {item.count}")
+        line(f"dropped {item.count:,}: {item.reason}")
+        for example in item.examples:
+            line(f"  {example.where}: {_cut(example.src, 26)} | {_cut(example.tgt, 26)}")
+    for note in report.notes:
+        console.print(escape(f"note: {note}"), width=_WIDTH, highlight=False)
+
+
+def _cut(text: str, width: int) -> str:
+    """The beginning of a text, control characters made visible."""
+    from rich.cells import cell_len, set_cell_size
+
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return shown if cell_len(shown) <= width else set_cell_size(shown, width - 1).rstrip() + "…"

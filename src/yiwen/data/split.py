@@ -27,7 +27,10 @@ class Keys(NamedTuple):
 
 
 def keys_of(src: Sequence[str], tgt: Sequence[str]) -> Keys:
-    """Hash normalised pairs. BLAKE2b: the same on every machine, and two of ten million collide once in 370,000 runs."""
+    """Hash normalised pairs with BLAKE2b: the same on every machine.
+
+    Of ten million texts two collide with probability n**2 / 2**65 = 0.0000027.
+    """
     pair = _hashes([f"{one}\n{other}" for one, other in zip(src, tgt, strict=True)])
     return Keys(pair, _hashes([text.casefold() for text in src]), _hashes([text.casefold() for text in tgt]))
 
@@ -47,7 +50,8 @@ def duplicates(pair: np.ndarray) -> np.ndarray:
 
 def overlaps(keys: Keys, held_out: Keys) -> np.ndarray:
     """True for every pair that shares its source or its target with a held-out pair, (N,)."""
-    return _is_in(keys.src, held_out.src) | _is_in(keys.tgt, held_out.tgt)
+    either: np.ndarray = _is_in(keys.src, held_out.src) | _is_in(keys.tgt, held_out.tgt)
+    return either
 
 
 def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
@@ -82,7 +86,8 @@ def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
 
 def _hashes(texts: list[str]) -> np.ndarray:
     digests = b"".join([blake2b(text.encode(), digest_size=8).digest() for text in texts])
-    return np.frombuffer(digests, np.dtype("<u8"))
+    hashes: np.ndarray = np.frombuffer(digests, np.dtype("<u8"))
+    return hashes
 
 
 def _is_in(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -90,4 +95,5 @@ def _is_in(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     if not len(wanted):
         return np.zeros(len(values), bool)
     nearest = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    return np.asarray(wanted[nearest] == values)
+    found: np.ndarray = wanted[nearest] == values
+    return found

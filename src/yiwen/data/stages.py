@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,20 +117,18 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     rows = np.flatnonzero(keep)
     batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
     source, target = _subword(task.source_model), _subword(task.target_model)
-    texts = [batch.column(name).to_pylist() for name in ("src", "tgt")]
-    ids = [source.encode_arrays(texts[0]), target.encode_arrays(texts[1])]
+    ids = [subword.encode(batch.column(name).to_pylist()) for name, subword in (("src", source), ("tgt", target))]
     lengths = [np.fromiter(map(len, side), np.int64, len(side)) for side in ids]
     fits = np.maximum(*lengths) + 1 <= task.max_tokens  # + 1 for eos
     columns: dict[str, Any] = {}
     n_bytes = []
-    for name, side, length, subword, model in zip(
-        ("src_ids", "tgt_ids"), ids, lengths, (source, target), (task.source_model, task.target_model), strict=True
-    ):
-        kept = [row for row, fit in zip(side, fits.tolist(), strict=True) if fit]
-        flat = np.concatenate(kept) if kept else np.zeros(0, np.int32)
+    models = (task.source_model, task.target_model)
+    for name, side, length, model in zip(("src_ids", "tgt_ids"), ids, lengths, models, strict=True):
+        n_ids = int(length[fits].sum())
+        flat = np.fromiter(chain.from_iterable(compress(side, fits.tolist())), np.int32, n_ids)
         n_bytes.append(int(_spelt(model)[flat].sum()))
         offsets = np.concatenate(([0], np.cumsum(length[fits]))).astype(np.int32)
-        dtype = np.uint16 if subword.vocab_size <= 1 << 16 else np.uint32
+        dtype = np.uint16 if len(_spelt(model)) <= 1 << 16 else np.uint32
         columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.astype(dtype)))
     columns["corpus"] = pa.array(np.full(int(fits.sum()), corpus, np.uint8))
     fitting = batch.filter(pa.array(fits))

@@ -72,14 +72,14 @@ def _tsv_columns(path: Path, first: bytes, src_column: str, tgt_column: str) -> 
     names = first.decode("utf-8", "replace").split("\t")
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
-    if src_column.isdecimal() and tgt_column.isdecimal() and 1 <= min(int(src_column), int(tgt_column)):
+    if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
         indices = int(src_column) - 1, int(tgt_column) - 1
     elif (src_column, tgt_column) == ("src", "tgt"):
         indices = 0, 1
     else:
         raise DataError(
-            f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {_shown(first)}; give their names, "
-            "or their numbers from 1 where the file has no header"
+            f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {_shown(first)}; "
+            "give their names, or their numbers from 1 where the file has no header"
         )
     if max(indices) >= len(names):
         raise DataError(

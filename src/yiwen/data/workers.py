@@ -13,21 +13,16 @@ import sys
 import threading
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from yiwen.errors import YiwenError
 from yiwen.stop import StopFlag
 
 T = TypeVar("T")
-
-
-def n_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:
@@ -80,6 +75,32 @@ class Workers:
             raise YiwenError(
                 "a worker process of prepare died, most likely for want of memory; use fewer workers or free memory"
             ) from error
+
+
+def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
+    """Call functions that run without Python's lock side by side, polling the stop flag; results in order.
+
+    A stop signal abandons them: they only compute, and nobody will ask for their result.
+    """
+    results: list[T | BaseException | None] = [None] * len(calls)
+
+    def run(index: int) -> None:
+        try:
+            results[index] = calls[index]()
+        except BaseException as error:
+            results[index] = error
+
+    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            stop.check("prepare")
+            thread.join(0.1)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return cast(list[T], results)
 
 
 @contextmanager

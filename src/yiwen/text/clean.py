@@ -8,6 +8,7 @@ source, wrong language, misaligned and broken text. The defaults leave clean cor
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +19,9 @@ from yiwen.text.scripts import script_of, script_share
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_NO_LETTERS_EITHER = re.compile(r"[\s\d]+")
+_SPACES_AND_DIGITS = re.compile(r"[\s\d]+")
+_ASCII_LETTERS = string.ascii_letters.encode()
+_ASCII_SPACES_AND_DIGITS = f"{string.whitespace}{string.digits}".encode()
 
 Check = Callable[[str, str], bool]
 """True where the pair (src, tgt) has the fault."""
@@ -40,7 +43,7 @@ class CleaningConfig:
     """Greatest number of times that a character other than a digit may stand in a row; 0 = any."""
     min_letters: float = 0.3
     """Least share of letters in a side, spaces and digits not counted; 0 = any, also none."""
-    min_script: float = 0.3
+    min_script: float = 0.2
     """Least share of words in the script of the side's language, where that is known; 0 = any."""
     drop_copied: bool = True
     """Drop pairs whose sides are the same but for case (never where both languages are the same)."""
@@ -62,7 +65,7 @@ class CleaningConfig:
             problems.append(f"data.cleaning.max_repeats is {self.max_repeats}; use 0 (any number) or more, say 12")
         for name, value in (("min_letters", self.min_letters), ("min_script", self.min_script)):
             if not 0 <= value <= 1:
-                problems.append(f"data.cleaning.{name} is {value}; it is a share, use 0 (off) to 1, say 0.3")
+                problems.append(f"data.cleaning.{name} is {value}; it is a share, use 0 (off) to 1, say 0.2")
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -103,7 +106,9 @@ def is_empty(src: str, tgt: str) -> bool:
 
 def is_length_wrong(src: str, tgt: str, *, least: int, greatest: int) -> bool:
     """True where a side is shorter than `least` or longer than `greatest` columns."""
-    return any(not least <= visual_length(side) <= greatest for side in (src, tgt))
+    return any(
+        not least <= len(side) <= greatest // 2 and not least <= visual_length(side) <= greatest for side in (src, tgt)
+    )
 
 
 def is_ratio_wrong(src: str, tgt: str, *, greatest: float) -> bool:
@@ -146,10 +151,11 @@ def _letter_share(text: str) -> float:
 
     Combining marks (Hindi vowels) count as no letters here, which is why the least share is far below 1.
     """
-    if text.isalpha():
-        return 1.0
-    rest = len(_LETTERS.sub("", text))
-    letters = len(text) - rest
-    if not letters:
-        return 0.0
-    return letters / (letters + len(_NO_LETTERS_EITHER.sub("", _LETTERS.sub("", text))))
+    if text.isascii():
+        raw = text.encode()
+        rest = raw.translate(None, _ASCII_LETTERS)
+        n_letters, n_signs = len(raw) - len(rest), len(rest.translate(None, _ASCII_SPACES_AND_DIGITS))
+    else:
+        others = _LETTERS.sub("", text)
+        n_letters, n_signs = len(text) - len(others), len(_SPACES_AND_DIGITS.sub("", others))
+    return n_letters / (n_letters + n_signs) if n_letters else 0.0

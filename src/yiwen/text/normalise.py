@@ -18,7 +18,7 @@ _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3
 _INVISIBLE = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"  # format characters
     + "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x2070))))  # bidirectional overrides and isolates
-    + "".join(map(chr, (*range(0x00, 0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0))))  # controls
+    + "".join(map(chr, (*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0))))  # controls
     + "".join(map(chr, range(0xFDD0, 0xFDF0)))  # noncharacters, for internal use: `subword` uses one
     + "".join(chr(plane + low) for plane in range(0, sys.maxunicode, 0x10000) for low in (0xFFFE, 0xFFFF))
 )
@@ -29,7 +29,6 @@ _TABLE = (
     | dict.fromkeys(map(ord, _INVISIBLE), "")
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates cannot be written as UTF-8
 )
-_ODD = re.compile(f"[{re.escape(_SPACES)}{re.escape(_INVISIBLE)}\ud800-\udfff]")
 _MANY_SPACES = re.compile(" {2,}")
 
 
@@ -42,7 +41,7 @@ def normalise(text: str) -> str:
     >>> normalise(" Cafe\\u0301\\u3000au\\u00a0lait。\\r")
     'Café au lait。'
     """
-    if _ODD.search(text):
+    if not text.isprintable():  # true of every text without a character of the table, and quick
         text = text.translate(_TABLE)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)

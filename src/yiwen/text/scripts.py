@@ -54,6 +54,7 @@ _UNSPACED = HAN + _KANA + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
 """Scripts that put no spaces between words: each letter counts as a word of its own."""
 
 _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def script_of(language: str) -> str | None:
@@ -76,13 +77,13 @@ def script_share(text: str, script: str) -> float:
     """
     if script == "Latin" and text.isascii():
         return 1.0
-    units = _UNIT.findall(text)
-    if not units:
+    letters = _letters(script)
+    if not _LETTER.search(letters.sub("", text)):  # the usual case, told quickly
         return 1.0
-    begins = _letters(script)
-    return sum(begins.match(unit) is not None for unit in units) / len(units)
+    units = _UNIT.findall(text)
+    return sum(letters.match(unit) is not None for unit in units) / len(units)
 
 
 @cache
 def _letters(script: str) -> re.Pattern[str]:
-    return re.compile(f"[{SCRIPTS[script][0]}]")
+    return re.compile(f"[{SCRIPTS[script][0]}]+")
