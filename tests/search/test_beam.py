@@ -185,6 +185,15 @@ def test_a_done_sentence_leaves_the_batch() -> None:
     assert n_rows_together == model.n_rows
 
 
+def test_a_search_stops_when_as_many_hypotheses_as_beams_were_found() -> None:
+    def ends_soon(sentence: int, ids: Ids) -> Tensor:
+        return torch.tensor([0.05, 0.8, 0.05, 0.05, 0.05] if ids else [0.1, 0.1, 0.4, 0.3, 0.1]).log()
+
+    model, config = FakeModel(ends_soon), SearchConfig(beam_size=2)
+    beam_search(model.step, model.start([0]), make_task([99]), config)
+    assert model.n_steps == 2  # one for the two words, one for their two ends
+
+
 def test_a_beam_wider_than_the_vocabulary_finds_all_that_there_is() -> None:
     model, config = FakeModel(), SearchConfig(beam_size=11, n_best=11, min_len=0)
     [found] = beam_search(model.step, model.start([0]), make_task([1]), config)
