@@ -5,7 +5,6 @@ Shapes: B sentences, W hypotheses each, S source length, V vocabulary.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +24,7 @@ from yiwen.search.sampling import sampler
 from yiwen.search.step import Hypothesis, Task
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import forced_log_probs
-from yiwen.text.subword import BOS_ID, EOS_ID
+from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 BATCH_TOKENS = 4096
 """Source positions times hypotheses that travel together."""
@@ -40,16 +39,14 @@ class TorchEngine:
     """
 
     def __init__(self, model: Transformer, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> None:
-        """Take a copy of the model where device or dtype ask for one.
+        """Take over a model: it is moved, converted and set to inference; hand in a copy to keep yours as it is.
 
         Args:
-            model: Trained weights; not changed.
+            model: Trained weights.
             device: Where to compute.
             dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
         """
-        if next(model.parameters()).dtype != dtype or next(model.parameters()).device.type != device:
-            model = copy.deepcopy(model).to(device=device, dtype=dtype)
-        self.model = model.eval()
+        self.model = model.to(device=device, dtype=dtype).eval()
         self.device = device
         is_plain = device == "cpu" and dtype == torch.bfloat16
         use_attention(self.model, plain_attention if is_plain else fused_attention)
@@ -133,6 +130,8 @@ class TorchEngine:
 
     def _step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         logits, cache = self.model.step(last_ids, cache)
+        # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.
+        logits[:, [PAD_ID, BOS_ID]] = -torch.inf
         return logits.float().log_softmax(dim=-1), cache
 
 

@@ -158,7 +158,7 @@ def use_attention(model: nn.Module, attend: Attend) -> None:
 
 @contextmanager
 def recorded_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Collect the attention weights of every forward pass in the block.
+    """Collect the attention weights of the last forward pass in the block.
 
     Yields:
         A dict filled as layers run: module name (e.g. `decoder.layers.0.cross_attention`) -> (B, H, Q, M), float32.

@@ -41,4 +41,5 @@ def _linear(linear: nn.Linear, parts: list[int]) -> None:
     weight: Tensor
     for weight in torch.split(linear.weight, parts):
         nn.init.xavier_uniform_(weight)
-    nn.init.zeros_(linear.bias)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)

@@ -58,11 +58,15 @@ class Transformer(nn.Module):
         self.embedding_dropout = Dropout(config.dropout)
         self.encoder = Encoder(config, rotary)
         self.decoder = Decoder(config, rotary)
+        self.output_proj = (
+            nn.Linear(config.d_model, tgt_vocab_size, bias=False) if config.tied_embeddings == "none" else None
+        )
         initialise(self, config.d_model)
-        self.output_weight: Tensor = self.tgt_embedding.weight  # (V, D)
-        if config.tied_embeddings == "none":
-            self.output_weight = nn.Parameter(torch.empty(tgt_vocab_size, config.d_model))
-            nn.init.xavier_uniform_(self.output_weight)
+
+    @property
+    def output_weight(self) -> Tensor:
+        """The matrix that turns states into logits, (V, D): its own, or the target embedding (section 3.4)."""
+        return self.tgt_embedding.weight if self.output_proj is None else self.output_proj.weight
 
     def forward(self, src_ids: Tensor, tgt_in: Tensor) -> Tensor:
         """Source (B, S) and target so far (B, T) -> decoder states (B, T, D)."""

@@ -41,7 +41,7 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
     sums_BW = torch.full((len(alive), W), -torch.inf, device=task.device)
     sums_BW[:, 0] = 0.0
     history_BWT = torch.empty((len(alive), W, 0), dtype=torch.int64, device=task.device)
-    for t in range(max(task.max_lens) + 1):
+    for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf

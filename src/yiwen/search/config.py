@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -42,6 +43,9 @@ class SearchConfig:
     """Sampling: where its random numbers start."""
 
     def __post_init__(self) -> None:
+        for name in ("length_penalty", "max_len_ratio", "temperature", "top_p"):
+            if not math.isfinite(getattr(self, name)):
+                raise ConfigError(f"search.{name} is {getattr(self, name)}; use a finite number")
         if self.beam_size < 1:
             raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 for greedy search or more for a beam")
         if self.n_best < 1:

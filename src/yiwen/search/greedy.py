@@ -38,7 +38,7 @@ def extend(
     sums = [0.0] * n_sentences
     alive: Sequence[int] = range(n_sentences)
     last_ids = torch.full((n_sentences,), task.bos_id, device=task.device)
-    for t in range(max(task.max_lens) + 1):
+    for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
         # The last position is for eos alone: a hypothesis that reached its limit ends there, finished or not.
         at_limit = [t >= task.max_lens[sentence] for sentence in alive]

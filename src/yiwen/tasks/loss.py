@@ -59,8 +59,9 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
 
     The products run in autocast's type where it is on, the soft-max and all sums in float32.
     """
+    needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
     loss_sum: Tensor = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
-        states_ND, weight_VD, targets_N, smoothing
+        states_ND, weight_VD, targets_N, smoothing, needs_gradient
     )
     return loss_sum
 
@@ -74,10 +75,11 @@ class _ChunkedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, smoothing: float) -> Tensor:
+    def forward(
+        ctx: Any, states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, smoothing: float, needs_gradient: bool
+    ) -> Tensor:
         device = states_ND.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
-        needs_gradient = any(ctx.needs_input_grad)
         with torch.autocast(device, enabled=False):
             states, weight = states_ND.to(dtype), weight_VD.to(dtype)
             mean_row = weight_VD.float().mean(dim=0)
@@ -104,7 +106,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return loss_sum
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         states_grad, weight_grad = ctx.saved_tensors
         (grad,) = grads
-        return grad * states_grad, grad * weight_grad, None, None
+        return grad * states_grad, grad * weight_grad, None, None, None

@@ -133,7 +133,7 @@ class TrainingLog:
 
     def say(self, text: str) -> None:
         """One line for the user."""
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def training_line(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import errno
-import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -29,11 +28,12 @@ from yiwen.tasks.translate import LossFn
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
-from yiwen.training.log import Record, TrainingLog, training_line
+from yiwen.training.log import TrainingLog, training_line
+from yiwen.training.memory import MemoryRecord, fit_in_memory
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
-from yiwen.training.step import Gradients, apply_gradients, compute_gradients, fit_in_memory
+from yiwen.training.step import Gradients, apply_gradients, compute_gradients
 from yiwen.training.validation import Validation
 
 
@@ -103,7 +103,7 @@ class Trainer:
             metrics_bytes=self.progress.metrics_bytes,
             console=console,
         )
-        self.refitted = _read_refitted(run / "memory.jsonl")
+        self.memory = MemoryRecord(run / "memory.jsonl")
         self.saved_step = self.progress.step if resume_from is not None else -1
 
     def train(self) -> Progress:
@@ -204,22 +204,14 @@ class Trainer:
                 is_bf16=self.hardware.precision == "bf16",
             )
 
-        if step in self.refitted:  # an earlier start met the limit of memory here: do as it did
-            return compute(self.refitted[step])
+        if step in self.memory:  # an earlier start met the limit of memory here: do as it did
+            return compute(self.memory[step])
         gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
         if fitted is not plan:
-            self._note_refitted(step, fitted, left_out)
+            self.memory.note(step, fitted, left_out)
+            named = "; left out: " + ", ".join(map(self.job.where, left_out)) if left_out else ""
+            self.log.say(f"step {step}: out of memory, the update was cut into {len(fitted)} micro-batches{named}")
         return gradients
-
-    def _note_refitted(self, step: int, fitted: Update, left_out: list[int]) -> None:
-        self.refitted[step] = fitted
-        path = self.run / "memory.jsonl"
-        record = Record(path, n_bytes=path.stat().st_size if path.exists() else 0)
-        record.write({"step": step, "plan": [rows.tolist() for rows in fitted], "left_out": left_out})
-        record.sync()
-        record.close()
-        named = "; left out: " + ", ".join(map(self.job.where, left_out)) if left_out else ""
-        self.log.say(f"step {step}: not enough memory, the update was cut into {len(fitted)} micro-batches{named}")
 
     def _skip(self, step: int, plan: Update, gradients: Gradients) -> None:
         """Leave an update with an undefined loss or gradient out.
@@ -344,11 +336,3 @@ class Trainer:
         for bundle in (self.run / "bundles").glob("final-*"):
             if bundle.name != f"final-{self.progress.step:08d}":
                 remove(bundle)
-
-
-def _read_refitted(path: Path) -> dict[int, Update]:
-    """Updates that an earlier start of the run had to cut down, by step."""
-    if not path.exists():
-        return {}
-    entries = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.endswith(b"}")]
-    return {entry["step"]: [np.asarray(rows, dtype=np.int64) for rows in entry["plan"]] for entry in entries}

@@ -1,8 +1,4 @@
-"""One optimizer update: gradients summed over micro-batches, divided once by their tokens, clipped, applied.
-
-Out of memory on an accelerator: the micro-batch is cut in two and the update starts again; what still does not fit
-then loses its longest row. What was done is returned as the plan that worked, so that resume can repeat it.
-"""
+"""One optimizer update: gradients summed over micro-batches, divided once by their tokens, clipped, applied."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from yiwen.data.batching import Batch, Lengths, Rows, Update
+from yiwen.data.batching import Batch, Rows, Update
 from yiwen.tasks.translate import LossFn
 from yiwen.training.optimizer import Optimizers
 from yiwen.training.state import seed_of
@@ -87,47 +83,3 @@ def apply_gradients(model: nn.Module, optimizers: Optimizers, *, norm: float, cl
         torch._foreach_mul_(gradients, clip_norm / norm)
     for optimizer in optimizers:
         optimizer.step()
-
-
-def fit_in_memory(
-    plan: Update, lengths: Lengths, compute: Callable[[Update], Gradients]
-) -> tuple[Gradients, Update, list[int]]:
-    """Run `compute`, cutting down what the device has no memory for.
-
-    A micro-batch that does not fit is cut in two once; a half that does not fit loses its longest row, again and
-    again. Every try starts the whole update anew, since a failed backward pass leaves half a gradient behind.
-
-    Args:
-        plan: Rows of each micro-batch.
-        lengths: To know the longest row.
-        compute: Computes gradients of a plan; raises torch.OutOfMemoryError.
-
-    Returns:
-        The gradients, the plan they belong to, and the rows left out.
-    """
-    whole = [True] * len(plan)
-    left_out: list[int] = []
-    while True:
-        try:
-            return compute(plan), plan, left_out
-        except torch.OutOfMemoryError:
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-        worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
-        rows = plan[worst]
-        if whole[worst] and len(rows) > 1:
-            plan = [*plan[:worst], rows[::2], rows[1::2], *plan[worst + 1 :]]
-            whole = [*whole[:worst], False, False, *whole[worst + 1 :]]
-            continue
-        longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
-        left_out.append(int(rows[longest]))
-        kept = [i for i in range(len(rows)) if i != longest]
-        plan = [*plan[:worst], *([rows[kept]] if kept else []), *plan[worst + 1 :]]
-        whole = [*whole[:worst], *([False] if kept else []), *whole[worst + 1 :]]
-        if not plan:
-            raise torch.OutOfMemoryError("not even one pair of the update fits into memory")
-
-
-def _cost(rows: Rows, lengths: Lengths) -> int:
-    """Padded positions of a micro-batch."""
-    return len(rows) * int((lengths.src[rows] + 1).max() + (lengths.tgt[rows] + 1).max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -71,10 +72,8 @@ class ValidationSet:
 
     def validate(self, model: Transformer, *, device: str, is_bf16: bool, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
-        was_training = model.training
-        model.eval()
         dtype = torch.bfloat16 if is_bf16 else torch.float32
-        engine = TorchEngine(model, device=device, dtype=dtype)
+        engine = TorchEngine(copy.deepcopy(model), device=device, dtype=dtype)
         loss = self._loss(engine.model, device, stop)
         sources = [self.src_ids[i] for i in self.decoded]
         found = engine.search(sources, config=SearchConfig(beam_size=1), stop=stop)
@@ -85,7 +84,6 @@ class ValidationSet:
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
         picture = self._picture(engine.model, device, found[0][0].ids) if found else None
-        model.train(was_training)
         return Validation(
             scores={"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score},
             samples=samples,
@@ -109,7 +107,7 @@ class ValidationSet:
         batch = collate([self.src_ids[self.decoded[0]]], [list(ids)]).to(device)
         with recorded_attention(model) as maps:
             model(batch.src_ids, batch.tgt_in)
-        last = max(name for name in maps if name.endswith("cross_attention"))
-        weights_TS = maps[last][0].mean(dim=0).cpu().numpy()
+        last = model.config.n_decoder_layers - 1
+        weights_TS = maps[f"decoder.layers.{last}.cross_attention"][0].mean(dim=0).cpu().numpy()
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
         return np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)

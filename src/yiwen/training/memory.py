@@ -1,0 +1,87 @@
+"""Out of memory on an accelerator: cut the update down, go on, and remember what was done so that resume repeats it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from yiwen.data.batching import Lengths, Rows, Update
+from yiwen.training.log import Record
+from yiwen.training.step import Gradients
+
+
+class MemoryRecord:
+    """`memory.jsonl`: the updates of a run that were cut down, by step.
+
+    It is written the moment an update was cut down, not at the next checkpoint: after a kill the same step must be
+    computed from the same micro-batches, whether or not memory is short again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        entries = [json.loads(line) for line in lines if line.endswith(b"}")]  # a line cut by a kill never took effect
+        self._plans = {entry["step"]: [np.asarray(rows, dtype=np.int64) for rows in entry["plan"]] for entry in entries}
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._plans
+
+    def __getitem__(self, step: int) -> Update:
+        """Rows of each micro-batch that fitted into memory at this step."""
+        return self._plans[step]
+
+    def note(self, step: int, plan: Update, left_out: list[int]) -> None:
+        """Remember the plan of a step and the rows that it leaves out."""
+        self._plans[step] = plan
+        record = Record(self._path, n_bytes=self._path.stat().st_size if self._path.exists() else 0)
+        record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
+        record.sync()
+        record.close()
+
+
+def fit_in_memory(
+    plan: Update, lengths: Lengths, compute: Callable[[Update], Gradients]
+) -> tuple[Gradients, Update, list[int]]:
+    """Run `compute`, cutting down what the device has no memory for.
+
+    A micro-batch that does not fit is cut in two once; a half that does not fit loses its longest row, again and
+    again. Every try starts the whole update anew, since a failed backward pass leaves half a gradient behind.
+
+    Args:
+        plan: Rows of each micro-batch.
+        lengths: To know the longest row.
+        compute: Computes gradients of a plan; raises torch.OutOfMemoryError.
+
+    Returns:
+        The gradients, the plan they belong to, and the rows left out.
+    """
+    whole = [True] * len(plan)
+    left_out: list[int] = []
+    while True:
+        try:
+            return compute(plan), plan, left_out
+        except torch.OutOfMemoryError:
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
+        rows = plan[worst]
+        if whole[worst] and len(rows) > 1:
+            plan = [*plan[:worst], rows[::2], rows[1::2], *plan[worst + 1 :]]
+            whole = [*whole[:worst], False, False, *whole[worst + 1 :]]
+            continue
+        longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
+        left_out.append(int(rows[longest]))
+        kept = [i for i in range(len(rows)) if i != longest]
+        plan = [*plan[:worst], *([rows[kept]] if kept else []), *plan[worst + 1 :]]
+        whole = [*whole[:worst], *([False] if kept else []), *whole[worst + 1 :]]
+        if not plan:
+            raise torch.OutOfMemoryError("not even one pair of the update fits into memory")
+
+
+def _cost(rows: Rows, lengths: Lengths) -> int:
+    """Padded positions of a micro-batch."""
+    return len(rows) * int((lengths.src[rows] + 1).max() + (lengths.tgt[rows] + 1).max())
