@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import yiwen
 from yiwen.config import STRICT, parse
@@ -54,6 +54,8 @@ class BundleInfo:
     """Source subwords."""
     tgt_vocab_size: int
     """Target subwords."""
+    normaliser: Literal["nfc-1"] = "nfc-1"
+    """Rules that text passed before it was cut into subwords: those of `text.normalise`, version 1."""
     max_src_tokens: int
     """Longest source in subwords the model was trained on; longer text is translated in pieces."""
     data_fingerprint: str
