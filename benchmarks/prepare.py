@@ -115,8 +115,8 @@ def tokenising_rate(folder: Path, data: DataConfig, model: Path, n_workers: int)
         tick=lambda step, pairs: None,
     )
     with Workers(n_workers, job.stop) as workers:
-        intake = pipeline.clean(job, workers, Tally())
-        split = pipeline.divide(job, intake, {}, Tally(), [])
+        intake, keys = pipeline.clean(job, workers, Tally())
+        split = pipeline.divide(job, intake, keys, {}, Tally(), [])
         models = pipeline.learn(job, intake, split, [])
         started = time.perf_counter()
         pipeline.encode(job, workers, intake, split, models, Tally())

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from yiwen.errors import DataError, MissingDependencyError
 
@@ -56,7 +56,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
     damaged: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError)
     if path.suffix.lower() == ".zst":
-        damaged = (*damaged, _zstandard_error())
+        damaged = (*damaged, _zstandard().ZstdError)
     try:
         with _decompressed(path) as file:
             yield file
@@ -94,18 +94,48 @@ def _decompressed(path: Path) -> BinaryIO:
 
             return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, lzma.open(path)), 1 << 20))
         case ".zst":
-            _zstandard_error()
-            import zstandard
-
-            reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
-            return cast(BinaryIO, io.BufferedReader(reader, 1 << 20))
+            return cast(BinaryIO, io.BufferedReader(_Zstandard(path), 1 << 20))
         case _:
             return path.open("rb", buffering=1 << 20)
 
 
-def _zstandard_error() -> type[Exception]:
+class _Zstandard(io.RawIOBase):
+    """A file of one or more zstd frames. The library's own reader takes a file that was cut off for a whole one."""
+
+    def __init__(self, path: Path) -> None:
+        zstandard = _zstandard()
+        self._file = path.open("rb")
+        self._new_frame = zstandard.ZstdDecompressor().decompressobj
+        self._frame: Any = None  # None between frames
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            raw = b""
+            if self._frame is not None and self._frame.eof:
+                raw, self._frame = self._frame.unused_data, None
+            raw = raw or self._file.read(1 << 17)
+            if not raw and self._frame is not None:
+                raise EOFError("the file ends inside a zstd frame")
+            if not raw:
+                return 0
+            self._frame = self._frame or self._new_frame()
+            self._ready = self._frame.decompress(raw)
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError as error:
         raise MissingDependencyError("Reading .zst needs zstandard: pip install 'yiwen[train]'") from error
-    return cast(type[Exception], zstandard.ZstdError)
+    return zstandard

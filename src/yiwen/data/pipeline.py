@@ -66,7 +66,6 @@ class Job:
 class Intake:
     """All pairs that passed the checks of a single pair, in the order of the corpora."""
 
-    keys: Keys
     batch_corpus: np.ndarray
     """Index of the corpus of each batch of the spill file, (batches,)."""
     starts: np.ndarray
@@ -93,8 +92,10 @@ def run(job: Job, fingerprint: str) -> Report:
     tally = Tally()
     given = {name: _held_out(job, name, corpus, notes) for name, corpus in _given(job.data)}
     with Workers(job.n_workers, job.stop) as workers:
-        intake = clean(job, workers, tally)
-        split = divide(job, intake, given, tally, notes)
+        intake, keys = clean(job, workers, tally)
+        split = divide(job, intake, keys, given, tally, notes)
+        del keys  # a quarter of a gigabyte for ten million pairs
+        _require(split.train.sum(), intake, tally)
         models = learn(job, intake, split, notes)
         figures = encode(job, workers, intake, split, models, tally)
     valid = given.get("valid") or _texts(job, intake, split.valid)
@@ -104,11 +105,7 @@ def run(job: Job, fingerprint: str) -> Report:
     spilled.cache_clear()
     job.spill.unlink()
     kept = figures.pop("kept")
-    if not sum(kept):
-        raise DataError(
-            f"no pair of {sum(intake.n_read)} is left to train on; dropped were {dict(tally.counts)}: "
-            "look at the files, or loosen data.cleaning"
-        )
+    _require(sum(kept), intake, tally)
     notes += [
         f"{name}: no pair is left of {n}" for name, n, k in zip(job.names, intake.n_read, kept, strict=True) if not k
     ]
@@ -127,8 +124,8 @@ def run(job: Job, fingerprint: str) -> Report:
     )
 
 
-def clean(job: Job, workers: Workers, tally: Tally) -> Intake:
-    """Read and clean all corpora into the spill file."""
+def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
+    """Read and clean all corpora into the spill file; the hashes of its pairs are kept beside."""
     task = CleanTask(job.data.cleaning, job.data.src_lang, job.data.tgt_lang)
     n_read = [0] * len(job.paths)
     keys: list[Keys] = []
@@ -157,12 +154,11 @@ def clean(job: Job, workers: Workers, tally: Tally) -> Intake:
             batch_corpus.append(corpus)
             starts.append(starts[-1] + cleaned.batch.num_rows)
             job.tick("cleaning", cleaned.n_read)
-    return Intake(joined(keys), np.array(batch_corpus, np.uint8), np.array(starts), n_read)
+    return Intake(np.array(batch_corpus, np.uint8), np.array(starts), n_read), joined(keys)
 
 
-def divide(job: Job, intake: Intake, given: dict[str, TextPairs], tally: Tally, notes: list[str]) -> Split:
+def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], tally: Tally, notes: list[str]) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
-    keys = intake.keys
     held_out = [keys_of(*([normalise(text) for text in side] for side in pairs)) for pairs in given.values()]
     overlap = overlaps(keys, joined(held_out))
     repeated = duplicates(keys.pair) if job.data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
@@ -190,8 +186,10 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
     """Learn the subword models from a seeded sample of the training rows, or copy the one given."""
     if job.tokenizer.model:
         path = job.folder / "shared.spm"
-        write_bytes(path, lines.find(job.tokenizer.model, base=job.base).read_bytes())
-        Subword.load(path)
+        found = lines.find(job.tokenizer.model, base=job.base)
+        if not Subword.load(found).has_bytes:
+            notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
+        write_bytes(path, found.read_bytes())
         return path, path
     rows = np.flatnonzero(split.train)
     if len(rows) > job.tokenizer.sample_pairs:
@@ -249,6 +247,15 @@ def encode(
         "src_vocab_size": sizes[0],
         "tgt_vocab_size": sizes[1],
     }
+
+
+def _require(n_pairs: int, intake: Intake, tally: Tally) -> None:
+    if not n_pairs:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in tally.counts.items()) or "none"
+        raise DataError(
+            f"no pair of {sum(intake.n_read)} is left to train on (dropped: {reasons}); "
+            "look at the files, or loosen data.cleaning and data.max_tokens"
+        )
 
 
 def _given(data: DataConfig) -> list[tuple[str, CorpusConfig]]:

@@ -5,7 +5,7 @@ All of it is arithmetic on 64-bit hashes, 24 bytes a pair, so ten million pairs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -35,16 +35,19 @@ def keys_of(src: Sequence[str], tgt: Sequence[str]) -> Keys:
     return Keys(pair, _hashes([text.casefold() for text in src]), _hashes([text.casefold() for text in tgt]))
 
 
-def joined(parts: Sequence[Keys]) -> Keys:
-    """Several runs of pairs as one."""
-    return Keys(*(np.concatenate([part[i] for part in parts]) for i in range(3))) if parts else keys_of([], [])
+def joined(parts: list[Keys]) -> Keys:
+    """Several runs of pairs as one. Empties the list, so that not all is held twice."""
+    columns = [[part[i] for part in parts] for i in range(3)]
+    parts.clear()
+    return Keys(*(np.concatenate([np.zeros(0, np.uint64), *columns.pop(0)]) for _ in range(3)))
 
 
 def duplicates(pair: np.ndarray) -> np.ndarray:
     """True for every pair that occurred before, (N,)."""
     order = np.argsort(pair, kind="stable")
     repeated = np.zeros(len(pair), bool)
-    repeated[order[1:]] = pair[order[1:]] == pair[order[:-1]]
+    in_order = pair[order]
+    repeated[order[1:]] = in_order[1:] == in_order[:-1]
     return repeated
 
 
@@ -68,12 +71,10 @@ def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
     Returns:
         Row numbers in the order of the corpus.
     """
-    rows = np.flatnonzero(free)
-    n_pairs = min(n_pairs, int(len(rows) * MOST_HELD_OUT))
-    order = rows[np.lexsort((rows, keys.pair[rows], keys.src[rows]))] if n_pairs else rows[:0]
+    n_pairs = min(n_pairs, int(free.sum() * MOST_HELD_OUT))
     chosen: list[int] = []
     sources, targets = set[int](), set[int]()
-    for row in order:
+    for row in _by_source_hash(keys, free, at_least=4 * n_pairs + 1):
         if len(chosen) == n_pairs:
             break
         src, tgt = int(keys.src[row]), int(keys.tgt[row])
@@ -82,6 +83,17 @@ def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
             sources.add(src)
             targets.add(tgt)
     return np.array(sorted(chosen), np.int64)
+
+
+def _by_source_hash(keys: Keys, free: np.ndarray, *, at_least: int) -> Iterator[int]:
+    """Free rows from the smallest hash of the source upwards; sorts no more of them than are asked for."""
+    rows = np.flatnonzero(free)
+    while len(rows):
+        hashes = keys.src[rows]
+        bound = np.partition(hashes, at_least - 1)[at_least - 1] if at_least < len(rows) else hashes.max()
+        first = rows[hashes <= bound]
+        yield from first[np.lexsort((first, keys.pair[first], keys.src[first]))].tolist()
+        rows = rows[hashes > bound]
 
 
 def _hashes(texts: list[str]) -> np.ndarray:

@@ -72,6 +72,7 @@ class Workers:
                 self._stop.check("prepare")
                 yield under_way.popleft().result()
         except BrokenProcessPool as error:
+            self._stop.check("prepare")  # a signal to the whole group reached the workers too
             raise YiwenError(
                 "a worker process of prepare died, most likely for want of memory; use fewer workers or free memory"
             ) from error

@@ -77,15 +77,15 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
         ("empty side", is_empty),
         ("length", lambda src, tgt: is_length_wrong(src, tgt, least=config.min_length, greatest=config.max_length)),
     ]
+    if config.max_repeats > 0:
+        repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
+        found.append(("repeated characters", lambda src, tgt: bool(repeated.search(src) or repeated.search(tgt))))
     if config.min_letters > 0:
         found.append(("too few letters", lambda src, tgt: has_few_letters(src, tgt, least=config.min_letters)))
     if config.drop_copied and src_lang != tgt_lang:
         found.append(("copied source", is_copied))
     if config.drop_markup:
         found.append(("markup", has_markup))
-    if config.max_repeats > 0:
-        repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
-        found.append(("repeated characters", lambda src, tgt: bool(repeated.search(src) or repeated.search(tgt))))
     if config.min_script > 0 and (src_script or tgt_script):
         scripts, least = (src_script, tgt_script), config.min_script
         found.append(("wrong script", lambda src, tgt: is_script_wrong(src, tgt, scripts=scripts, least=least)))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 import sentencepiece
@@ -121,6 +121,9 @@ class Subword:
             )
         return cls(processor)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Subword is read from its file in every process, never pickled; pass the path instead")
+
     @property
     def vocab_size(self) -> int:
         """Number of pieces, special and byte pieces counted."""
@@ -218,7 +221,9 @@ def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
         eos_id=EOS_ID,
         num_threads=1,  # two threads give other pieces in every run
         shuffle_input_sentence=False,
-        seed_sentencepiece_size=min(16 * size, 1_000_000),  # unigram; a million costs twice the time and gains nothing
+        seed_sentencepiece_size=min(
+            16 * config.vocab_size, 1_000_000
+        ),  # unigram; a million costs twice the time and gains nothing
         minloglevel=2,
     )
     return model.getvalue()

@@ -1,0 +1,243 @@
+"""Readers: every form of corpus gives the same pairs, every row has its place, torn rows are kept for counting."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
+
+PAIRS = [
+    ("A dog runs.", "一只狗在跑。"),
+    ("Two \u2028 cats", "两只 猫"),
+    ("", "空"),
+    ("Tom & Mary <3", "汤姆和玛丽"),
+    ("7", "七"),
+]
+
+
+def read(corpus: CorpusConfig, base: Path, size: int = 2) -> list[tuple[int, bytes | None, bytes | None]]:
+    """All pairs with their numbers, in blocks of two so that every reader has several."""
+    return [
+        (block.first + offset, src, tgt)
+        for block in read_blocks(corpus, base=base, src_lang="en", tgt_lang="zh", size=size)
+        for offset, (src, tgt) in enumerate(zip(block.src, block.tgt, strict=True))
+    ]
+
+
+def numbered(first: int = 1) -> list[tuple[int, bytes, bytes]]:
+    return [(n, src.encode(), tgt.encode()) for n, (src, tgt) in enumerate(PAIRS, first)]
+
+
+def tsv(path: Path) -> None:
+    path.write_bytes("".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode())
+
+
+def tsv_with_header(path: Path) -> None:
+    rows = [("id", "tgt", "src"), *((str(n), tgt, src) for n, (src, tgt) in enumerate(PAIRS))]
+    path.write_bytes("".join("\t".join(row) + "\r\n" for row in rows).encode())
+
+
+def jsonl(path: Path) -> None:
+    path.write_bytes("".join(json.dumps({"tgt": tgt, "n": 1, "src": src}) + "\n" for src, tgt in PAIRS).encode())
+
+
+def table() -> pa.Table:
+    return pa.table({"n": range(5), "src": [src for src, _ in PAIRS], "tgt": [tgt for _, tgt in PAIRS]})
+
+
+def parquet(path: Path) -> None:
+    pq.write_table(table(), path, row_group_size=3)
+
+
+def arrow_file(path: Path) -> None:
+    with pa.ipc.new_file(str(path), table().schema) as writer:
+        writer.write_table(table(), max_chunksize=3)
+
+
+def arrow_stream(path: Path) -> None:
+    with pa.ipc.new_stream(str(path), table().schema) as writer:
+        writer.write_table(table(), max_chunksize=3)
+
+
+def tmx(path: Path) -> None:
+    from xml.sax.saxutils import escape
+
+    units = "".join(
+        f'<tu><note>n</note><tuv xml:lang="DE"><seg>-</seg></tuv><tuv xml:lang="zh-CN"><seg>{escape(tgt)}</seg></tuv>'
+        f'<tuv xml:lang="EN_us"><seg>{escape(src)}</seg></tuv></tu>'
+        for src, tgt in PAIRS
+    )
+    path.write_text(f'<?xml version="1.0"?><tmx version="1.4"><body>{units}</body></tmx>', encoding="utf-8")
+
+
+FORMS: list[tuple[str, Callable[[Path], None], int]] = [
+    ("c.tsv", tsv, 1),
+    ("c.tsv", tsv_with_header, 2),
+    ("c.jsonl", jsonl, 1),
+    ("c.parquet", parquet, 1),
+    ("c.arrow", arrow_file, 1),
+    ("c.feather", arrow_stream, 1),
+    ("c.tmx", tmx, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "first"), FORMS, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+def test_every_form_gives_the_same_pairs(
+    tmp_path: Path, name: str, write: Callable[[Path], None], first: int, packed: bool
+) -> None:
+    write(tmp_path / name)
+    if packed:
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+        (tmp_path / name).unlink()
+    assert read(CorpusConfig(path=name), tmp_path) == numbered(first)
+
+
+def test_two_files_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_bytes("\ufeff".encode() + b"".join(src.encode() + b"\r\n" for src, _ in PAIRS))
+    (tmp_path / "a.zh.gz").write_bytes(gzip.compress("\n".join(tgt for _, tgt in PAIRS).encode()))
+    corpus = CorpusConfig(src="a.en", tgt="a.zh")
+    assert read(corpus, tmp_path) == numbered()
+    assert place(corpus_files(corpus, base=tmp_path), 3) == "a.en line 3"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_unequal_sides_are_an_error_wherever_a_block_ends(tmp_path: Path, lost: int) -> None:
+    (tmp_path / "a.en").write_bytes(b"x\n" * 6)
+    (tmp_path / "a.zh").write_bytes(b"x\n" * (6 - lost))
+    with pytest.raises(DataError, match=f"a.en has 6 lines and .*a.zh has {6 - lost}: they must be equal"):
+        read(CorpusConfig(src="a.en", tgt="a.zh"), tmp_path)
+
+
+def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"9\tja\tyes\n8\tnein\tno\n")
+    assert read(CorpusConfig(path="a.tsv", src_column="3", tgt_column="2"), tmp_path)[1] == (2, b"no", b"nein")
+    (tmp_path / "a.jsonl").write_bytes(b'{"translation": {"en": "yes", "de": "ja"}}\n')
+    nested = {"src_column": "translation.en", "tgt_column": "translation.de"}
+    assert read(CorpusConfig(path="a.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
+    pq.write_table(pa.table({"translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
+    assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
+
+
+def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"yes\tja\nno\n\nall\talle\tmore\n")
+    assert read(CorpusConfig(path="a.tsv"), tmp_path) == [
+        (1, b"yes", b"ja"), (2, b"no", None), (3, b"", None), (4, b"all", b"alle"),
+    ]  # fmt: skip
+    rows = [
+        '{"src": "yes", "tgt": "ja"}',
+        '{"src": "no"',
+        "[]",
+        '{"src": 1, "tgt": null}',
+        '{"src": "\\ud800", "tgt": "x"}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    assert read(CorpusConfig(path="a.jsonl"), tmp_path) == [
+        (1, b"yes", b"ja"), (2, None, None), (3, None, None), (4, None, None), (5, b"\xed\xa0\x80", b"x"),
+    ]  # fmt: skip
+    names = pa.array(["yes", None, "no"]).dictionary_encode()
+    pq.write_table(
+        pa.table({"src": names, "tgt": pa.array(["ja", "x", "nein"], pa.large_string())}), tmp_path / "a.parquet"
+    )
+    assert read(CorpusConfig(path="a.parquet"), tmp_path) == [(1, b"yes", b"ja"), (2, None, b"x"), (3, b"no", b"nein")]
+
+
+def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:
+    (tmp_path / "a.tmx").write_bytes(
+        """<?xml version="1.0" encoding="UTF-16"?>
+        <!DOCTYPE tmx [<!ENTITY bomb "boom"><!ENTITY file SYSTEM "file:///etc/hostname">]>
+        <tmx version="1.4"><header/><body>
+        <tu><tuv xml:lang="en"><seg>A <bpt i="1">&lt;b></bpt>bold<ept i="1"/> <hi>dog</hi>
+runs</seg></tuv><tuv xml:lang="zh"><seg>狗<!-- no -->跑</seg></tuv></tu>
+        <tu><tuv xml:lang="en"><seg>&bomb;</seg></tuv><tuv xml:lang="zh"><seg>一&file;二</seg></tuv></tu>
+        <tu><tuv lang="EN-GB"><seg>old style</seg></tuv><tuv lang="zhx"><seg>x</seg></tuv></tu>
+        <tu><tuv xml:lang="zh"><seg>三</seg></tuv><tuv xml:lang="en"/></tu>
+        </body></tmx>""".encode("utf-16")
+    )
+    corpus = CorpusConfig(path="a.tmx")
+    assert read(corpus, tmp_path) == [
+        (1, b"A bold dog runs", "狗跑".encode()), (2, None, None), (3, b"old style", None), (4, None, "三".encode()),
+    ]  # fmt: skip
+    assert place(corpus_files(corpus, base=tmp_path), 2) == "a.tmx unit 2"
+
+
+def test_a_large_tmx_is_read_in_flat_memory(tmp_path: Path) -> None:
+    import tracemalloc
+
+    unit = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="zh"><seg>{}</seg></tuv></tu>\n'
+    with (tmp_path / "a.tmx").open("w", encoding="utf-8") as file:
+        file.write("<tmx><body>")
+        file.writelines(unit.format(f"sentence {n} " * 20, "句子" * 50) for n in range(8000))
+        file.write("</body></tmx>")
+    tracemalloc.start()
+    n_pairs = sum(
+        len(block.src)
+        for block in read_blocks(CorpusConfig(path="a.tmx"), base=tmp_path, src_lang="en", tgt_lang="zh", size=500)
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_pairs == 8000
+    assert peak < 3_000_000  # the file is 5 MB, a block 0.4 MB
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
+        ("a.tsv", b"", "the first line has 1 columns, 2 are needed"),
+        ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
+        ("a.jsonl", b"", "the first line has no text under 'src'"),
+        ("a.parquet", b"PAR1 no", r"a\.parquet cannot be read \(.*\); write it again"),
+        ("a.arrow", b"ARROW1 no", r"a\.arrow cannot be read \(.*\); write it again"),
+        ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is no well-formed TMX: .*; export it again"),
+        ("a.tmx", b"<tmx><body/></tmx>", "has no unit in both en and zh, it holds no languages"),
+        ("a.tmx", b'<tmx><tu><tuv xml:lang="fr"><seg>x</seg></tuv></tu></tmx>', "in both en and zh, it holds fr;"),
+    ],
+)
+def test_files_of_another_form_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read(CorpusConfig(path=name), tmp_path)
+
+
+def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
+    tsv_with_header(tmp_path / "a.tsv")
+    with pytest.raises(DataError, match=r"no columns 'en' and 'zh' in the first line 'id\\ttgt\\tsrc'"):
+        read(CorpusConfig(path="a.tsv", src_column="en", tgt_column="zh"), tmp_path)
+    parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="has the columns n, src, tgt and none named 'en'"):
+        read(CorpusConfig(path="a.parquet", src_column="en"), tmp_path)
+    with pytest.raises(DataError, match="column 'n' holds int64, not text"):
+        read(CorpusConfig(path="a.parquet", src_column="n"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "give either src and tgt"),
+        ({"src": "a"}, "give either src and tgt"),
+        ({"src": "a", "tgt": "b", "path": "c.tsv"}, "give either src and tgt"),
+        ({"path": "c.csv"}, r"'c.csv' has none of the suffixes \.tsv, "),
+        ({"path": "c.tsv", "weight": -1.0}, "corpus weight is -1.0"),
+    ],
+)
+def test_a_corpus_is_two_files_or_one(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        CorpusConfig(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.parquet", "pyarrow"), ("a.tmx", "lxml")])
+def test_a_missing_package_is_named(tmp_path: Path, name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"needs {package}: pip install 'yiwen\[train\]'"):
+        read(CorpusConfig(path=name), tmp_path)

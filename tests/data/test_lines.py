@@ -1,0 +1,90 @@
+"""What a line is: bytes between line feeds, whatever else they hold."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.data import lines
+from yiwen.errors import DataError, MissingDependencyError
+
+NASTY = "\ufefffirst\r\n\n\u2028\u0085\v\f\x1c\rlone\n\x00\n  \n\ufeffBOM\nlast\r".encode()
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
+
+
+def test_lines_end_at_line_feeds_only() -> None:
+    assert list(lines.read_lines(io.BytesIO(NASTY))) == [
+        b"first", b"", "\u2028\u0085\v\f\x1c\rlone".encode(), b"\x00", b"  ", b"\xef\xbb\xbfBOM", b"last",
+    ]  # fmt: skip
+
+
+@given(st.binary())
+def test_there_are_as_many_lines_as_wc_counts_and_an_unended_one(content: bytes) -> None:
+    n_lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+    assert len(list(lines.read_lines(io.BytesIO(content)))) == n_lines
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_compressed_files_read_alike_and_are_found_without_their_suffix(tmp_path: Path, suffix: str) -> None:
+    content = NASTY + b"\n" + b"line\n" * 100_000
+    half = len(content) // 2  # two members or frames in one file, as `cat a.gz b.gz` makes them
+    packed = PACKERS[suffix](content[:half]) + PACKERS[suffix](content[half:])
+    (tmp_path / f"text.en{suffix}").write_bytes(packed)
+    path = lines.find("text.en", base=tmp_path)
+    assert path.name == f"text.en{suffix}"
+    with lines.opened(path) as file:
+        assert list(lines.read_lines(file)) == list(lines.read_lines(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("fault", ["cut", "foreign"])
+def test_a_damaged_file_is_never_read_as_a_shorter_one(tmp_path: Path, suffix: str, fault: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    packed = PACKERS[suffix](b"".join(b"line %d\n" % n for n in range(50_000)))
+    path.write_bytes(packed[: len(packed) // 2] if fault == "cut" else b"just text\n" * 100)
+    with (
+        pytest.raises(DataError, match=r"(is damaged|cannot be read) \(.*\); (fetch|give)"),
+        lines.opened(path) as file,
+    ):
+        list(lines.read_lines(file))
+
+
+def test_variables_in_paths_are_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.en").write_bytes(b"x\n")
+    monkeypatch.setenv("CORPORA", str(tmp_path))
+    assert lines.find("${CORPORA}/a.en", base=Path("elsewhere")) == tmp_path / "a.en"
+    monkeypatch.delenv("CORPORA")
+    with pytest.raises(DataError, match="the environment variable CORPORA is not set"):
+        lines.find("${CORPORA}/a.en", base=tmp_path)
+
+
+def test_a_missing_file_is_named_with_what_was_tried(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none.en does not exist \(nor with \.gz, \.zst, \.xz\)"):
+        lines.find("none.en", base=tmp_path)
+
+
+def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    (tmp_path / "a.zst").write_bytes(zstandard.compress(b"x"))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingDependencyError, match="zstandard: pip install"), lines.opened(tmp_path / "a.zst"):
+        pass
+
+
+def test_the_suffix_below_the_compression_counts() -> None:
+    assert [lines.plain_suffix(Path(name)) for name in ("a.TSV.gz", "a.tmx", "b.c.jsonl.XZ", "plain", "x.gz")] == [
+        ".tsv", ".tmx", ".jsonl", "", "",
+    ]  # fmt: skip

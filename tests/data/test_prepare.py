@@ -1,0 +1,364 @@
+"""Prepare: nothing vanishes uncounted, nothing leaks, nothing is done twice, equal inputs give equal bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from yiwen.data.corpus import CorpusConfig
+from yiwen.data.prepare import DataConfig, Prepared, _progress, prepare
+from yiwen.data.store import Store
+from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
+from yiwen.files import MANIFEST, one_writer, verify_manifest
+from yiwen.stop import StopFlag
+from yiwen.text.clean import CleaningConfig
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import TokenizerConfig
+
+SMALL = TokenizerConfig(kind="bpe", vocab_size=400, character_coverage=1.0)
+LETTERS = "etaoinshrdlu"
+
+
+def pair(n: int) -> tuple[str, str]:
+    """The n-th of endlessly many clean pairs."""
+    draw = random.Random(n)
+    words = ["".join(draw.choices(LETTERS, k=draw.randint(2, 7))) for _ in range(draw.randint(3, 9))]
+    return " ".join(words).capitalize() + f" {n}.", " ".join(word[::-1] for word in words).capitalize() + f" {n}!"
+
+
+def write(folder: Path, name: str, pairs: list[tuple[str, str]]) -> CorpusConfig:
+    for side, code in ((0, "en"), (1, "xx")):
+        (folder / f"{name}.{code}").write_bytes("".join(f"{both[side]}\n" for both in pairs).encode())
+    return CorpusConfig(src=f"{name}.{code}".replace("xx", "en"), tgt=f"{name}.xx")
+
+
+def run(
+    folder: Path, *corpora: CorpusConfig, tokenizer: TokenizerConfig = SMALL, workers: int | None = None,
+    stop: StopFlag | None = None, root: str = "runs", **settings: object,
+) -> Prepared:  # fmt: skip
+    settings = {"valid_pairs": 0, "test_pairs": 0} | settings
+    data = DataConfig(src_lang="en", tgt_lang="xx", corpora=corpora, **settings)  # type: ignore[arg-type]
+    return prepare(data, tokenizer, root=folder / root, base=folder, workers=workers, stop=stop)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def texts(store: Store) -> list[tuple[str, str]]:
+    rows = np.arange(len(store))
+    return list(zip(store.source.decode(store.src_ids(rows)), store.target.decode(store.tgt_ids(rows)), strict=True))
+
+
+NASTY: list[tuple[bytes, bytes, str]] = [
+    (b"Fine and good.", b"Gut und schoen!", "kept"),
+    (b"\xff\xfe broken", b"kaputt", "invalid UTF-8"),
+    (b"", b"leer", "empty side"),
+    (" \u2028 ".encode(), b"auch leer", "empty side"),
+    ("tab\tand\u2028line\x00".encode(), "Tab und\u3000Zeile".encode(), "kept"),
+    (b"Fine  and good. ", b"Gut und schoen!\r", "duplicate pair"),
+    (b"Same words", b"same words", "copied source"),
+    (b"no <b>tags</b>", b"keine Tags", "markup"),
+    (b"x" * 6000, b"y", "length"),
+    (b"!?!", b"oh je", "too few letters"),
+    (b"wooooooooooooooooow", b"ui", "repeated characters"),
+    ("только кириллица".encode(), b"nur Kyrillisch", "wrong script"),
+    (b"hm", b"das ist nun aber wirklich sehr sehr viel laenger geraten", "length ratio"),
+    (b"in valid ALREADY", b"anders", "held-out overlap"),
+    (b"other", "TEST\u00a0zwei".encode(), "held-out overlap"),
+    (b"word " * 99, b"Wort " * 99, "too many subwords"),
+]
+
+
+def nasty(folder: Path) -> tuple[CorpusConfig, dict[str, CorpusConfig]]:
+    for side, code in ((0, "en"), (1, "xx")):
+        (folder / f"bad.{code}").write_bytes(b"\n".join(row[side] for row in NASTY) + b"\n")  # type: ignore[misc]
+    held_out = {
+        "valid": write(folder, "valid", [("In valid already", "Schon"), ("<b>  raw", "\u3000roh\u2028")]),
+        "test": write(folder, "test", [("eins", "test eins"), ("zwei", "Test zwei")]),
+    }
+    return CorpusConfig(src="bad.en", tgt="bad.xx"), held_out
+
+
+def test_every_pair_is_kept_or_dropped_for_a_counted_reason_with_its_line(tmp_path: Path) -> None:
+    corpus, held_out = nasty(tmp_path)
+    report = run(tmp_path, corpus, max_tokens=60, **held_out).report
+    wanted: dict[str, list[str]] = {}
+    for line, (_, _, reason) in enumerate(NASTY, 1):
+        wanted.setdefault(reason, []).append(f"bad.en line {line}")
+    assert {item.reason: [example.where for example in item.examples] for item in report.dropped} == {
+        reason: places for reason, places in wanted.items() if reason != "kept"
+    }
+    assert report.overlong == ("bad.en line 16",)
+    assert (report.read, report.kept, sum(item.count for item in report.dropped)) == (16, 2, 14)
+
+
+def test_the_store_holds_normalised_text_and_names_its_lines(tmp_path: Path) -> None:
+    corpus, held_out = nasty(tmp_path)
+    store = Store.open(run(tmp_path, corpus, max_tokens=60, **held_out).folder)
+    assert texts(store) == [("Fine and good.", "Gut und schoen!"), ("tab and line", "Tab und Zeile")]
+    assert [store.where(row) for row in range(2)] == ["bad.en line 1", "bad.en line 5"]
+
+
+def test_held_out_text_that_is_given_stays_raw(tmp_path: Path) -> None:
+    corpus, held_out = nasty(tmp_path)
+    (tmp_path / "test.en").write_bytes(b"\xff eins\r\n\n")
+    prepared = run(tmp_path, corpus, max_tokens=60, **held_out)
+    store = Store.open(prepared.folder)
+    assert store.valid == (["In valid already", "<b>  raw"], ["Schon", "\u3000roh\u2028"])
+    assert store.test.src == ["\ufffd eins", ""]
+    assert prepared.report.notes[0] == "test: 1 lines are no valid UTF-8; the broken bytes were replaced by U+FFFD"
+
+
+def test_text_is_split_off_without_leaks_on_either_side(tmp_path: Path) -> None:
+    pairs = [pair(n) for n in range(600)]
+    pairs += [(src.upper(), f"Different {n} altogether") for n, (src, _) in enumerate(pairs)]
+    pairs += [(f"Another {n} wording", tgt) for n, (_, tgt) in enumerate(pairs[:600])]
+    prepared = run(tmp_path, write(tmp_path, "train", pairs), valid_pairs=23, test_pairs=29)
+    store, report = Store.open(prepared.folder), prepared.report
+    assert (len(store.valid.src), len(store.test.src)) == (23, 29) == (report.valid_split, report.test_split)
+    sides = [
+        [set(map(str.casefold, side)) for side in held]
+        for held in (store.valid, store.test, zip(*texts(store), strict=True))
+    ]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert not sides[one][0] & sides[other][0]
+        assert not sides[one][1] & sides[other][1]
+    (overlap,) = report.dropped
+    assert overlap.reason == "held-out overlap"
+    assert overlap.count > 52
+    assert report.read == report.kept + report.valid_split + report.test_split + overlap.count == 1800
+
+
+def test_a_small_corpus_gives_no_more_than_a_tenth_away(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(100)])
+    report = run(tmp_path, corpus, valid_pairs=1000, test_pairs=1000).report
+    assert (report.test_split, report.valid_split) == (10, 9)
+    assert "test: 10 pairs split off, 1000 asked for (at most a tenth of the text)" in report.notes
+
+
+def test_equal_inputs_give_equal_bytes_for_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpora = [
+        write(tmp_path, name, [pair(n) for n in rows]) for name, rows in (("a", range(300)), ("b", range(250, 400)))
+    ]
+    monkeypatch.setattr("yiwen.data.corpus.read_blocks.__kwdefaults__", {"size": 47})
+    settings = {"tokenizer": TokenizerConfig(vocab_size=350, shared=False, sampling=0.1, sample_pairs=200)}
+    one, two = (run(tmp_path, *corpora, workers=n, root=f"runs{n}", valid_pairs=7, **settings) for n in (1, 2))
+    assert contents(one.folder) == contents(two.folder)
+    assert one.folder.name == two.folder.name
+    assert {path.name for path in one.folder.iterdir()} == {
+        "prepared.json", "report.json", "train-00000.arrow", "valid.arrow", "test.arrow", "source.spm", "target.spm",
+        MANIFEST,
+    }  # fmt: skip
+    store = Store.open(one.folder)
+    src, tgt = store.texts(np.array([3, 200]))
+    assert list(zip(src, tgt, strict=True)) == [texts(store)[3], texts(store)[200]]
+
+
+def test_nothing_is_prepared_twice_and_every_change_is_noticed(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    first = run(tmp_path, corpus)
+    again = run(tmp_path, corpus)
+    assert (first.reused, again.reused) == (False, True)
+    assert again.folder == first.folder
+    assert again.report.dropped == first.report.dropped
+    others = [
+        run(tmp_path, corpus, max_tokens=99),
+        run(tmp_path, corpus, cleaning=CleaningConfig(min_letters=0.5)),
+        run(tmp_path, corpus, tokenizer=TokenizerConfig(kind="bpe", vocab_size=300, character_coverage=1.0)),
+        run(tmp_path, corpus, temperature=2.0),
+        run(tmp_path, corpus, test=write(tmp_path, "test", [pair(70)])),
+    ]
+    write(tmp_path, "train", [pair(n) for n in range(61)])
+    others.append(run(tmp_path, corpus))
+    assert len({prepared.folder for prepared in (first, *others)}) == 7
+    (tmp_path / "moved").mkdir()
+    for name in ("train.en", "train.xx"):
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    assert run(tmp_path, CorpusConfig(src="moved/train.en", tgt="moved/train.xx")).folder == others[-1].folder
+
+
+def test_a_damaged_store_is_refused_and_made_again(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    first = run(tmp_path, corpus)
+    before = contents(first.folder)
+    (first.folder / "train-00000.arrow").write_bytes(b"torn")
+    with pytest.raises(CheckpointError, match=r"train-00000.arrow has changed"):
+        Store.open(first.folder)
+    assert not run(tmp_path, corpus).reused
+    assert contents(first.folder) == before
+
+
+def test_a_ready_model_is_used_as_it_is(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    model = Store.open(run(tmp_path, corpus).folder).source_model
+    (tmp_path / "own.model").write_bytes(model.read_bytes())
+    store = Store.open(run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).folder)
+    assert store.source_model.read_bytes() == model.read_bytes()
+    assert store.source is store.target
+
+
+def test_a_model_without_byte_pieces_is_noted(tmp_path: Path) -> None:
+    import sentencepiece
+
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([pair(1)[0]]), model_prefix=str(tmp_path / "own"), vocab_size=30, minloglevel=2,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False,
+    )  # fmt: skip
+    report = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).report
+    assert report.notes == ("own.model has no byte pieces: characters outside its vocabulary are lost",)
+    assert report.tgt_bytes_share > 0
+
+
+def test_a_vocabulary_too_large_is_noted(tmp_path: Path) -> None:
+    report = run(tmp_path, write(tmp_path, "train", [pair(n) for n in range(9)]), tokenizer=TokenizerConfig()).report
+    assert report.notes == (
+        f"shared vocabulary: {report.src_vocab_size} subwords, 8000 asked for: the text supports no more",
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "temperature", "shares"),
+    [((0.0, 0.0), 1.0, (0.9, 0.1)), ((0.0, 0.0), 2.0, (0.75, 0.25)), ((1.0, 4.0), 1.0, (0.2, 0.8))],
+)
+def test_corpora_are_weighted_by_size_temperature_or_ratio(
+    tmp_path: Path, weights: tuple[float, float], temperature: float, shares: tuple[float, float]
+) -> None:
+    write(tmp_path, "a", [pair(n) for n in range(90)])
+    write(tmp_path, "b", [pair(n) for n in range(90, 100)])
+    corpora = [CorpusConfig(src=f"{n}.en", tgt=f"{n}.xx", weight=w) for n, w in zip("ab", weights, strict=True)]
+    prepared = run(tmp_path, *corpora, temperature=temperature)
+    store = Store.open(prepared.folder)
+    assert store.corpus_weights == pytest.approx(shares)
+    assert np.bincount(store.corpus).tolist() == [90, 10]
+    assert store.where(95) == "b.en line 6"
+    assert prepared.report.corpora == (("a.en", 90, 90), ("b.en", 10, 10))
+
+
+def test_a_corpus_of_which_nothing_is_left_is_noted_and_gets_no_share(tmp_path: Path) -> None:
+    pairs = [pair(n) for n in range(50)]
+    prepared = run(tmp_path, write(tmp_path, "a", pairs), write(tmp_path, "b", pairs[:20]))
+    assert Store.open(prepared.folder).corpus_weights == (1.0, 0.0)
+    assert "b.en: no pair is left of 20" in prepared.report.notes
+
+
+@pytest.mark.parametrize("pairs", [[], [("same", "same")]])
+def test_nothing_left_to_train_on_is_an_error(tmp_path: Path, pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(DataError, match=r"no pair of \d is left to train on \(dropped: (none|1 copied source)\)"):
+        run(tmp_path, write(tmp_path, "train", pairs))
+    with pytest.raises(DataError, match="is left to train on"):
+        run(tmp_path, write(tmp_path, "long", [pair(n) for n in range(9)]), max_tokens=2)
+    assert not list((tmp_path / "runs" / ".prepared").glob("[!l]*"))
+
+
+def test_a_stop_signal_leaves_nothing_that_could_be_taken_for_a_store(tmp_path: Path) -> None:
+    stop = StopFlag()
+    stop.signum = signal.SIGTERM
+    with pytest.raises(Stopped, match="stopped by SIGTERM during prepare"):
+        run(tmp_path, write(tmp_path, "train", [pair(n) for n in range(30)]), stop=stop)
+    assert [path.name for path in (tmp_path / "runs" / ".prepared").iterdir()] == ["locks"]
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from yiwen.data.corpus import CorpusConfig
+from yiwen.data.prepare import DataConfig, prepare
+from yiwen.text.subword import TokenizerConfig
+folder = Path(sys.argv[1])
+data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(CorpusConfig(src="train.en", tgt="train.xx"),))
+prepare(data, TokenizerConfig(kind="bpe", vocab_size=400), root=folder / sys.argv[2], base=folder, workers=2)
+"""
+
+
+def started(folder: Path, root: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(folder), root])
+
+
+def test_a_killed_prepare_leaves_no_store_and_a_second_run_gives_the_same_bytes(tmp_path: Path) -> None:
+    write(tmp_path, "train", [pair(n) for n in range(6000)])
+    begun = time.monotonic()
+    assert started(tmp_path, "whole").wait(timeout=120) == 0
+    whole_seconds = time.monotonic() - begun
+    (whole,) = (tmp_path / "whole" / ".prepared").glob("[!l]*")
+    draw = random.Random(1)
+    for _ in range(3):
+        process = started(tmp_path, "killed")
+        time.sleep(draw.uniform(0.2, 0.8) * whole_seconds)
+        process.kill()
+        process.wait()
+        for path in (tmp_path / "killed" / ".prepared").glob("[!l.]*"):  # only a kill that came too late
+            verify_manifest(path)
+    assert started(tmp_path, "killed").wait(timeout=120) == 0
+    found = [path for path in (tmp_path / "killed" / ".prepared").iterdir() if path.name != "locks"]
+    assert [path.name for path in found] == [whole.name]
+    assert contents(found[0]) == contents(whole)
+
+
+def test_leftovers_of_other_stores_are_removed_unless_somebody_writes_there(tmp_path: Path) -> None:
+    shelf = tmp_path / "runs" / ".prepared"
+    for name in (".tmp-dead", ".tmp-old-gone", ".tmp-busy"):
+        (shelf / name).mkdir(parents=True)
+    with one_writer(shelf / "locks" / "busy"):
+        run(tmp_path, write(tmp_path, "train", [pair(n) for n in range(30)]))
+    assert [path.name for path in shelf.glob(".tmp-*")] == [".tmp-busy"]
+
+
+def test_two_at_once_make_one_store(tmp_path: Path) -> None:
+    write(tmp_path, "train", [pair(n) for n in range(2000)])
+    processes = [started(tmp_path, "runs") for _ in range(3)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
+    (store,) = (tmp_path / "runs" / ".prepared").glob("[!l]*")
+    assert len(Store.open(store)) > 1500
+
+
+def test_waiting_for_another_process_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(30)])
+    fingerprint = run(tmp_path, corpus, root="elsewhere").folder.name
+    stop = StopFlag()
+    monkeypatch.setattr(time, "sleep", lambda seconds: setattr(stop, "signum", signal.SIGINT))
+    with one_writer(tmp_path / "runs" / ".prepared" / "locks" / fingerprint), pytest.raises(Stopped, match="SIGINT"):
+        run(tmp_path, corpus, stop=stop)
+
+
+def test_the_progress_bar_is_for_terminals_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for is_wanted, is_terminal in ((True, True), (True, False), (False, True)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer, raising=False)
+        with _progress(is_wanted) as tick:
+            tick("cleaning", 5)
+            tick("cleaning", 5)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_missing_pyarrow_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yiwen.data.fingerprint", None)
+    with pytest.raises(MissingDependencyError, match=r"Preparing data needs pyarrow: pip install 'yiwen\[train\]'"):
+        run(tmp_path, CorpusConfig(path="a.tsv"))
+
+
+def test_multi30k_loses_almost_nothing(tmp_path: Path) -> None:
+    folder = Path(os.environ.get("YIWEN_DATA", "")) / "multi30k"
+    if not os.environ.get("YIWEN_DATA") or not folder.is_dir():
+        pytest.skip("YIWEN_DATA names no folder with the test data")
+    corpus, valid = (CorpusConfig(src=f"{folder}/{name}.en", tgt=f"{folder}/{name}.de") for name in ("train", "val"))
+    data = DataConfig(src_lang="en", tgt_lang="de", corpora=(corpus,), valid=valid)
+    prepared = prepare(data, TokenizerConfig(kind="bpe"), root=tmp_path, base=tmp_path)
+    store = Store.open(prepared.folder)
+    assert prepared.report.kept + prepared.report.test_split > 28_900
+    row = 12_345
+    line = int(store.where(row).rpartition(" ")[2])
+    raw = (folder / "train.de").read_bytes().split(b"\n")[line - 1].decode()
+    assert store.target.decode(store.tgt_ids(np.array([row]))) == [normalise(raw)]

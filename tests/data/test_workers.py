@@ -1,0 +1,89 @@
+"""Worker processes: order, stop, death, and no dependence on the caller's script."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from yiwen.data.workers import Workers, in_threads
+from yiwen.errors import DataError, Stopped, YiwenError
+from yiwen.stop import StopFlag
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_results_come_in_the_order_of_the_tasks(n_workers: int) -> None:
+    with Workers(n_workers, StopFlag()) as workers:
+        assert list(workers.map(math.sqrt, ((float(n * n),) for n in range(30)))) == list(range(30))
+        assert list(workers.map(math.sqrt, iter([]))) == []
+        with pytest.raises(ValueError, match="math domain error"):
+            list(workers.map(math.sqrt, iter([(4.0,), (-1.0,)])))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_stop_signal_ends_an_endless_stream(n_workers: int) -> None:
+    stop = StopFlag()
+
+    def tasks():  # type: ignore[no-untyped-def]
+        for n in count():
+            if n == 5:
+                stop.signum = signal.SIGTERM
+            yield (1.0,)
+
+    with Workers(n_workers, stop) as workers, pytest.raises(Stopped, match="stopped by SIGTERM during prepare"):
+        list(workers.map(math.sqrt, tasks()))
+
+
+def test_tasks_are_drawn_no_faster_than_they_are_done() -> None:
+    drawn = 0
+
+    def tasks():  # type: ignore[no-untyped-def]
+        nonlocal drawn
+        for drawn in range(1, 100):  # noqa: B007
+            yield (1.0,)
+
+    with Workers(2, StopFlag()) as workers:
+        results = workers.map(math.sqrt, tasks())
+        next(results)
+        assert drawn <= 6
+
+
+def test_the_death_of_a_worker_is_an_error_and_not_a_wait() -> None:
+    with Workers(2, StopFlag()) as workers, pytest.raises(YiwenError, match="a worker process of prepare died"):
+        list(workers.map(os._exit, iter([(1,)] * 3)))
+
+
+def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import math\nfrom yiwen.data.workers import Workers\nfrom yiwen.stop import StopFlag\n"
+        "print('begin')\nwith Workers(2, StopFlag()) as workers:\n"
+        "    print(sum(workers.map(math.sqrt, ((1.0,) for _ in range(9)))))\n"
+    )
+    result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("begin\n9.0\n", "")
+
+
+def test_threads_give_results_in_order_pass_errors_on_and_can_be_given_up() -> None:
+    assert in_threads([lambda: 1, lambda: 2], StopFlag()) == [1, 2]
+
+    def fail() -> int:
+        raise DataError("no")
+
+    with pytest.raises(DataError, match="no"):
+        in_threads([lambda: 1, fail], StopFlag())
+    stop, over = StopFlag(), threading.Event()
+    stop.signum = signal.SIGINT
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        in_threads([lambda: over.wait(60)], stop)
+    over.set()
+    assert time.monotonic() - started < 30

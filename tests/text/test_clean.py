@@ -1,0 +1,123 @@
+"""Each fault is found, and good pairs are left alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.errors import ConfigError
+from yiwen.text import clean
+from yiwen.text.clean import CleaningConfig, checks, fault_of
+from yiwen.text.normalise import normalise
+
+EN_ZH = checks(CleaningConfig(), src_lang="en", tgt_lang="zh")
+EN_DE = checks(CleaningConfig(), src_lang="en", tgt_lang="de")
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt"),
+    [
+        ("Hi!", "你好！"),
+        ("A dog runs.", "一只狗在跑。"),
+        ("It's 7:30.", "现在七点半。"),
+        ("See concurrent.futures.", "请参阅 concurrent.futures。"),
+        ("<b>Stop</b> here", "在此<b>停下</b>"),
+        ("It costs 10000000000000 dollars.", "它要 10000000000000 美元。"),
+        ("He said that he would come as soon as he possibly could.", "他说会尽快来。"),
+    ],
+)
+def test_good_pairs_have_no_fault(src: str, tgt: str) -> None:
+    assert fault_of(src, tgt, EN_ZH) is None
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "reason"),
+    [
+        ("", "你好", "empty side"),
+        ("Hello", "", "empty side"),
+        ("word " * 1001, "词", "length"),
+        ("Yes.", "……！", "too few letters"),
+        ("12:30", "十二点半", "too few letters"),
+        ("Visual Studio Code", "visual studio code", "copied source"),
+        ("A dog &amp; a cat", "一只狗和一只猫", "markup"),
+        ("A <i>dog</i> runs", "一只狗在跑", "markup"),
+        ("Nooooooooooooo!", "不！", "repeated characters"),
+        ("A dog runs.", "一只狗在跑。。。。。。。。。。。。。", "repeated characters"),
+        ("Good morning.", "Guten Morgen.", "wrong script"),
+        ("早上好。", "早晨好。", "wrong script"),
+        ("Yes.", "是的，我们昨天晚上在火车站旁边的那家小饭馆里一起吃了很长时间的饭。", "length ratio"),
+    ],
+)
+def test_each_fault_is_named(src: str, tgt: str, reason: str) -> None:
+    assert fault_of(src, tgt, EN_ZH) == reason
+
+
+def test_chinese_is_measured_by_width_and_not_by_words() -> None:
+    src, tgt = "The weather will be fine tomorrow in all of the country.", "明天全国各地都将是晴天。"
+    assert len(src.split()) > 4 * len(tgt.split())
+    assert not clean.is_ratio_wrong(src, tgt, greatest=4.0)
+
+
+def test_copies_are_wanted_where_both_languages_are_the_same() -> None:
+    same = checks(CleaningConfig(), src_lang="en", tgt_lang="en")
+    assert fault_of("a b c", "a b c", same) is None
+    assert fault_of("a b c", "A B C", EN_DE) == "copied source"
+
+
+def test_every_check_but_the_lengths_can_be_turned_off() -> None:
+    off = CleaningConfig(
+        max_ratio=0, max_repeats=0, min_letters=0, min_script=0, drop_copied=False, drop_markup=False
+    )  # fmt: skip
+    assert [reason for reason, _ in checks(off, src_lang="en", tgt_lang="zh")] == ["empty side", "length"]
+
+
+def test_a_language_of_unknown_script_is_not_judged() -> None:
+    assert "wrong script" not in dict(checks(CleaningConfig(), src_lang="tlh", tgt_lang="sr"))
+
+
+@given(st.text(), st.text())
+def test_any_text_is_judged_without_an_error(src: str, tgt: str) -> None:
+    src, tgt = normalise(src), normalise(tgt)
+    reason = fault_of(src, tgt, EN_ZH)
+    assert (reason == "empty side") == (not src or not tgt)
+
+
+@given(st.text(st.sampled_from("ab 1.é中，")))
+def test_the_quick_way_of_counting_letters_agrees_with_the_slow_one(text: str) -> None:
+    letters = sum(map(str.isalpha, text))
+    signs = sum(not (character.isspace() or character.isalnum()) for character in text)
+    assert clean._letter_share(text) == (letters / (letters + signs) if letters else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_length": 0}, "min_length is 0 and max_length 5000; use at least 1"),
+        ({"min_length": 9, "max_length": 8}, "min_length is 9 and max_length 8"),
+        ({"max_ratio": 0.5}, r"max_ratio is 0.5; use 0 \(any ratio\) or 1 or more"),
+        ({"max_repeats": -1}, "max_repeats is -1; use 0"),
+        ({"min_letters": 2.0}, "min_letters is 2.0; it is a share"),
+        ({"min_script": -0.1}, "min_script is -0.1; it is a share"),
+    ],
+)
+def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        CleaningConfig(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "languages"), [("multi30k", "en de"), ("tatoeba-en-zh", "en zh")])
+def test_clean_corpora_lose_less_than_one_pair_in_a_hundred(name: str, languages: str) -> None:
+    folder = Path(os.environ.get("YIWEN_DATA", "")) / name
+    if not os.environ.get("YIWEN_DATA") or not folder.is_dir():
+        pytest.skip("YIWEN_DATA names no folder with the test data")
+    src_lang, tgt_lang = languages.split()
+    sides = [(folder / f"train.{code}").read_bytes().split(b"\n")[:5000] for code in (src_lang, tgt_lang)]
+    active = checks(CleaningConfig(), src_lang=src_lang, tgt_lang=tgt_lang)
+    faults = [
+        fault_of(normalise(src.decode()), normalise(tgt.decode()), active) for src, tgt in zip(*sides, strict=True)
+    ]
+    assert sum(fault is not None for fault in faults) < 50

@@ -1,0 +1,55 @@
+"""Normalisation keeps what a translator must write and removes what nobody sees."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.text.normalise import _TABLE, normalise
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # surrogates, controls and unassigned included
+
+
+@given(ANY_TEXT)
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+@given(ANY_TEXT)
+def test_the_result_is_one_line_of_composed_text(text: str) -> None:
+    result = normalise(text)
+    assert not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in result)
+    assert unicodedata.is_normalized("NFC", result)
+    assert result == result.strip(" ")
+    assert "  " not in result
+    result.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("Cafe\u0301", "Café"),
+        ("a\u00a0b\u2009c\u3000d\te", "a b c d e"),
+        ("one\u2028two\u0085three\rfour", "one two three four"),
+        ("zero\u200bwidth\ufeff, soft\u00adhyphen, \x00NUL", "zerowidth, softhyphen, NUL"),
+        ("\u202eoverride\u202c", "override"),
+        ("half \ud83d pair", "half \ufffd pair"),
+    ],
+)
+def test_spaces_and_invisible_characters(raw: str, clean: str) -> None:
+    assert normalise(raw) == clean
+
+
+@pytest.mark.parametrize(
+    "text", ["他说：“你好，世界！”（真的？）", "ＦＵＬＬ width １２３", "ÀÉ SHOUTS", "می‌خواهم", "👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
+)
+def test_case_full_width_signs_and_joiners_stay(text: str) -> None:
+    assert normalise(text) == text
+
+
+def test_the_quick_path_misses_no_character() -> None:
+    assert not any(chr(code).isprintable() for code in _TABLE)
