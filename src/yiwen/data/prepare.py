@@ -81,7 +81,7 @@ def prepare(
         from yiwen.data.fingerprint import fingerprint_of
     except ImportError as error:
         raise MissingDependencyError("Preparing data needs pyarrow: pip install 'yiwen[train]'") from error
-    stop = stop or StopFlag()
+    stop = StopFlag() if stop is None else stop  # an unset flag is false
     fingerprint = fingerprint_of(data, tokenizer, base=base)
     shelf = root / ".prepared"
     folder = shelf / fingerprint
