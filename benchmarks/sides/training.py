@@ -1,0 +1,229 @@
+"""The two sides of `benchmarks/training.py`: one window of updates of ours or of the loop's, in a process of its own.
+
+Our side is the whole update as `yiwen train` does it: random dropout bytes, gradient norm and clipping, AdamW, moving
+average of the weights. The loop's is what a careful PyTorch user writes, and no more than training needs: no clipping,
+no average, no output product for padding, causal attention by its flag so that the fused kernel needs no mask.
+
+Shapes: B rows, L length, T target length, N real target tokens, D d_model, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from yiwen import hardware
+from yiwen.data.batching import Batch, Update, epoch_updates
+from yiwen.data.loader import lengths_of, load_batch
+from yiwen.data.store import Store
+from yiwen.model import ModelConfig, Transformer
+from yiwen.model.attention import fused_attention, plain_attention, use_attention
+from yiwen.model.config import PRESETS
+from yiwen.tasks.translate import translation_loss
+from yiwen.text.subword import PAD_ID
+from yiwen.training.config import TrainingConfig
+from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.schedule import learning_rate
+from yiwen.training.step import apply_gradients, compute_gradients
+
+VOCAB_SIZE = 8000
+SMOOTHING = 0.1
+
+TrainOn = Callable[[Update, int], float]
+"""(rows, step) -> loss in nats a token, after one whole update."""
+
+
+def our_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Module, TrainOn]:
+    """One update as `yiwen.training.loop` makes it."""
+    chosen = hardware.choose(device="cpu", threads=threads)
+    hardware.apply(chosen)
+    training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
+    model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
+    use_attention(model, plain_attention if chosen.attention == "plain" else fused_attention)
+    average = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
+    average.load_state_dict(model.state_dict())
+    optimizers = build_optimizers(model, training)
+    loss_fn = translation_loss(SMOOTHING)
+
+    def train_on(rows: Update, step: int) -> float:
+        gradients = compute_gradients(
+            model,
+            rows,
+            load=lambda batch_rows, seed: load_batch(store, batch_rows, seed=seed),
+            loss_fn=loss_fn,
+            seeds=(1, step),
+            device="cpu",
+            is_bf16=chosen.precision == "bf16",
+        )
+        set_learning_rate(optimizers, learning_rate(step, training, d_model=config.d_model))
+        apply_gradients(model, optimizers, norm=gradients.norm, clip_norm=training.clip_norm)
+        update_average(average, model, step=step, decay=training.ema_decay)
+        return gradients.loss_sum / gradients.n_tokens
+
+    return model, train_on
+
+
+class LoopTransformer(nn.Module):
+    """`nn.Transformer` with tied embeddings and sinusoidal positions; gives the logits of real target positions."""
+
+    def __init__(self, config: ModelConfig, *, longest: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(VOCAB_SIZE, config.d_model, padding_idx=PAD_ID)
+        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            config.n_encoder_layers,
+            config.n_decoder_layers,
+            config.d_ff,
+            config.dropout,
+            batch_first=True,
+        )
+        # nn.Transformer closes post-norm stacks with one more norm, and drops attention weights and inner
+        # activations besides; ours does neither, and neither may cost the loop time.
+        self.transformer.encoder.norm = self.transformer.decoder.norm = None
+        for module in self.transformer.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout = nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.scale = math.sqrt(config.d_model)
+        angles = torch.arange(longest)[:, None] * 10_000 ** (-torch.arange(0, config.d_model, 2) / config.d_model)
+        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1))
+        self.register_buffer("future", torch.ones(longest, longest, dtype=torch.bool).triu(1))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """(B, L) -> (B, L, D)."""
+        return self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.size(1)])
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits of the batch's real target tokens, (N, V)."""
+        is_pad = batch.src_ids == PAD_ID
+        T = batch.tgt_in.size(1)
+        # Padding stands at the end, where the causal mask hides it already: no padding mask for the target.
+        states = self.transformer(
+            self.embed(batch.src_ids),
+            self.embed(batch.tgt_in),
+            tgt_mask=self.future[:T, :T],
+            tgt_is_causal=True,
+            src_key_padding_mask=is_pad,
+            memory_key_padding_mask=is_pad,
+        )
+        return states[batch.tgt_out != PAD_ID] @ self.embedding.weight.t()
+
+
+def loop_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Module, TrainOn]:
+    """One update of a plain float32 training loop."""
+    torch.set_num_threads(threads)
+    model = LoopTransformer(config, longest=config.max_len).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+    def train_on(rows: Update, step: int) -> float:
+        loss_sum = 0.0
+        batches = [load_batch(store, batch_rows, seed=0) for batch_rows in rows]
+        n_tokens = sum(batch.n_tokens for batch in batches)
+        optimizer.zero_grad(set_to_none=True)
+        for batch in batches:
+            targets = batch.tgt_out[batch.tgt_out != PAD_ID]
+            loss = F.cross_entropy(model(batch), targets, label_smoothing=SMOOTHING, reduction="sum") / n_tokens
+            loss.backward()
+            loss_sum += loss.item()
+        optimizer.step()
+        return loss_sum
+
+    return model, train_on
+
+
+def window(options: argparse.Namespace) -> dict[str, Any]:
+    """Warm up, then time updates of one side; runs in a process of its own."""
+    torch.manual_seed(1)
+    store = Store.open(options.store)
+    config = ModelConfig(**PRESETS[options.model])
+    build = our_side if options.side == "ours" else loop_side
+    model, train_on = build(store, config, options.threads)
+    plan = epoch_updates(
+        lengths_of(store), seed=1, epoch=0, batch_tokens=options.batch_tokens, update_tokens=options.update_tokens
+    )
+    first = options.round * (options.updates + options.warm_up)
+    n_src = n_tgt = n = 0
+    began = processor_began = 0.0
+    loss = math.nan
+    while n < options.warm_up + options.updates:
+        if n == options.warm_up:
+            began, processor_began = time.perf_counter(), time.process_time()
+        if n > options.warm_up and time.perf_counter() - began > options.seconds:
+            break
+        rows = plan[(first + n) % len(plan)]
+        n += 1
+        loss = train_on(rows, n)
+        if n > options.warm_up:
+            flat = np.concatenate(rows)
+            n_src += int(store.src_lengths[flat].sum()) + len(flat)
+            n_tgt += int(store.tgt_lengths[flat].sum()) + len(flat)
+    return {
+        "seconds": time.perf_counter() - began,
+        "processor_seconds": time.process_time() - processor_began,
+        "updates": n - options.warm_up,
+        "src_tokens": n_src,
+        "tgt_tokens": n_tgt,
+        "loss": loss,
+        "peak_mib": peak_mib(),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+def peak_mib() -> float:
+    """Most memory that this process has held. `ru_maxrss` is the fall-back: on Linux it also counts the parent's."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n")
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return size / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def bf16_peak(threads: int) -> float:
+    """FLOP/s of the product 4096 x 256 x 1024 in bf16, best of five."""
+    torch.set_num_threads(threads)
+    x, weight = torch.randn(4096, 256).bfloat16(), torch.randn(1024, 256).bfloat16()
+    best = math.inf
+    for _ in range(6):  # the first only warms up
+        began = time.perf_counter()
+        for _ in range(10):
+            F.linear(x, weight)
+        best = min(best, time.perf_counter() - began)
+    return 10 * 2 * 4096 * 256 * 1024 / best
+
+
+def main() -> None:
+    """Print the result of one window, or the peak, as one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("side", choices=["ours", "loop", "peak"])
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--model", choices=PRESETS)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--round", type=int, default=0)
+    parser.add_argument("--updates", type=int)
+    parser.add_argument("--warm-up", type=int)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--batch-tokens", type=int)
+    parser.add_argument("--update-tokens", type=int)
+    options = parser.parse_args()
+    print(json.dumps({"flops": bf16_peak(options.threads)} if options.side == "peak" else window(options)))
+
+
+if __name__ == "__main__":
+    main()
