@@ -54,8 +54,7 @@ def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -
     has_cuda = torch.cuda.is_available()
     if device == "auto":
         device = "cuda" if has_cuda else "cpu"
-    if device.startswith("cuda") and not has_cuda:
-        raise ConfigError(f"device={device!r}, but torch {torch.__version__} sees no CUDA device; use 'cpu' or 'auto'")
+    check_device(device)
     is_cpu = device == "cpu"
     if precision == "auto":
         fast_bf16 = has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported()
@@ -65,10 +64,30 @@ def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -
     return Hardware(
         device=device,
         precision="bf16" if precision == "bf16" else "float32",
-        threads=threads or int(os.environ.get("OMP_NUM_THREADS", "0") or 0) or usable_cores(),
+        threads=threads or _threads_asked_for() or usable_cores(),
         attention=attention,
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
+
+
+def check_device(device: str) -> None:
+    """Make sure that a device is there.
+
+    Raises:
+        ConfigError: If torch does not know it or does not see it.
+    """
+    import torch
+
+    kind, _, index = device.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdecimal())):
+        raise ConfigError(f"device={device!r} is unknown; use 'auto', 'cpu', 'cuda', 'cuda:1' ... or 'mps'")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device={device!r}, but torch {torch.__version__} sees {torch.cuda.device_count() or 'no'} CUDA devices; "
+            "use 'cpu' or 'auto'"
+        )
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError(f"device='mps', but torch {torch.__version__} sees none; use 'cpu' or 'auto'")
 
 
 def apply(hardware: Hardware) -> None:
@@ -94,6 +113,18 @@ def keep_memory() -> bool:
     return bool(mallopt(_M_TRIM_THRESHOLD, -1)) and bool(mallopt(_M_MMAP_MAX, 0))
 
 
+def release_memory() -> bool:
+    """Hand what glibc keeps free back to the kernel; True where that worked.
+
+    Batches of ever new shapes leave gaps that nothing fits into: without this a process that keeps its memory grows
+    for hours. Called between stretches of training it costs a few page faults.
+    """
+    try:
+        return bool(ctypes.CDLL(None).malloc_trim(0))
+    except (AttributeError, OSError, TypeError):
+        return False
+
+
 def has_native_bf16() -> bool:
     """True where the processor multiplies bf16 numbers itself (AVX512-BF16, AMX, Arm BF16)."""
     try:
@@ -101,6 +132,12 @@ def has_native_bf16() -> bool:
     except OSError:
         return False
     return any(f" {flag} " in f"{flags.replace(chr(10), ' ')} " for flag in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def _threads_asked_for() -> int:
+    """OMP_NUM_THREADS, or the first of its numbers where it lists one a level; 0 where it says nothing."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() else 0
 
 
 def usable_cores() -> int:

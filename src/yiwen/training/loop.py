@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from yiwen.data.batching import Batch, Lengths, Rows, Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
-from yiwen.files import remove, swap_link
-from yiwen.hardware import Hardware
+from yiwen.files import remove_leftovers
+from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import LossFn
 from yiwen.training.average import average_weights
@@ -31,6 +31,7 @@ from yiwen.training.config import TrainingConfig
 from yiwen.training.log import TrainingLog, training_line
 from yiwen.training.memory import MemoryRecord, fit_in_memory
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
 from yiwen.training.step import Gradients, apply_gradients, compute_gradients
@@ -91,10 +92,12 @@ class Trainer:
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
         self.optimizers = build_optimizers(self.model, config)
         self.progress = Progress()
+        data = job.lengths.fingerprint
         if resume_from is not None:
             self.progress = load_checkpoint(
-                resume_from, model=self.model, average=self.average, optimizers=self.optimizers
+                resume_from, model=self.model, average=self.average, optimizers=self.optimizers, data=data
             )
+        self.progress.data = data
         self.updates: list[Update] = []
         self.log = TrainingLog(
             run,
@@ -115,6 +118,7 @@ class Trainer:
         """
         with self.log:
             try:
+                restore_best(self.run, step=self.progress.best_step)
                 if self.saved_step < 0:
                     self._save()
                 self._try_largest_batch()
@@ -131,9 +135,9 @@ class Trainer:
                 if stopped.is_immediate:
                     raise
                 if self.saved_step < self.progress.step:
-                    self._save(is_scheduled=False)
+                    self._save()
                 raise Stopped(
-                    f"{stopped}; step {self.progress.step} is saved, go on with --resume", signum=stopped.signum
+                    f"{stopped}; step {self.saved_step} is saved, go on with --resume", signum=stopped.signum
                 ) from None
         return self.progress
 
@@ -205,7 +209,7 @@ class Trainer:
             )
 
         if step in self.memory:  # an earlier start met the limit of memory here: do as it did
-            return compute(self.memory[step])
+            plan = self.memory[step]
         gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
         if fitted is not plan:
             self.memory.note(step, fitted, left_out)
@@ -240,6 +244,8 @@ class Trainer:
             return
         model = self.average or self.model
         validation = self.job.validate(model, self.stop)
+        if self.hardware.keeps_memory:
+            release_memory()
         score = validation.scores[self.config.metric]
         line: dict[str, float] = {"step": progress.step, "epoch": progress.epoch}
         line |= {f"valid_{name}": value for name, value in validation.scores.items()}
@@ -261,22 +267,24 @@ class Trainer:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in weights.values()):
             raise TrainingError(f"the weights at step {self.progress.step} are not finite and will not be published")
-        folder = self.run / "bundles" / f"{link}-{self.progress.step:08d}"
-        self.job.save_bundle(folder, weights, self.progress.step, kind, scores)
-        swap_link(self.run / link, folder)
+        step = self.progress.step
+        publish(self.run, link, step=step, write=lambda path: self.job.save_bundle(path, weights, step, kind, scores))
+
+    def _is_save_due(self) -> bool:
+        step = self.progress.step
+        return step > 0 and (step % self.config.checkpoint_every == 0 or step >= self.config.max_steps)
 
     def _save_if_due(self) -> None:
-        step = self.progress.step
-        is_due = step % self.config.checkpoint_every == 0 or step >= self.config.max_steps
-        if is_due and self.saved_step < step:
+        if self._is_save_due() and self.saved_step < self.progress.step:
             self._save()
 
-    def _save(self, *, is_scheduled: bool = True) -> None:
+    def _save(self) -> None:
         """Publish a checkpoint, then remove what it makes superfluous; a full disk costs the checkpoint alone."""
         folder = self.run / "checkpoints"
-        self.progress.is_scheduled = is_scheduled
+        # Of the step alone: a run that was stopped here has the same checkpoints to average as one that was not.
+        self.progress.is_scheduled = self._is_save_due()
         try:
-            self.progress.metrics_bytes = self.log.metrics.sync()
+            self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
             save_checkpoint(
                 folder,
                 model=self.model,
@@ -287,13 +295,12 @@ class Trainer:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.saved_step < 0:
                 raise
+            remove_leftovers(folder)
             self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
             return
         self.saved_step = self.progress.step
         remove_old(folder, keep_last=self.config.keep_last)
-        for bundle in (self.run / "bundles").glob("best-*"):
-            if bundle.name != f"best-{self.progress.best_step:08d}":
-                remove(bundle)
+        remove_others(self.run, "best", step=self.progress.best_step)
 
     def _try_largest_batch(self) -> None:
         """Meet trouble with memory before step 1, not after hours: forward and backward of the largest batch."""
@@ -322,7 +329,8 @@ class Trainer:
         kind, weights = self._kind(), self._weights(self.average or self.model)
         scores: Mapping[str, float] = {}
         if self.config.average_last > 1:
-            scheduled = [p for p in checkpoints(self.run / "checkpoints") if read_progress(p).is_scheduled]
+            found = checkpoints(self.run / "checkpoints")
+            scheduled = [path for path in found if read_progress(path).is_scheduled] or found[-1:]
             chosen = scheduled[-self.config.average_last :]
             kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
             model = copy.deepcopy(self.model)
@@ -333,6 +341,4 @@ class Trainer:
             scores = validation.scores
             self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
         self._publish("final", weights, kind, scores)
-        for bundle in (self.run / "bundles").glob("final-*"):
-            if bundle.name != f"final-{self.progress.step:08d}":
-                remove(bundle)
+        remove_others(self.run, "final", step=self.progress.step)
