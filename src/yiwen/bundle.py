@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -90,15 +92,10 @@ def save_bundle(
         src_model: SentencePiece model of the source.
         tgt_model: SentencePiece model of the target; the same path where one is shared.
     """
-    from safetensors.torch import save_file
-
     with new_folder(folder) as temporary:
         content = json.dumps(dataclasses.asdict(info), ensure_ascii=False, indent=2)
         (temporary / "bundle.json").write_text(content + "\n", encoding="utf-8")
-        save_file(
-            {name: weight.detach().cpu().contiguous() for name, weight in weights.items()},
-            temporary / "model.safetensors",
-        )
+        save_tensors(weights, temporary / "model.safetensors")
         if src_model == tgt_model:
             shutil.copyfile(src_model, temporary / "shared.spm")
         else:
@@ -159,6 +156,40 @@ def load_model(bundle: Bundle) -> Transformer:
     return model.eval()
 
 
+def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write tensors as a safetensors file that others may read, too.
+
+    Raises:
+        OSError: If the disk is full or fails; safetensors has an error of its own for that, which nobody expects.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        found = re.search(r"os error (\d+)", str(error))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
+    path.chmod(0o644)  # it is born readable by its owner alone
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read a safetensors file.
+
+    Raises:
+        CheckpointError: If it cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore it from a copy") from error
+
+
 def load_weights(parameters: Mapping[str, Tensor], path: Path) -> None:
     """Copy tensors of a safetensors file into parameters of the same names, in place.
 
@@ -166,13 +197,8 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path) -> None:
         CheckpointError: If the file cannot be read, or names or shapes differ.
     """
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
-    try:
-        weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); restore it from a copy") from error
+    weights = load_tensors(path)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     problems += [f"{name} is not part of the model" for name in weights.keys() - parameters.keys()]
     problems += [

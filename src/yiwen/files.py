@@ -143,6 +143,10 @@ def remove(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.is_dir():
+        if not path.name.startswith(_TEMPORARY):  # killed half way, it must not look like a whole folder
+            aside = path.with_name(f"{_TEMPORARY}removed-{path.name}")
+            remove(aside)
+            path = path.rename(aside)
         shutil.rmtree(path)
 
 

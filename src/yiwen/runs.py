@@ -61,12 +61,13 @@ def train_recipe(
         TrainingError: If another process is writing the run.
         Stopped: After a stop signal, with a checkpoint written.
     """
-    stop = stop or StopFlag()
+    stop = StopFlag() if stop is None else stop  # an unset flag is false
     run = run or runs_root() / loaded.name
     if (run / "recipe.toml").exists() and not resume:
         raise ConfigError(
             f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
         )
+    _refuse_changes(run / "recipe.toml", loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None)
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles"):
@@ -114,13 +115,16 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
 def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe_path, hardware_path = run / "recipe.toml", run / "hardware.json"
-    if recipe_path.exists():
-        _refuse_changes(parse(Recipe, read_toml(recipe_path), source=str(recipe_path)), recipe, recipe_path)
+    _refuse_changes(recipe_path, recipe)
     if hardware_path.exists():
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
-        except (ValueError, KeyError) as error:
-            raise CheckpointError(f"{hardware_path} cannot be used ({error}); restore it or start a new run") from error
+            hardware.check_device(chosen.device)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "
+                "device, or start a new run with --run FOLDER"
+            ) from error
     else:
         training = recipe.training
         chosen = hardware.choose(device=training.device, precision=training.precision, threads=training.threads)
@@ -129,12 +133,15 @@ def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
     return recipe, chosen
 
 
-def _refuse_changes(before: Recipe, now: Recipe, path: Path) -> None:
-    """A resumed run keeps its recipe, but for its length and what is logged.
+def _refuse_changes(path: Path, now: Recipe) -> None:
+    """A resumed run keeps the recipe at `path`, but for its length and what is logged.
 
     Raises:
         ConfigError: With every setting that differs.
     """
+    if not path.exists():
+        return
+    before = parse(Recipe, read_toml(path), source=str(path))
     allowed = {f"training.{name}" for name in MAY_CHANGE}
     old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
     changes = [

@@ -19,21 +19,26 @@ def lengths_of(store: Store) -> Lengths:
     )
 
 
-def load_batch(store: Store, rows: Rows, *, seed: int) -> Batch:
+def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:
     """The batch of these rows.
 
     Args:
         store: The prepared data.
         rows: Which of its rows, (B,).
         seed: Decides how words are cut where the tokenizer samples: equal seeds give equal batches.
+        max_tokens: Longest side, eos counted. Sampling cuts finer than usual; a side that it makes longer than this
+            is taken as it is stored.
     """
+    src_ids, tgt_ids = store.src_ids(rows), store.tgt_ids(rows)
     sampling = store.tokenizer.sampling
     if sampling == 0:
-        return collate(store.src_ids(rows), store.tgt_ids(rows))
+        return collate(src_ids, tgt_ids)
     src, tgt = store.texts(rows)
+    sampled_src = store.source.encode_sampled(src, sampling=sampling, seed=seed)
+    sampled_tgt = store.target.encode_sampled(tgt, sampling=sampling, seed=seed + 1)
     return collate(
-        store.source.encode_sampled(src, sampling=sampling, seed=seed),
-        store.target.encode_sampled(tgt, sampling=sampling, seed=seed + 1),
+        [new if len(new) < max_tokens else old for new, old in zip(sampled_src, src_ids, strict=True)],
+        [new if len(new) < max_tokens else old for new, old in zip(sampled_tgt, tgt_ids, strict=True)],
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
+from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError
 from yiwen.files import verify_manifest
 
@@ -24,7 +24,7 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
     total: dict[str, Tensor] = {}
     for path in paths:
         verify_manifest(path)
-        weights = {name: weight.double() for name, weight in load_file(path / "model.safetensors").items()}
+        weights = {name: weight.double() for name, weight in load_tensors(path / "model.safetensors").items()}
         if total and {n: w.shape for n, w in weights.items()} != {n: w.shape for n, w in total.items()}:
             raise CheckpointError(f"{path} is of another model than {paths[0]}; average checkpoints of one run")
         total = {name: total.get(name, 0) + weight for name, weight in weights.items()}

@@ -10,9 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from safetensors.torch import load_file, save_file
-
-from yiwen.bundle import load_weights
+from yiwen.bundle import load_tensors, load_weights, save_tensors
 from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
@@ -20,7 +18,7 @@ from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimiz
 from yiwen.training.state import Progress
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 
 def save_checkpoint(
@@ -29,26 +27,41 @@ def save_checkpoint(
     """Write the checkpoint of progress.step below `folder`; returns its path."""
     path = folder / f"step-{progress.step:08d}"
     with new_folder(path) as temporary:
-        save_file(_on_cpu(dict(model.named_parameters())), temporary / "model.safetensors")
+        save_tensors(dict(model.named_parameters()), temporary / "model.safetensors")
         if average is not None:
-            save_file(_on_cpu(dict(average.named_parameters())), temporary / "ema.safetensors")
-        save_file(_on_cpu(optimizer_tensors(model, optimizers)), temporary / "optimizer.safetensors")
+            save_tensors(dict(average.named_parameters()), temporary / "ema.safetensors")
+        save_tensors(optimizer_tensors(model, optimizers), temporary / "optimizer.safetensors")
         write_json(temporary / "state.json", dataclasses.asdict(progress))
     return path
 
 
-def load_checkpoint(path: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers) -> Progress:
+def load_checkpoint(
+    path: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers, data: str
+) -> Progress:
     """Fill model, average and optimizers from a checkpoint, in place.
 
+    Args:
+        path: The checkpoint.
+        model: Where its weights go.
+        average: Where their moving average goes, if there is one.
+        optimizers: Where their state goes.
+        data: Fingerprint of the data that training goes on with.
+
     Raises:
-        CheckpointError: If it is damaged or belongs to another model.
+        CheckpointError: If it is damaged, belongs to another model or was trained on other data.
     """
     verify_manifest(path)
+    progress = read_progress(path)
+    if progress.data not in ("", data):
+        raise CheckpointError(
+            f"{path} was trained on the prepared data {progress.data}, now it is {data}: a text or the program that "
+            "prepares it has changed; restore it, or start a new run with --run FOLDER"
+        )
     load_weights(dict(model.named_parameters()), path / "model.safetensors")
     if average is not None:
         load_weights(dict(average.named_parameters()), path / "ema.safetensors")
-    load_optimizer_tensors(model, optimizers, load_file(path / "optimizer.safetensors"))
-    return read_progress(path)
+    load_optimizer_tensors(model, optimizers, load_tensors(path / "optimizer.safetensors"))
+    return progress
 
 
 def read_progress(path: Path) -> Progress:
@@ -88,7 +101,3 @@ def remove_old(folder: Path, *, keep_last: int) -> None:
     for path in older:
         if path not in kept:
             remove(path)
-
-
-def _on_cpu(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

@@ -51,6 +51,11 @@ class Record:
         self._file.close()
 
 
+def whole_lines(path: Path) -> int:
+    """Bytes of a file up to the end of its last whole line: what a kill cut short is not counted. 0 without a file."""
+    return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
+
+
 class TrainingLog:
     """All outputs of one training process, opened and closed together."""
 
@@ -59,7 +64,7 @@ class TrainingLog:
         self.metrics = Record(run / "metrics.jsonl", n_bytes=metrics_bytes)
         timing = run / "timing.jsonl"
         self._seconds_before = _seconds_at(timing, step)
-        self._timing = Record(timing, n_bytes=timing.stat().st_size if timing.exists() else 0)
+        self._timing = Record(timing, n_bytes=whole_lines(timing))
         self._board = _board(run / "tensorboard", step)
         self._console = console or Console(quiet=True, stderr=True)
         self._progress = Progress(
@@ -131,6 +136,11 @@ class TrainingLog:
         scores = "  ".join(f"{key} {value:.4g}" for key, value in line.items() if key not in ("step", "epoch"))
         self.say(f"step {step:,}  {scores}  ({self.train_seconds / 60:.1f} min)")
 
+    def checkpoint(self, step: int) -> int:
+        """Note the time spent up to a checkpoint, and force the record to the disk; returns its length in bytes."""
+        self._timing.write({"step": step, "seconds": round(self.train_seconds, 3)})
+        return self.metrics.sync()
+
     def say(self, text: str) -> None:
         """One line for the user."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -158,7 +168,7 @@ def _seconds_at(timing: Path, step: int) -> float:
         for line in timing.read_bytes().split(b"\n"):
             try:
                 entry = json.loads(line)
-            except ValueError:  # a line cut by a kill
+            except ValueError:  # the end of the file, or a line cut by a kill
                 continue
             if entry["step"] <= step:
                 seconds = max(seconds, entry["seconds"])
@@ -169,4 +179,4 @@ def _board(folder: Path, step: int) -> SummaryWriter:
     from torch.utils.tensorboard import SummaryWriter
 
     # purge_step hides what a killed start wrote after its last checkpoint.
-    return SummaryWriter(str(folder), purge_step=step + 1 if step else None)
+    return SummaryWriter(str(folder), purge_step=step + 1)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from yiwen.data.batching import Lengths, Rows, Update
-from yiwen.training.log import Record
+from yiwen.errors import CheckpointError, TrainingError
+from yiwen.training.log import Record, whole_lines
 from yiwen.training.step import Gradients
 
 
@@ -23,9 +25,14 @@ class MemoryRecord:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
-        entries = [json.loads(line) for line in lines if line.endswith(b"}")]  # a line cut by a kill never took effect
-        self._plans = {entry["step"]: [np.asarray(rows, dtype=np.int64) for rows in entry["plan"]] for entry in entries}
+        whole = (
+            path.read_bytes()[: whole_lines(path)] if path.exists() else b""
+        )  # a line cut by a kill never took effect
+        try:
+            entries = [json.loads(line) for line in whole.split(b"\n") if line]
+            self._plans = {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
+        except (ValueError, TypeError, KeyError) as error:
+            raise CheckpointError(f"{path} cannot be read ({error!r}); restore it, or start a new run") from error
 
     def __contains__(self, step: int) -> bool:
         return step in self._plans
@@ -37,7 +44,7 @@ class MemoryRecord:
     def note(self, step: int, plan: Update, left_out: list[int]) -> None:
         """Remember the plan of a step and the rows that it leaves out."""
         self._plans[step] = plan
-        record = Record(self._path, n_bytes=self._path.stat().st_size if self._path.exists() else 0)
+        record = Record(self._path, n_bytes=whole_lines(self._path))
         record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
         record.sync()
         record.close()
@@ -58,15 +65,17 @@ def fit_in_memory(
 
     Returns:
         The gradients, the plan they belong to, and the rows left out.
+
+    Raises:
+        TrainingError: If not even a single pair fits.
     """
     whole = [True] * len(plan)
     left_out: list[int] = []
     while True:
-        try:
+        with suppress(torch.OutOfMemoryError):
             return compute(plan), plan, left_out
-        except torch.OutOfMemoryError:
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+        if torch.cuda.is_available():  # only now: the error held on to the tensors of the failed try
+            torch.cuda.empty_cache()
         worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
         rows = plan[worst]
         if whole[worst] and len(rows) > 1:
@@ -79,7 +88,10 @@ def fit_in_memory(
         plan = [*plan[:worst], *([rows[kept]] if kept else []), *plan[worst + 1 :]]
         whole = [*whole[:worst], *([False] if kept else []), *whole[worst + 1 :]]
         if not plan:
-            raise torch.OutOfMemoryError("not even one pair of the update fits into memory")
+            raise TrainingError(
+                f"out of memory: of the {len(left_out)} pairs of an update not even one fits; use a smaller model, or "
+                "free the memory that other programs hold"
+            )
 
 
 def _cost(rows: Rows, lengths: Lengths) -> int:

@@ -40,7 +40,10 @@ class Progress:
     metrics_bytes: int = 0
     """Length of metrics.jsonl; resume cuts the file there."""
     is_scheduled: bool = True
-    """False where a stop signal asked for the checkpoint: those are not counted nor averaged."""
+    """Whether the checkpoint's step is one of checkpoint_every's; others (the first weights, or where a signal
+    stopped) are neither counted nor averaged."""
+    data: str = ""
+    """Fingerprint of the prepared data."""
 
 
 def seed_of(*numbers: int) -> int:

@@ -76,7 +76,7 @@ def translation_job(
         model=model,
         d_model=model_config.d_model,
         lengths=lengths,
-        load=lambda rows, seed: load_batch(store, rows, seed=seed),
+        load=lambda rows, seed: load_batch(store, rows, seed=seed, max_tokens=max_tokens),
         largest=lambda: batch_of_shape(max(1, config.batch_tokens // longest), longest),
         loss_fn=translation_loss(config.label_smoothing),
         validate=validate,

@@ -1,0 +1,42 @@
+"""The bundles of a run and the links to them. A link never points at nothing, whenever the run is killed.
+
+runs/NAME/   best -> bundles/best-00000500   final -> bundles/final-00001000
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from yiwen.files import is_complete, remove, swap_link
+
+
+def publish(run: Path, link: str, *, step: int, write: Callable[[Path], None]) -> None:
+    """Let `write` make the bundle of this step, then point `best` or `final` at it."""
+    folder = _folder(run, link, step)
+    write(folder)
+    swap_link(run / link, folder)
+
+
+def remove_others(run: Path, link: str, *, step: int) -> None:
+    """Remove the bundles of all other steps."""
+    for bundle in (run / "bundles").glob(f"{link}-*"):
+        if bundle != _folder(run, link, step):
+            remove(bundle)
+
+
+def restore_best(run: Path, *, step: int) -> None:
+    """Point `best` where the checkpoint says, at the bundle of `step` (0: there is none yet).
+
+    A run that was killed after a validation, before the checkpoint behind it, has a later `best` than the checkpoint
+    knows of. It is made again when training comes by; until then it would be removed under the link.
+    """
+    if is_complete(_folder(run, "best", step)):
+        swap_link(run / "best", _folder(run, "best", step))
+    else:
+        remove(run / "best")
+    remove_others(run, "best", step=step)
+
+
+def _folder(run: Path, link: str, step: int) -> Path:
+    return run / "bundles" / f"{link}-{step:08d}"

@@ -1,0 +1,236 @@
+"""A run that is killed, stopped or fails anywhere and is resumed ends with the same digits as one never stopped."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy_job import SMALL, Disk, Killed, results, toy_job, train, trainer
+
+from yiwen.errors import CheckpointError, Stopped
+from yiwen.files import is_complete
+from yiwen.stop import StopFlag
+from yiwen.training.checkpoint import checkpoints, read_progress
+from yiwen.training.config import TrainingConfig
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {"ema_decay": 0.0, "optimizer": "adam"},
+    "ema": {"optimizer": "adamw"},
+    "muon": {"optimizer": "muon", "update_tokens": 113},
+    "averaged": {"average_last": 2, "clip_norm": 0.5, "max_steps": 21},
+    "patient": {"patience": 2, "validate_every": 3, "checkpoint_every": 4, "average_last": 2, "max_steps": 90},
+}
+
+
+def dangling(run: Path) -> bool:
+    """Whether `best` or `final` is a link to nothing, or to a bundle that is not whole."""
+    return any((run / link).is_symlink() and not is_complete(run / link) for link in ("best", "final"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_any_operation_and_resumed_gives_the_same_digits(tmp_path: Path, kind: str) -> None:
+    config = replace(SMALL, **KINDS[kind])
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    with Disk().spinning() as disk:
+        train(whole, config)
+    rng = random.Random(kind)
+    kills = 0
+    while True:
+        try:
+            with Disk(fail_at=rng.randrange(disk.n // 2)).spinning():
+                train(run, config)
+            break
+        except Killed:
+            kills += 1
+            assert not dangling(run) or kills > 200
+    assert kills >= 3
+    assert results(run) == results(whole)
+    assert [p.name for p in checkpoints(run / "checkpoints")] == [p.name for p in checkpoints(whole / "checkpoints")]
+    assert sorted(p.name for p in (run / "bundles").iterdir()) == sorted(p.name for p in (whole / "bundles").iterdir())
+
+
+def start(run: Path, config: TrainingConfig, *, signum: int, is_time: Callable[[str, int], bool]) -> Stopped | None:
+    """Start or resume a run; a signal arrives where `is_time(phase, step)` says. Returns how it was stopped, if so."""
+    stop = StopFlag()
+    job = toy_job()
+
+    def load(rows: Any, seed: int) -> Any:
+        if is_time("step", work.progress.step):
+            stop.signum = signum
+        return job.load(rows, seed)
+
+    def validate(model: Any, flag: StopFlag) -> Any:
+        if is_time("validation", work.progress.step):
+            flag.signum = signum
+        return job.validate(model, flag)
+
+    work = trainer(run, config, replace(job, load=load, validate=validate), stop=stop)
+    try:
+        work.train()
+    except Stopped as stopped:
+        return stopped
+    return None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopped_at_any_step_and_resumed_gives_the_same_digits(tmp_path: Path, kind: str) -> None:
+    config = replace(SMALL, **KINDS[kind])
+    train(tmp_path / "whole", config)
+    run = tmp_path / "run"
+    for at in (0, 1, 4, 6, 8):
+        stopped = start(run, config, signum=signal.SIGTERM, is_time=lambda phase, step, at=at: step >= at)  # type: ignore[misc]
+        assert stopped is not None
+        assert stopped.exit_code == 143
+        step = read_progress(checkpoints(run / "checkpoints")[-1]).step
+        assert step > at or "validation" in str(stopped)
+        assert str(stopped).endswith(f"; step {step} is saved, go on with --resume")
+    train(run, config)
+    assert results(run) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", ["averaged", "patient"])
+def test_every_validation_stopped_once_gives_the_same_digits(tmp_path: Path, kind: str) -> None:
+    """Also where the step is one whose checkpoint counts, and where that validation ends the run."""
+    config = replace(SMALL, **KINDS[kind])
+    train(tmp_path / "whole", config)
+    run = tmp_path / "run"
+    seen: set[int] = set()
+
+    def is_time(phase: str, step: int) -> bool:
+        is_new = phase == "validation" and step not in seen
+        seen.update({step} if is_new else {})
+        return is_new
+
+    while stopped := start(run, config, signum=signal.SIGINT, is_time=is_time):
+        assert stopped.exit_code == 130
+        assert "SIGINT during validation" in str(stopped)
+    assert len(seen) >= 3
+    assert results(run) == results(tmp_path / "whole")
+
+
+def test_best_never_dangles_when_a_killed_run_is_stopped_before_its_old_place(tmp_path: Path) -> None:
+    config = replace(SMALL, validate_every=1, checkpoint_every=20)
+    job = toy_job()
+    scores = iter(range(100))
+
+    def rising(model: Any, stop: StopFlag) -> Any:
+        validation = job.validate(model, stop)
+        return replace(validation, scores={**validation.scores, "bleu": float(next(scores))})
+
+    work = trainer(tmp_path, config, replace(job, validate=rising))
+    work._save_if_due = lambda: (_ for _ in ()).throw(Killed) if work.progress.step == 9 else None  # type: ignore
+    with pytest.raises(Killed):
+        work.train()
+    assert (tmp_path / "best").resolve().name == "best-00000009"
+    stop = StopFlag()
+    stop.signum = signal.SIGTERM
+    with pytest.raises(Stopped):
+        trainer(tmp_path, config, stop=stop).train()
+    assert not dangling(tmp_path)
+    assert not (tmp_path / "best").is_symlink()  # at step 0 there is no best model yet
+
+
+def test_the_first_random_weights_are_never_averaged(tmp_path: Path) -> None:
+    train(tmp_path, max_steps=8, checkpoint_every=4, keep_last=5, average_last=5)
+    assert (tmp_path / "final" / "kind").read_text(encoding="utf-8") == "average of 2 checkpoints"
+    assert not (tmp_path / "checkpoints" / "step-00000000").exists()
+
+
+def test_early_stopping_before_the_first_checkpoint_still_has_something_to_average(tmp_path: Path) -> None:
+    job = toy_job()
+    flat = replace(job, validate=lambda model, stop: replace(job.validate(model, stop), scores={"bleu": 1.0}))
+    progress = train(tmp_path, job=flat, validate_every=2, patience=1, checkpoint_every=20, average_last=2)
+    assert progress.step == 4
+    assert (tmp_path / "final" / "kind").read_text(encoding="utf-8") == "average of 1 checkpoints"
+
+
+def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) -> None:
+    stop = StopFlag()
+    work = trainer(tmp_path, stop=stop)
+    disk = Disk(error=28)
+    real = work._validate_if_due
+
+    def validate_if_due() -> None:
+        real()
+        if work.progress.step == 13:
+            stop.signum = signal.SIGTERM
+            disk.fail_at = disk.n + 6
+
+    work._validate_if_due = validate_if_due  # type: ignore[method-assign]
+    with disk.spinning(), pytest.raises(Stopped, match="step 10 is saved, go on with --resume"):
+        work.train()
+    train(tmp_path)
+    train(tmp_path / "whole")
+    assert results(tmp_path) == results(tmp_path / "whole")
+
+
+def test_a_second_signal_stops_at_once_without_saving(tmp_path: Path) -> None:
+    job = toy_job()
+
+    def load(rows: Any, seed: int) -> Any:
+        if work.progress.step == 3:
+            raise Stopped("stopped at once by a second SIGTERM", signum=signal.SIGTERM, is_immediate=True)
+        return job.load(rows, seed)
+
+    work = trainer(tmp_path, job=replace(job, load=load))
+    with pytest.raises(Stopped, match="at once"):
+        work.train()
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-00000000"]
+
+
+def test_a_stop_in_the_trial_of_the_largest_batch_leaves_step_0(tmp_path: Path) -> None:
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    with pytest.raises(
+        Stopped, match="SIGINT during the trial of the largest batch; step 0 is saved, go on with --resume"
+    ):
+        trainer(tmp_path, stop=stop).train()
+
+
+def test_a_finished_run_resumed_stays_as_it_is(tmp_path: Path) -> None:
+    train(tmp_path)
+    before = results(tmp_path)
+    assert train(tmp_path).step == SMALL.max_steps
+    assert results(tmp_path) == before
+
+
+def test_a_finished_run_can_be_made_longer_or_more_patient(tmp_path: Path) -> None:
+    train(tmp_path / "whole", max_steps=30, schedule="constant")
+    train(tmp_path / "run", max_steps=20, schedule="constant")
+    assert train(tmp_path / "run", max_steps=30, schedule="constant").step == 30
+    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_bytes().splitlines()]
+    assert steps == sorted(steps)
+    assert steps[-1] == 30
+    weights = [(tmp_path / name / "final" / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+
+
+def test_a_shortened_record_is_refused(tmp_path: Path) -> None:
+    train(tmp_path)
+    record = tmp_path / "metrics.jsonl"
+    record.write_bytes(record.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl has \d+ bytes, the checkpoint \d+; restore it"):
+        train(tmp_path)
+
+
+def test_resume_does_not_depend_on_what_the_process_drew_before(tmp_path: Path) -> None:
+    train(tmp_path / "a")
+    torch.manual_seed(77)
+    torch.rand(13)
+    job = toy_job()
+    torch.manual_seed(78)
+    train(tmp_path / "b", job=job)
+    assert results(tmp_path / "a") == results(tmp_path / "b")
+
+
+def test_another_seed_is_another_run(tmp_path: Path) -> None:
+    train(tmp_path / "a")
+    train(tmp_path / "b", seed=2)
+    assert results(tmp_path / "a")[0] != results(tmp_path / "b")[0]
