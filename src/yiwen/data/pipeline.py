@@ -102,7 +102,6 @@ def run(job: Job, fingerprint: str) -> Report:
     test = given.get("test") or _texts(job, intake, split.test)
     write_text(job.folder / "valid.arrow", valid)
     write_text(job.folder / "test.arrow", test)
-    spilled.cache_clear()
     job.spill.unlink()
     kept = figures.pop("kept")
     _require(sum(kept), intake, tally)

@@ -138,9 +138,8 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     return Encoded(pa.record_batch(columns), rows[~fits], (n_bytes[0], n_bytes[1]))
 
 
-@lru_cache(maxsize=2)
 def spilled(path: Path) -> Any:
-    """The reader of a spill file, memory-mapped once in each process."""
+    """A reader of the spill file. Opened for each batch: a map kept open would keep all pages it has touched."""
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
