@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tiny_model import TinyRun, write_tiny_recipe
 
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
 settings.load_profile("yiwen")
 
 
-@dataclass(frozen=True)
-class TinyRun:
-    """A run of a tiny model that has learnt to translate a made-up language word by word. Read it, never write it."""
-
-    runs: Path
-    """The folder of all runs: what YIWEN_RUNS has to be."""
-    recipe: Path
-    """Its recipe; corpus files lie beside it."""
-    folder: Path
-    """The run."""
-
-    @property
-    def best(self) -> Path:
-        """The best model."""
-        return self.folder / "best"
-
-    @property
-    def early(self) -> Path:
-        """Another model of the run: after a third of the training."""
-        return self.runs / "early"
-
-
-MAX_TOKENS = 24
-"""Longest side the tiny model was trained on, eos counted: what is longer is translated in pieces."""
-
-
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyRun]:
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
     """Train the tiny model; a few seconds, once a session."""
     from yiwen.recipe import load_recipe
     from yiwen.runs import average_run, train_recipe
@@ -61,51 +33,4 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyRun]:
             del os.environ["YIWEN_RUNS"]
         else:
             os.environ["YIWEN_RUNS"] = before
-    yield TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=folder)
-
-
-def write_tiny_recipe(folder: Path) -> Path:
-    """Write a corpus of a made-up pair of languages, word by word the same, and a recipe for it."""
-    rng = random.Random(1)
-    syllables = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
-    src_words, tgt_words = (["".join(rng.sample(syllables, 2)) for _ in range(20)] for _ in range(2))
-    for part, n in (("train", 1500), ("valid", 30), ("test", 40)):
-        sentences = [[rng.randrange(20) for _ in range(rng.randint(2, 5))] for _ in range(n)]
-        for language, words in (("en", src_words), ("de", tgt_words)):
-            lines = (" ".join(words[i] for i in sentence).capitalize() + ".\n" for sentence in sentences)
-            (folder / f"{part}.{language}").write_text("".join(lines), encoding="utf-8")
-    recipe = folder / "tiny.toml"
-    recipe.write_text(
-        f"""
-[data]
-src_lang = "en"
-tgt_lang = "de"
-corpora = [{{ src = "train.en", tgt = "train.de" }}]
-valid = {{ src = "valid.en", tgt = "valid.de" }}
-test = {{ src = "test.en", tgt = "test.de" }}
-max_tokens = {MAX_TOKENS}
-[tokenizer]
-vocab_size = 340
-[model]
-d_model = 32
-n_heads = 2
-d_ff = 64
-n_encoder_layers = 1
-n_decoder_layers = 1
-norm_order = "pre"
-dropout = 0.0
-max_len = 96
-[training]
-batch_tokens = 512
-learning_rate = 0.01
-warmup_steps = 20
-max_steps = 180
-validate_every = 60
-checkpoint_every = 60
-precision = "float32"
-threads = 1
-ema_decay = 0.9
-""",
-        encoding="utf-8",
-    )
-    return recipe
+    return TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=folder)

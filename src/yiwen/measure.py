@@ -74,13 +74,23 @@ def measure(
         stop: Polled between batches.
 
     Raises:
-        ConfigError: If only one of src and ref is given, or there is no recipe to take a test set from.
-        DataError: If the text is missing, no UTF-8, or the sides differ in length.
+        ConfigError: If only one of src and ref is given, there is no recipe to take a test set from, `output` is a
+            folder, or the two models translate between other languages.
+        DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
     """
     from yiwen.evaluation.metrics import evaluate
     from yiwen.evaluation.significance import compare
 
+    # All that can be wrong is looked at first: translating may take long.
+    if output is not None and output.is_dir():
+        raise ConfigError(f"--output {output} is a folder; give the path of a JSON file")
     translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    other = None
+    if compare_with is not None:
+        other = Translator.load(compare_with, device=device, dtype=dtype, threads=threads)
+        pairs = [f"{each.src_lang} -> {each.tgt_lang}" for each in (translator, other)]
+        if pairs[0] != pairs[1]:
+            raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
     sources, references, name = _test_set(translator, model, src, ref)
     began = time.perf_counter()
     translations = translator.translate(sources, search=search, stop=stop)
@@ -88,8 +98,7 @@ def measure(
     texts = [translation.text for translation in translations]
     evaluation = evaluate(texts, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
     comparison = None
-    if compare_with is not None:
-        other = Translator.load(compare_with, device=device, dtype=dtype, threads=threads)
+    if other is not None:
         baseline = [translation.text for translation in other.translate(sources, search=search, stop=stop)]
         comparison = compare(texts, baseline, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
     flags: dict[str, int] = {}
@@ -131,7 +140,12 @@ def _test_set(
     if (src is None) != (ref is None):
         raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
     if src is not None and ref is not None:
-        return _read(src), _read(ref), src.name.removesuffix(f".{translator.src_lang}")
+        sources, references = _read(src), _read(ref)
+        if len(sources) != len(references):
+            raise DataError(f"{src} has {len(sources)} lines, {ref} has {len(references)}; give one reference a line")
+        if not sources:
+            raise DataError(f"{src} and {ref} are empty; give at least one line")
+        return sources, references, src.name.removesuffix(f".{translator.src_lang}")
     from yiwen.data.store import Store
     from yiwen.recipe import runs_root
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from yiwen.bundle import Bundle, load_model, open_bundle
-from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -148,7 +148,7 @@ class Translator:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If prefixes are not as many as texts, or one is given for a text of several lines.
+            ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
         """
         config = search or SearchConfig()
         segments: list[list[int]] = []
@@ -174,30 +174,43 @@ class Translator:
             for line, translation in zip(block, self.translate(texts, search=search, stop=stop), strict=True):
                 yield translation if _is_utf8(line) else _flagged(translation, "invalid_utf8")
 
-    def score(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> list[Score]:
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, first_line: int = 1, stop: StopFlag | None = None
+    ) -> list[Score]:
         """How likely the model finds each target as the translation of its source; for filtering and ranking.
+
+        Args:
+            sources: Raw text.
+            targets: Its translations.
+            first_line: What messages count the lines from.
+            stop: Polled between batches.
 
         Raises:
             ConfigError: If there are not as many targets as sources.
+            DataError: If a text is longer than the model has positions for.
         """
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         src_ids = self.bundle.source.encode([normalise(text) for text in sources])
         tgt_ids = self.bundle.target.encode([normalise(text) for text in targets])
-        room = self.bundle.info.model.max_len - 1
         for side, ids in (("source", src_ids), ("target", tgt_ids)):
-            for line, sentence in enumerate(ids, 1):
-                if len(sentence) > room:
-                    raise ConfigError(
-                        f"{side} {line} has {len(sentence)} subwords, the model has positions for {room}; shorten it"
+            for line, sentence in enumerate(ids, first_line):
+                if len(sentence) > self.room:
+                    raise DataError(
+                        f"{side} {line} has {len(sentence)} subwords, the model has positions for {self.room}; "
+                        "shorten it"
                     )
         rows = self.engine.score(src_ids, tgt_ids, stop=stop)
         return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]
 
     def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
         """Score a stream of (source, target) with flat memory, in order."""
+        first_line = 1
         for block in _blocks(pairs):
-            yield from self.score([src for src, _ in block], [tgt for _, tgt in block], stop=stop)
+            yield from self.score(
+                [src for src, _ in block], [tgt for _, tgt in block], first_line=first_line, stop=stop
+            )
+            first_line += len(block)
 
     def _plan(self, text: str, segments: list[list[int]]) -> _Plan:
         """Cut one text into segments, which are appended to `segments`."""
@@ -219,6 +232,11 @@ class Translator:
         """Longest segment, in subwords without eos."""
         return self.bundle.info.max_src_tokens - 1
 
+    @property
+    def room(self) -> int:
+        """Subwords, without eos, that the model has positions for on either side."""
+        return self.bundle.info.model.max_len - 1
+
     def _prefix_ids(self, plans: list[_Plan], prefixes: Sequence[str], n_segments: int) -> list[list[int]]:
         if len(prefixes) != len(plans):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(plans)} texts; give one a text, '' for none")
@@ -228,8 +246,14 @@ class Translator:
                 continue
             if len(plan.lines) != 1:
                 raise ConfigError(f"the prefix {prefix!r} belongs to a text of {len(plan.lines)} lines; use one line")
+            (ids,) = self.bundle.target.encode([normalise(prefix)])
+            if len(ids) > self.room:
+                raise ConfigError(
+                    f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {self.room}; "
+                    "shorten it"
+                )
             for segment in plan.lines[0][1][:1]:
-                forced[segment] = self.bundle.target.encode([normalise(prefix)])[0]
+                forced[segment] = ids
         return forced
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:

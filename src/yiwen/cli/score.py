@@ -27,7 +27,7 @@ def score(
     from yiwen.translator import Translator
 
     translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
-    with stop_on_signals() as stop, input_lines(src) as src_lines, input_lines(tgt) as tgt_lines:
+    with stop_on_signals() as stop, input_lines(src, stop=stop) as src_lines, input_lines(tgt, stop=stop) as tgt_lines:
         pairs = line_pairs(src_lines, tgt_lines, names=(src, tgt))
         for result in counted(translator.score_pairs(pairs, stop=stop)):
             print(f"{result.per_token:.6f}")

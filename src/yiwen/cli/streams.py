@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import os
+import select
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from yiwen.data.lines import opened, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import fsync, remove
+from yiwen.stop import StopFlag
 
 T = TypeVar("T")
 
 
 @contextmanager
-def input_lines(path: Path | None) -> Iterator[Iterator[bytes]]:
+def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes]]:
     """The lines of a file (also .gz, .zst, .xz), or of stdin where path is None."""
     if path is None:
-        yield read_lines(sys.stdin.buffer)
+        yield read_lines(io.BufferedReader(_Stdin(stop)))
         return
     if not path.is_file():
         raise DataError(f"{path} is no file; give an existing one, or none to read stdin")
@@ -37,6 +41,8 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         return
     if not path.parent.is_dir():
         raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
+    if path.is_dir():  # found now, not after an hour of translating
+        raise ConfigError(f"--output {path} is a folder; give the path of a file")
     temporary = path.with_name(f".tmp-{path.name}")
     try:
         with temporary.open("wb") as file:
@@ -45,6 +51,24 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         temporary.replace(path)
     finally:
         remove(temporary)
+
+
+class _Stdin(io.RawIOBase):
+    """stdin that a stop signal interrupts: a plain read would first wait for the next line."""
+
+    def __init__(self, stop: StopFlag) -> None:
+        self._stop = stop
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        descriptor = sys.stdin.fileno()
+        while os.name != "nt" and not select.select([descriptor], [], [], 0.2)[0]:  # Windows selects sockets alone
+            self._stop.check("reading")
+        content = os.read(descriptor, len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path, Path]) -> Iterator[tuple[str, str]]:

@@ -46,7 +46,7 @@ def translate(
     )
     translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
     flags: Counter[str] = Counter()
-    with stop_on_signals() as stop, input_lines(input_file) as lines, output_stream(output_file) as output:
+    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         translations = translator.translate_lines(lines, search=search, stop=stop)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)

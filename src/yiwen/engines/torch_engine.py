@@ -110,7 +110,10 @@ class TorchEngine:
         task = Task(
             bos_id=BOS_ID,
             eos_id=EOS_ID,
-            max_lens=[min(config.max_len(len(ids)), room) for ids in sources],
+            max_lens=[  # a prefix is given whole, however short its source
+                min(max(config.max_len(len(ids)), len(prefix)), room)
+                for ids, prefix in zip(sources, prefixes, strict=True)
+            ],
             prefixes=prefixes,
             device=self.device,
         )
@@ -130,9 +133,11 @@ class TorchEngine:
 
     def _step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         logits, cache = self.model.step(last_ids, cache)
+        log_probs = logits.float().log_softmax(dim=-1)
         # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.
-        logits[:, [PAD_ID, BOS_ID]] = -torch.inf
-        return logits.float().log_softmax(dim=-1), cache
+        # After the soft-max: the others keep the probability that `score` gives them.
+        log_probs[:, [PAD_ID, BOS_ID]] = -torch.inf
+        return log_probs, cache
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

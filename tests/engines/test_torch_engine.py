@@ -1,0 +1,137 @@
+"""The reference engine: batches sorted inside, results in order, the same as one sentence at a time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.engines.torch_engine import TorchEngine, _batches
+from yiwen.model import ModelConfig, Transformer
+from yiwen.search import SearchConfig
+from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
+
+V = 29
+
+
+@pytest.fixture(scope="module")
+def engine() -> TorchEngine:
+    """A model with random weights, sharp enough that hypotheses differ."""
+    torch.manual_seed(3)
+    config = ModelConfig(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=2, max_len=31)
+    model = Transformer(config, src_vocab_size=V, tgt_vocab_size=V)
+    with torch.no_grad():
+        model.output_weight.mul_(4.0)
+    return TorchEngine(model)
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[list[int]]:
+    generator = torch.Generator().manual_seed(5)
+    lengths = torch.randint(1, 12, (17,), generator=generator).tolist()
+    return [torch.randint(4, V, (n,), generator=generator).tolist() for n in lengths]
+
+
+@given(lengths=st.lists(st.integers(0, 50), max_size=60), batch_tokens=st.integers(1, 200))
+def test_every_sentence_travels_once_longest_first_within_the_budget(lengths: list[int], batch_tokens: int) -> None:
+    batches = list(_batches(lengths, batch_tokens))
+    order = [i for batch in batches for i in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[i] for i in order] == sorted(lengths, reverse=True)
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * (max(lengths[i] for i in batch) + 1) <= batch_tokens
+
+
+@pytest.mark.parametrize(
+    "config", [SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=2), SearchConfig(penalty="gnmt")]
+)
+def test_results_are_those_of_sentences_alone(
+    config: SearchConfig, engine: TorchEngine, sources: list[list[int]]
+) -> None:
+    together = engine.search(sources, config=config)
+    assert len(together) == len(sources)
+    for ids, found in zip(sources, together, strict=True):
+        (alone,) = engine.search([ids], config=config)
+        assert [h.log_prob for h in alone] == pytest.approx([h.log_prob for h in found], abs=1e-4)
+        if len(found) < 2 or found[0].score - found[1].score > 1e-4:
+            assert alone[0].ids == found[0].ids
+
+
+def test_nothing_to_translate_gives_nothing(engine: TorchEngine) -> None:
+    assert engine.search([], config=SearchConfig()) == []
+    assert engine.score([], []) == []
+
+
+def test_pad_and_bos_are_never_written(engine: TorchEngine, sources: list[list[int]]) -> None:
+    for config in (SearchConfig(beam_size=4, n_best=4), SearchConfig(sampling=True, n_best=4, temperature=5.0)):
+        for hypotheses in engine.search(sources, config=config):
+            assert not {PAD_ID, BOS_ID, EOS_ID} & {i for h in hypotheses for i in h.ids}
+
+
+def test_search_and_forced_scoring_agree(engine: TorchEngine, sources: list[list[int]]) -> None:
+    n_finished = 0
+    for config in (SearchConfig(beam_size=1), SearchConfig(beam_size=5), SearchConfig(sampling=True)):
+        hypotheses = [found[0] for found in engine.search(sources, config=config)]
+        for h, row in zip(hypotheses, engine.score(sources, [h.ids for h in hypotheses]), strict=True):
+            assert len(row) == len(h.ids) + 1
+            assert sum(row if h.is_finished else row[:-1]) == pytest.approx(h.log_prob, abs=1e-4)
+            n_finished += h.is_finished
+    assert n_finished > len(sources) / 2
+
+
+def test_scores_do_not_depend_on_the_batch(engine: TorchEngine, sources: list[list[int]]) -> None:
+    targets = sources[::-1]
+    together = engine.score(sources, targets)
+    for src, tgt, row in zip(sources, targets, together, strict=True):
+        (alone,) = engine.score([src], [tgt])
+        assert alone == pytest.approx(row, abs=1e-4)
+
+
+def test_no_translation_is_longer_than_the_model_has_positions(engine: TorchEngine) -> None:
+    source = [7] * 30
+    config = SearchConfig(beam_size=2, max_len_ratio=9.0, min_len=1000)
+    (found,) = engine.search([source], config=config)
+    assert [len(h.ids) for h in found] == [30]
+    assert not found[0].is_finished
+
+
+def test_the_limits_follow_the_length_of_the_source(engine: TorchEngine) -> None:
+    config = SearchConfig(beam_size=1, max_len_ratio=1.0, max_len_extra=2, min_len=1000)
+    assert [len(found[0].ids) for found in engine.search([[5] * 3, [6] * 9], config=config)] == [5, 11]
+
+
+def test_prefixes_are_kept_whatever_the_search(engine: TorchEngine, sources: list[list[int]]) -> None:
+    prefixes = [[4 + i % 20] * (i % 4) for i in range(len(sources))]
+    for config in (SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=3), SearchConfig(sampling=True)):
+        for prefix, found in zip(prefixes, engine.search(sources, config=config, prefixes=prefixes), strict=True):
+            assert all(list(h.ids[: len(prefix)]) == prefix for h in found)
+
+
+def test_a_prefix_longer_than_the_length_limit_is_kept_whole(engine: TorchEngine) -> None:
+    config = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
+    (found,) = engine.search([[5]], config=config, prefixes=[[9, 8, 7, 6, 5]])
+    assert found[0].ids[:5] == (9, 8, 7, 6, 5)
+
+
+def test_samples_are_reproducible_sorted_and_as_many_as_asked_for(
+    engine: TorchEngine, sources: list[list[int]]
+) -> None:
+    def draw(seed: int) -> list[list[tuple[int, ...]]]:
+        found = engine.search(sources, config=SearchConfig(sampling=True, n_best=5, seed=seed))
+        assert all([h.score for h in group] == sorted((h.score for h in group), reverse=True) for group in found)
+        return [[h.ids for h in group] for group in found]
+
+    assert draw(1) == draw(1) != draw(2)
+    assert {len(group) for group in draw(1)} == {5}
+    assert any(len(set(group)) > 1 for group in draw(1))
+
+
+def test_bf16_runs_and_keeps_its_log_probs_in_float32(engine: TorchEngine, sources: list[list[int]]) -> None:
+    import copy
+
+    rounded = TorchEngine(copy.deepcopy(engine.model), dtype=torch.bfloat16)
+    exact = engine.score(sources, sources)
+    for row, other in zip(exact, rounded.score(sources, sources), strict=True):
+        assert row == pytest.approx(other, abs=0.6)
+    assert all(found[0].ids for found in rounded.search(sources, config=SearchConfig(beam_size=2)))

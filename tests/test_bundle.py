@@ -1,0 +1,208 @@
+"""A model folder is verified whole before anything in it is used, and nothing in it can run code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import yiwen
+from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
+from yiwen.bundle import FORMAT_VERSION, load_model, model_card, open_bundle, save_bundle, subword_paths
+from yiwen.errors import CheckpointError
+
+
+def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
+    names = {path.name for path in tiny_run.best.iterdir()}
+    assert names == {"README.md", "bundle.json", "manifest.json", "model.safetensors", "shared.spm"}
+    bundle = open_bundle(tiny_run.best)
+    assert (bundle.info.src_lang, bundle.info.tgt_lang) == ("en", "de")
+    assert (bundle.info.format_version, bundle.info.yiwen_version) == (FORMAT_VERSION, yiwen.__version__)
+    assert bundle.info.max_src_tokens == MAX_TOKENS
+    assert bundle.info.weights == "ema"
+    assert bundle.info.scores["bleu"] > 30
+    assert bundle.source is bundle.target
+
+
+def test_what_is_saved_is_what_is_loaded(tiny_run: TinyRun, tmp_path: Path) -> None:
+    first = open_bundle(tiny_run.best)
+    weights = dict(load_model(first).named_parameters())
+    src_model, tgt_model = subword_paths(first.folder)
+    save_bundle(tmp_path / "copy", info=first.info, weights=weights, src_model=src_model, tgt_model=tgt_model)
+    again = open_bundle(tmp_path / "copy")
+    assert again.info == first.info
+    loaded = dict(load_model(again).named_parameters())
+    assert loaded.keys() == weights.keys()
+    assert all(torch.equal(loaded[name], weights[name]) for name in weights)
+    assert not load_model(again).training
+
+
+def test_separate_vocabularies_are_kept_apart(tiny_run: TinyRun, tmp_path: Path) -> None:
+    first = open_bundle(tiny_run.best)
+    other = shutil.copyfile(tiny_run.best / "shared.spm", tmp_path / "other.spm")
+    weights = dict(load_model(first).named_parameters())
+    save_bundle(
+        tmp_path / "two", info=first.info, weights=weights, src_model=tiny_run.best / "shared.spm", tgt_model=other
+    )
+    assert subword_paths(tmp_path / "two") == (tmp_path / "two" / "source.spm", tmp_path / "two" / "target.spm")
+    bundle = open_bundle(tmp_path / "two")
+    assert bundle.source is not bundle.target
+
+
+def test_loading_a_model_leaves_the_random_numbers_alone(tiny_run: TinyRun) -> None:
+    bundle = open_bundle(tiny_run.best)
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    load_model(bundle)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_model_card_says_what_it_is_and_how_to_use_it(tiny_run: TinyRun) -> None:
+    text = (tiny_run.best / "README.md").read_text(encoding="utf-8")
+    info = open_bundle(tiny_run.best).info
+    assert text == model_card(info)
+    for fact in ("en -> de", "1 + 1 layers", "d_model 32", f"| bleu | {info.scores['bleu']:.4g} |", "yiwen translate"):
+        assert fact in text
+    assert "validation" not in model_card(open_bundle(tiny_run.early).info).split("The scores")[0]
+
+
+def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="missing is no folder; give a bundle, for example runs/NAME/best"):
+        open_bundle(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match=r"is no folder"):
+        open_bundle(tiny_run.recipe)
+    with pytest.raises(CheckpointError, match=r"has no manifest\.json"):
+        open_bundle(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm", "README.md"])
+def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(tiny_run.best, folder)
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=rf"is damaged: {re.escape(name)} has changed"):
+        open_bundle(folder)
+    (folder / name).unlink()
+    with pytest.raises(CheckpointError, match=rf"is damaged: {re.escape(name)} is missing"):
+        open_bundle(folder)
+
+
+def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "b", format_version=FORMAT_VERSION + 1, surprise="from the future")
+    with pytest.raises(
+        CheckpointError, match="has bundle format 2, this yiwen knows up to 1; upgrade yiwen to read it"
+    ):
+        open_bundle(folder)
+
+
+def test_a_bundle_without_a_version_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="has bundle format None"):
+        open_bundle(tampered(tiny_run.best, tmp_path / "b", format_version=None))
+
+
+def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "b", src_lang=None, tgt_langs="de")
+    with pytest.raises(CheckpointError) as caught:
+        open_bundle(folder)
+    assert "src_lang is missing" in str(caught.value)
+    assert "tgt_langs is no setting; did you mean 'tgt_lang'?" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "null", "\xff"])
+def test_a_bundle_json_that_is_none_is_refused(content: str, tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    (folder / "bundle.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read|has bundle format None"):
+        open_bundle(signed(folder))
+
+
+def test_subwords_of_another_model_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "b", tgt_vocab_size=999)
+    message = "the tgt subword model has 340 entries, bundle.json says 999; the files belong to different models"
+    with pytest.raises(CheckpointError, match=message):
+        open_bundle(folder)
+
+
+def test_a_bundle_without_subwords_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    (folder / "shared.spm").rename(folder / "source.spm")
+    with pytest.raises(CheckpointError, match=r"holds neither shared\.spm nor target\.spm; it is no complete bundle"):
+        open_bundle(signed(folder))
+
+
+def test_subwords_that_are_no_sentencepiece_model_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    (folder / "shared.spm").write_bytes(b"no model")
+    with pytest.raises(CheckpointError, match="is no SentencePiece model"):
+        open_bundle(signed(folder))
+
+
+def drop_a_weight(path: Path) -> None:
+    weights = load_file(path)
+    del weights["encoder.layers.0.feed_forward.inner.bias"]
+    weights["surplus"] = torch.zeros(2)
+    weights["tgt_embedding.weight"] = weights["tgt_embedding.weight"][:, :5].contiguous()
+    save_file(weights, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (lambda path: path.write_bytes(b"\x80\x04pickle"), ["cannot be read", "restore it from a copy"]),
+        (
+            drop_a_weight,
+            [
+                "encoder.layers.0.feed_forward.inner.bias is missing",
+                "surplus is not part of the model",
+                "tgt_embedding.weight has shape (340, 5), the model (340, 32)",
+            ],
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_all_named(
+    change: Callable[[Path], None], messages: list[str], tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    change(folder / "model.safetensors")
+    bundle = open_bundle(signed(folder))
+    with pytest.raises(CheckpointError) as caught:
+        load_model(bundle)
+    for message in messages:
+        assert message in str(caught.value)
+
+
+def test_a_failed_save_leaves_the_old_bundle_as_it_was(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    bundle = open_bundle(folder)
+    with pytest.raises(FileNotFoundError):
+        save_bundle(
+            folder,
+            info=bundle.info,
+            weights={},
+            src_model=tmp_path / "missing.spm",
+            tgt_model=tmp_path / "missing.spm",
+        )
+    assert open_bundle(folder).info == bundle.info
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_bundle_is_plain_json_and_tensors(tiny_run: TinyRun) -> None:
+    table = json.loads((tiny_run.best / "bundle.json").read_text(encoding="utf-8"))
+    assert table["model"]["d_model"] == 32
+    weights = load_file(tiny_run.best / "model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float32}
+    assert "src_embedding.weight" not in weights, "tied weights are stored once"

@@ -1,0 +1,368 @@
+"""Raw text in, raw text out: one translation a text, in order, whatever the text is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tiny_model import MAX_TOKENS, TinyRun
+from yiwen import translator as module
+from yiwen.errors import ConfigError, DataError, MissingDependencyError, Stopped
+from yiwen.search import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise
+from yiwen.translator import Score, Translation, Translator
+
+SHORT = SearchConfig(beam_size=1, max_len_ratio=0.2, max_len_extra=2)
+"""A quick search for tests in which the words do not matter."""
+
+
+@pytest.fixture(scope="session")
+def translator(tiny_run: TinyRun) -> Translator:
+    return Translator.load(tiny_run.best, threads=1)
+
+
+@pytest.fixture(scope="session")
+def sources(tiny_run: TinyRun) -> list[str]:
+    return (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]
+
+
+@pytest.fixture(scope="session")
+def references(tiny_run: TinyRun) -> list[str]:
+    return (tiny_run.recipe.parent / "test.de").read_text("utf-8").split("\n")[:-1]
+
+
+def segments_of(translator: Translator, text: str) -> list[list[int]]:
+    """What the engine is given for a text."""
+    segments: list[list[int]] = []
+    translator._plan(text, segments)
+    return segments
+
+
+def test_raw_text_goes_in_and_raw_text_comes_out(
+    translator: Translator, sources: list[str], references: list[str]
+) -> None:
+    found = [str(translation) for translation in translator.translate(sources)]
+    assert (translator.src_lang, translator.tgt_lang) == ("en", "de")
+    assert sum(a == b for a, b in zip(found, references, strict=True)) > len(sources) / 3, "the tiny model is no good"
+    assert all(text == normalise(text) and text.endswith(".") for text in found)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t \u3000", "\r", "\x00", "\ufeff", "\u2028", "\u200b"])
+def test_blank_lines_come_back_as_they_are_and_never_reach_the_model(blank: str, translator: Translator) -> None:
+    assert segments_of(translator, blank) == []
+    assert translator.translate([blank]) == [Translation(blank, 0.0)]
+
+
+def test_no_texts_give_no_translations(translator: Translator) -> None:
+    assert translator.translate([]) == []
+    assert list(translator.translate_lines([])) == []
+
+
+@given(texts=st.lists(st.text(max_size=30), max_size=5))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_text_gives_one_translation_of_as_many_lines(texts: list[str], translator: Translator) -> None:
+    translations = translator.translate(texts, search=SHORT)
+    assert len(translations) == len(texts)
+    for text, translation in zip(texts, translations, strict=True):
+        assert translation.text.count("\n") == text.count("\n")
+        for line, translated in zip(text.split("\n"), translation.text.split("\n"), strict=True):
+            if not normalise(line):
+                assert translated == line
+            else:  # a line that a model wrote holds nothing that any program takes for a line break
+                assert not any(unicodedata.category(character) == "Cc" for character in translated)
+                assert len(translated.splitlines()) <= 1
+
+
+@given(text=st.text(max_size=200))
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_segments_together_are_the_whole_text(text: str, translator: Translator) -> None:
+    lines = [normalise(line) for line in text.split("\n")]
+    whole = [i for line in translator.bundle.source.encode(lines) for i in line]
+    segments = segments_of(translator, text)
+    assert list(itertools.chain.from_iterable(segments)) == whole
+    assert all(1 <= len(segment) <= translator.limit for segment in segments)
+
+
+NASTY = {
+    "carriage return": b"Deti gedi bapu.\r",
+    "a carriage return inside": b"Deti gedi\rbapu.",
+    "NUL": b"Deti\x00 gedi bapu.",
+    "line separators": "Deti\u2028gedi\u2029bapu\x85.".encode(),
+    "byte order mark": b"\xef\xbb\xbfDeti gedi bapu.",
+    "no UTF-8": b"Deti \xff\xfe gedi bapu.",
+    "half a character": "Deti 你".encode()[:-1],
+    "other scripts": "你好，世界！ नमस्ते 🏳️‍🌈 \u202eabc".encode(),
+    "form feed": b"Deti\x0cgedi\x0bbapu.\x1c",
+    "nothing": b"",
+}
+
+
+def test_every_nasty_line_gives_one_line_and_what_was_replaced_is_flagged(translator: Translator) -> None:
+    translations = list(translator.translate_lines(NASTY.values()))
+    assert len(translations) == len(NASTY)
+    flagged = {name for name, t in zip(NASTY, translations, strict=True) if "invalid_utf8" in t.flags}
+    assert flagged == {"no UTF-8", "half a character"}
+    for name, translation in zip(NASTY, translations, strict=True):
+        assert len(translation.text.splitlines()) == (name != "nothing"), name
+    plain = translator.translate(["Deti gedi bapu."])[0].text
+    same = ("carriage return", "a carriage return inside", "NUL", "byte order mark", "form feed")
+    found = dict(zip(NASTY, translations, strict=True))
+    assert {name: found[name].text for name in same} == dict.fromkeys(same, plain)
+
+
+def test_a_very_long_line_is_translated_in_pieces_and_flagged(translator: Translator) -> None:
+    text = "deti gebu " * 5000
+    segments = segments_of(translator, text)
+    assert sum(map(len, segments)) == len(translator.bundle.source.encode([normalise(text)])[0]) >= 10_000
+    (translation,) = translator.translate_lines([text.encode()], search=SHORT)
+    assert "segmented" in translation.flags
+    assert len(translation.text.split()) >= len(segments)
+    assert len(translation.text.splitlines()) == 1
+
+
+def test_a_line_as_long_as_in_training_stays_whole(translator: Translator) -> None:
+    assert translator.limit == MAX_TOKENS - 1
+    (ids,) = translator.bundle.source.encode(["deti " * 100])
+    n_words = 0
+    while len(translator.bundle.source.encode([normalise("deti " * (n_words + 1))])[0]) <= translator.limit:
+        n_words += 1
+    assert len(segments_of(translator, "deti " * n_words)) == 1 < len(segments_of(translator, "deti " * (n_words + 1)))
+    assert len(ids) > translator.limit
+
+
+def test_long_text_is_cut_behind_sentences_then_before_words_then_anywhere(translator: Translator) -> None:
+    source = translator.bundle.source
+    sentences = "Deti gedi bapu reta. " * 6
+    for segment in segments_of(translator, sentences)[:-1]:
+        assert source.decode([segment])[0].endswith(".")
+    words = "deti gedi bapu reta " * 6
+    pieces = [source.decode([segment])[0] for segment in segments_of(translator, words)]
+    assert " ".join(pieces) == normalise(words)
+    one_word = "x" * 100
+    assert "".join(source.decode([s])[0] for s in segments_of(translator, one_word)) == one_word
+
+
+def test_pieces_are_joined_by_a_blank_where_the_language_has_one(translator: Translator) -> None:
+    text = "Deti gedi bapu reta. " * 6
+    n_pieces = len(segments_of(translator, text))
+    spaced = translator.translate([text])[0].text
+    unspaced = Translator(translator.bundle, translator.engine)
+    unspaced.tgt_lang = "zh-Hans"
+    assert n_pieces > 1
+    assert len(spaced) - len(unspaced.translate([text])[0].text) == n_pieces - 1
+
+
+def test_a_text_of_several_lines_keeps_its_lines(translator: Translator, sources: list[str]) -> None:
+    alone = [str(translation) for translation in translator.translate(sources[:2])]
+    (together,) = translator.translate([f"{sources[0]}\r\n\n  \n{sources[1]}\n"])
+    assert together.text == f"{alone[0]}\n\n  \n{alone[1]}\n"
+
+
+def test_translations_stand_where_their_texts_stand(translator: Translator, sources: list[str]) -> None:
+    texts = [*sources[:9], "", *sources[9:]]
+    forwards = translator.translate(texts)
+    backwards = translator.translate(texts[::-1])
+    assert [t.text for t in forwards] == [t.text for t in backwards[::-1]]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_translation_does_not_depend_on_its_company(
+    beam_size: int, translator: Translator, sources: list[str]
+) -> None:
+    search = SearchConfig(beam_size=beam_size, n_best=min(beam_size, 2))
+    together = translator.translate(sources, search=search)
+    for text, translation in zip(sources, together, strict=True):
+        (alone,) = translator.translate([text], search=search)
+        assert alone.score == pytest.approx(translation.score, abs=1e-5)
+        scores = [other.score for other in translation.alternatives]
+        if not scores or scores[0] - scores[1] > 1e-4:  # closer than that, rounding may decide
+            assert alone.text == translation.text
+
+
+def test_a_beam_of_one_finds_what_greedy_search_finds(
+    translator: Translator, sources: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from yiwen.engines import torch_engine
+
+    greedy = translator.translate(sources, search=SearchConfig(beam_size=1))
+    monkeypatch.setattr(torch_engine, "greedy_search", torch_engine.beam_search)
+    beam = translator.translate(sources, search=SearchConfig(beam_size=1))
+    assert [t.text for t in greedy] == [t.text for t in beam]
+    assert [t.score for t in greedy] == pytest.approx([t.score for t in beam], abs=1e-5)
+
+
+def test_n_best_lists_are_distinct_and_best_first(translator: Translator, sources: list[str]) -> None:
+    for translation in translator.translate(sources[:5], search=SearchConfig(beam_size=4, n_best=3)):
+        scores = [alternative.score for alternative in translation.alternatives]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+        assert (translation.text, translation.score) == (translation.alternatives[0].text, scores[0])
+    (plain,) = translator.translate(sources[:1])
+    assert plain.alternatives == ()
+
+
+def test_a_text_of_several_pieces_has_no_n_best_list(translator: Translator, sources: list[str]) -> None:
+    search = SearchConfig(beam_size=2, n_best=2)
+    assert translator.translate([f"{sources[0]}\n{sources[1]}"], search=search)[0].alternatives == ()
+
+
+def test_a_translation_starts_with_its_prefix(translator: Translator, sources: list[str]) -> None:
+    prefixes = ["Gemi", "", "Tobu kiba", " Xyz ", ""]
+    free = translator.translate(sources[:5])
+    forced = translator.translate(sources[:5], prefixes=prefixes)
+    for prefix, translation, unforced in zip(prefixes, forced, free, strict=True):
+        assert translation.text.startswith(prefix.strip())
+        if not prefix:
+            assert translation.text == unforced.text
+
+
+def test_a_long_prefix_is_kept_whole(translator: Translator) -> None:
+    prefix = " ".join(["reta"] * 12)
+    search = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
+    (translation,) = translator.translate(["Deti."], prefixes=[prefix], search=search)
+    assert translation.text.startswith(prefix)
+    assert translation.flags == ("cut",)
+
+
+def test_a_translation_without_end_is_flagged_as_cut(translator: Translator, sources: list[str]) -> None:
+    assert translator.translate(sources[:1], search=SHORT)[0].flags == ("cut",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "prefixes", "message"),
+    [
+        (["a", "b"], ["x"], "1 prefixes for 2 texts; give one a text, '' for none"),
+        (["a\nb"], ["x"], "the prefix 'x' belongs to a text of 2 lines; use one line"),
+        (["a"], ["deti " * 99], "positions for 95; shorten it"),
+    ],
+)
+def test_prefixes_that_cannot_be_used_are_refused(
+    texts: list[str], prefixes: list[str], message: str, translator: Translator
+) -> None:
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        translator.translate(texts, prefixes=prefixes)
+
+
+def test_sampling_is_reproducible_by_its_seed(translator: Translator, sources: list[str]) -> None:
+    def sample(seed: int) -> list[str]:
+        search = SearchConfig(sampling=True, n_best=2, seed=seed, temperature=1.5)
+        torch.manual_seed(len(sources))  # the default generator plays no part
+        return [a.text for t in translator.translate(sources[:8], search=search) for a in t.alternatives]
+
+    assert sample(3) == sample(3) != sample(4)
+
+
+def test_the_score_of_a_translation_is_that_of_the_search(translator: Translator, sources: list[str]) -> None:
+    ids = translator.bundle.source.encode(sources)
+    for config in (SearchConfig(beam_size=1), SearchConfig(beam_size=4)):
+        hypotheses = [found[0] for found in translator.engine.search(ids, config=config)]
+        forced = translator.engine.score(ids, [h.ids for h in hypotheses])
+        assert all(h.is_finished for h in hypotheses)
+        assert [math.fsum(row) for row in forced] == pytest.approx([h.log_prob for h in hypotheses], abs=1e-4)
+
+
+def test_a_score_is_the_sum_over_its_tokens(translator: Translator, sources: list[str], references: list[str]) -> None:
+    scores = translator.score(sources, references)
+    rows = translator.engine.score(
+        translator.bundle.source.encode(sources), translator.bundle.target.encode(references)
+    )
+    assert scores == [Score(math.fsum(row), len(row)) for row in rows]
+    assert scores[0].per_token == scores[0].log_prob / (len(translator.bundle.target.encode(references)[0]) + 1)
+    wrong = translator.score(sources, references[1:] + references[:1])
+    assert sum(a.per_token > b.per_token for a, b in zip(scores, wrong, strict=True)) > 0.9 * len(sources)
+
+
+def test_scores_of_a_stream_are_those_of_a_list(
+    translator: Translator, sources: list[str], references: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_LINES", 7)
+    streamed = translator.score_pairs(zip(sources, references, strict=True))
+    together = translator.score(sources, references)
+    assert [s.log_prob for s in streamed] == pytest.approx([s.log_prob for s in together], abs=1e-5)
+
+
+def test_texts_that_cannot_be_scored_are_named_by_their_line(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match="1 sources but 0 targets; give one target a source"):
+        translator.score(["a"], [])
+    monkeypatch.setattr(module, "BLOCK_LINES", 4)
+    pairs = [("a", "b")] * 10 + [("a", "deti " * 99)]
+    with pytest.raises(DataError, match=r"target 11 has \d+ subwords, the model has positions for 95; shorten it"):
+        list(translator.score_pairs(pairs))
+
+
+def test_blank_sides_have_a_score_too(translator: Translator) -> None:
+    assert [score.n_tokens for score in translator.score(["", "Deti."], ["", ""])] == [1, 1]
+
+
+@pytest.mark.parametrize("n_lines", [0, 1, 7, 8, 50])
+def test_a_stream_is_read_one_block_ahead_at_most(
+    n_lines: int, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_LINES", 8)
+    n_read = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal n_read
+        for _ in range(n_lines):
+            n_read += 1
+            yield b""
+
+    n_written = 0
+    for _ in translator.translate_lines(lines()):
+        assert n_read <= n_written + 8
+        n_written += 1
+    assert n_written == n_read == n_lines
+
+
+def test_a_stop_signal_ends_translating_and_scoring(translator: Translator) -> None:
+    stop = StopFlag()
+    stop.signum = 2
+    with pytest.raises(Stopped, match="stopped by SIGINT during translation"):
+        translator.translate(["a"], stop=stop)
+    with pytest.raises(Stopped, match="stopped by SIGINT during scoring"):
+        translator.score(["a"], ["b"], stop=stop)
+
+
+def test_bf16_translates_as_float32_does_but_for_rounding(
+    translator: Translator, tiny_run: TinyRun, sources: list[str]
+) -> None:
+    rounded = Translator.load(tiny_run.best, dtype="bf16", threads=1)
+    pairs = zip(translator.translate(sources), rounded.translate(sources), strict=True)
+    assert sum(a.text == b.text for a, b in pairs) > 0.7 * len(sources)
+
+
+def test_an_unknown_number_type_is_refused(tiny_run: TinyRun) -> None:
+    with pytest.raises(ConfigError, match="dtype='int4' is unknown; use 'float32' or 'bf16'"):
+        Translator.load(tiny_run.best, dtype="int4")
+
+
+def test_without_torch_the_missing_extra_is_named(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'yiwen\[train\]'"):
+        Translator.load(tiny_run.best)
+
+
+def test_a_translator_works_in_several_threads(translator: Translator, sources: list[str]) -> None:
+    expected = [t.text for t in translator.translate(sources)]
+    found: dict[int, list[str]] = {}
+
+    def work(number: int) -> None:
+        found[number] = [t.text for t in translator.translate(sources)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(3), expected)
