@@ -1,0 +1,187 @@
+"""Batches: a pure order, a kept budget, little padding, and nothing lost between processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+from hypothesis import strategies as st
+
+from yiwen.data.batching import Lengths, Update, collate, epoch_updates, pad, padding_share, share
+
+BOS, EOS = 2, 3
+
+
+def lengths(src: list[int], tgt: list[int], *, corpus: list[int] | None = None, weights: tuple[float, ...] = (1.0,)):
+    return Lengths(
+        src=np.array(src, dtype=np.int32),
+        tgt=np.array(tgt, dtype=np.int32),
+        corpus=np.array(corpus or [0] * len(src), dtype=np.uint8),
+        weights=weights,
+        fingerprint="f",
+    )
+
+
+def random_lengths(n: int, *, seed: int = 1) -> Lengths:
+    """Lengths like Multi30k's in 8,000 subwords: 13 and 15 on average, sides that go together."""
+    rng = np.random.default_rng(seed)
+    src = np.clip(rng.gamma(9.0, 1.5, n), 2, 45).astype(int)
+    tgt = np.clip(src * rng.normal(1.1, 0.22, n) + rng.normal(0, 1.0, n), 2, 60).astype(int)
+    return lengths(src.tolist(), tgt.tolist())
+
+
+def flat(updates: list[Update]) -> list[list[int]]:
+    return [rows.tolist() for update in updates for rows in update]
+
+
+def order(given: Lengths, *, seed: int = 1, epoch: int = 0, batch_tokens: int = 97, update_tokens: int = 0):
+    return epoch_updates(given, seed=seed, epoch=epoch, batch_tokens=batch_tokens, update_tokens=update_tokens)
+
+
+def test_the_order_is_a_pure_function() -> None:
+    given = random_lengths(211)
+    first = flat(order(given))
+    np.random.seed(5)
+    torch.manual_seed(5)
+    assert flat(order(given)) == first
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"epoch": 1}])
+def test_another_seed_or_epoch_is_another_order(change: dict[str, int]) -> None:
+    given = random_lengths(211)
+    assert flat(order(given, **change)) != flat(order(given))
+
+
+def test_another_text_is_another_order() -> None:
+    given = random_lengths(211)
+    other = Lengths(src=given.src, tgt=given.tgt, corpus=given.corpus, weights=given.weights, fingerprint="g")
+    assert flat(order(other)) != flat(order(given))
+
+
+def test_batches_of_equal_rows_are_not_the_same_rows_in_every_epoch() -> None:
+    given = lengths([5] * 60, [7] * 60)
+    batches = [{frozenset(rows) for rows in flat(order(given, epoch=epoch))} for epoch in (0, 1)]
+    assert not batches[0] & batches[1]
+
+
+@hypothesis.given(
+    sides=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=80),
+    batch_tokens=st.integers(1, 200),
+    update_tokens=st.integers(0, 300),
+)
+def test_every_row_once_within_the_budget(sides: list[tuple[int, int]], batch_tokens: int, update_tokens: int) -> None:
+    given = lengths([src for src, _ in sides], [tgt for _, tgt in sides])
+    updates = order(given, batch_tokens=batch_tokens, update_tokens=update_tokens)
+    assert sorted(row for rows in flat(updates) for row in rows) == list(range(len(sides)))
+    for rows in flat(updates):
+        longest = max(max(sides[row]) + 1 for row in rows)
+        assert len(rows) * longest <= batch_tokens or len(rows) == 1
+    tokens = [sum(sides[row][1] + 1 for rows in update for row in rows) for update in updates]
+    last_batches = [sum(sides[row][1] + 1 for row in update[-1]) for update in updates]
+    assert all(n >= update_tokens for n in tokens[:-1])
+    assert all(n - last < max(update_tokens, 1) for n, last in zip(tokens, last_batches, strict=True))
+
+
+def test_a_row_longer_than_the_budget_travels_alone() -> None:
+    given = lengths([3, 40, 3, 3], [3, 3, 3, 3])
+    assert [1] in flat(order(given, batch_tokens=16))
+
+
+def test_corpora_get_their_shares() -> None:
+    sizes = (60, 30, 10)
+    corpus = [number for number, size in enumerate(sizes) for _ in range(size)]
+    given = lengths([5] * 100, [5] * 100, corpus=corpus, weights=(0.2, 0.3, 0.5))
+    rows = np.concatenate([np.array(rows) for rows in flat(order(given))])
+    counts = np.bincount(np.array(corpus)[rows])
+    assert counts.tolist() == [20, 30, 50]
+    repeats = np.bincount(rows, minlength=100)
+    assert set(repeats[:60]) == {0, 1}  # a large corpus is drawn from without repetition
+    assert set(repeats[60:90]) == {1}
+    assert set(repeats[90:]) == {5}
+    other = np.concatenate([np.array(rows) for rows in flat(order(given, epoch=1))])
+    assert set(rows[rows < 60]) != set(other[other < 60])
+
+
+def test_an_empty_corpus_takes_nothing_from_the_others() -> None:
+    given = lengths([5] * 7, [5] * 7, corpus=[1] * 7, weights=(0.0, 1.0))
+    assert sorted(row for rows in flat(order(given)) for row in rows) == list(range(7))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_the_shares_of_all_processes_are_the_update(world: int) -> None:
+    for update in order(random_lengths(211), update_tokens=500):
+        shares = [share(update, rank=rank, world=world) for rank in range(world)]
+        together = sorted(rows.tolist() for part in shares for rows in part)
+        assert together == sorted(rows.tolist() for rows in update)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_padding_worked_by_hand() -> None:
+    given = lengths([4, 2], [1, 3])  # with eos: 5 and 3, 2 and 4; real 14, padded 2 x 5 + 2 x 4
+    assert padding_share([np.array([0, 1])], given) == 1 - 14 / 18
+    assert padding_share([], given) == 0.0
+
+
+def test_padding_stays_under_five_percent() -> None:
+    given = random_lengths(29_000)
+    batches = [rows for update in order(given, batch_tokens=4096) for rows in update]
+    padding = padding_share(batches, given)
+    assert padding < 0.05, f"{padding:.2%}"
+
+
+@pytest.mark.slow
+def test_padding_of_multi30k_stays_under_five_percent(tmp_path: Path) -> None:
+    from yiwen.data.corpus import CorpusConfig
+    from yiwen.data.loader import lengths_of
+    from yiwen.data.prepare import DataConfig, prepare
+    from yiwen.data.store import Store
+    from yiwen.text.subword import TokenizerConfig
+
+    if "YIWEN_DATA" not in os.environ:
+        pytest.skip("needs Multi30k: set YIWEN_DATA to the folder that holds multi30k/")
+    folder = "${YIWEN_DATA}/multi30k"
+    data = DataConfig(
+        src_lang="en",
+        tgt_lang="de",
+        corpora=(CorpusConfig(src=f"{folder}/train.en", tgt=f"{folder}/train.de"),),
+        valid_pairs=0,
+        test_pairs=0,
+    )
+    prepared = prepare(data, TokenizerConfig(kind="bpe", vocab_size=8000), root=tmp_path, base=tmp_path)
+    given = lengths_of(Store.open(prepared.folder))
+    padding = padding_share([rows for update in order(given, batch_tokens=4096) for rows in update], given)
+    print(f"padding of Multi30k at 4,096: {padding:.2%}")
+    assert padding < 0.05
+
+
+def test_a_batch_worked_by_hand() -> None:
+    batch = collate([[5, 6], [7]], [[8], [9, 10, 11]])
+    assert batch.src_ids.tolist() == [[5, 6, EOS], [7, EOS, 0]]
+    assert batch.tgt_in.tolist() == [[BOS, 8, 0, 0], [BOS, 9, 10, 11]]
+    assert batch.tgt_out.tolist() == [[8, EOS, 0, 0], [9, 10, 11, EOS]]
+    assert batch.n_tokens == 6
+    assert batch.to("cpu").src_ids.dtype == torch.int64
+
+
+def test_an_empty_side_is_an_eos() -> None:
+    batch = collate([[]], [[]])
+    assert (batch.src_ids.tolist(), batch.tgt_in.tolist(), batch.tgt_out.tolist()) == ([[EOS]], [[BOS]], [[EOS]])
+
+
+@hypothesis.given(st.lists(st.lists(st.integers(4, 99), max_size=7), min_size=1, max_size=5))
+def test_the_input_is_the_output_moved_by_one(targets: list[list[int]]) -> None:
+    batch = collate(targets, targets)
+    for row, ids in enumerate(targets):
+        n = len(ids) + 1
+        assert batch.tgt_in[row, :n].tolist() == [BOS, *ids]
+        assert batch.tgt_out[row, :n].tolist() == [*ids, EOS]
+        assert not batch.tgt_in[row, n:].any()
+        assert not batch.tgt_out[row, n:].any()
+
+
+def test_padding_fills_up_to_the_longest() -> None:
+    assert pad([[1], [2, 3, 4]]).tolist() == [[1, 0, 0], [2, 3, 4]]

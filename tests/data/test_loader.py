@@ -1,0 +1,69 @@
+"""Batches from a store, with subwords as stored or cut anew."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from yiwen.data.loader import batch_of_shape, lengths_of, load_batch
+from yiwen.text.subword import TokenizerConfig
+
+
+class FakeSubword:
+    """Cuts each character in two with a seed that is even, in three with one that is odd."""
+
+    def encode_sampled(self, texts: list[str], *, sampling: float, seed: int) -> list[list[int]]:
+        assert sampling == 0.5
+        return [[ord(c) for c in text for _ in range(2 + seed % 2)] for text in texts]
+
+
+def fake_store(sampling: float) -> Any:
+    texts = ["ab", "cde", "f"]
+    ids = [np.array([ord(c) for c in text], dtype=np.uint16) for text in texts]
+    return SimpleNamespace(
+        src_lengths=np.array([2, 3, 1], dtype=np.int32),
+        tgt_lengths=np.array([2, 3, 1], dtype=np.int32),
+        corpus=np.zeros(3, dtype=np.uint8),
+        corpus_weights=(1.0,),
+        fingerprint="f",
+        tokenizer=TokenizerConfig(sampling=sampling),
+        source=FakeSubword(),
+        target=FakeSubword(),
+        src_ids=lambda rows: [ids[row] for row in rows],
+        tgt_ids=lambda rows: [ids[row] for row in rows],
+        texts=lambda rows: ([texts[row] for row in rows], [texts[row] for row in rows]),
+    )
+
+
+def test_lengths_come_from_the_store() -> None:
+    lengths = lengths_of(fake_store(0.0))
+    assert lengths.src.tolist() == [2, 3, 1]
+    assert lengths.fingerprint == "f"
+
+
+def test_without_sampling_a_batch_is_what_is_stored() -> None:
+    batch = load_batch(fake_store(0.0), np.array([2, 0]), seed=7)
+    assert batch.src_ids.tolist() == [[102, 3, 0], [97, 98, 3]]
+    assert batch.tgt_in.tolist() == [[2, 102, 0], [2, 97, 98]]
+
+
+def test_sampling_cuts_both_sides_anew_by_the_seed() -> None:
+    batch = load_batch(fake_store(0.5), np.array([2]), seed=4)
+    assert batch.src_ids.tolist() == [[102, 102, 3]]
+    assert batch.tgt_out.tolist() == [[102, 102, 102, 3]]
+
+
+def test_a_side_that_sampling_makes_too_long_is_taken_as_stored() -> None:
+    """Else a model with positions for max_tokens would meet a longer sequence in the middle of a night."""
+    batch = load_batch(fake_store(0.5), np.array([1, 2]), seed=4, max_tokens=7)
+    assert batch.src_ids.tolist() == [[99, 99, 100, 100, 101, 101, 3], [102, 102, 3, 0, 0, 0, 0]]
+    assert batch.tgt_out.tolist() == [[99, 100, 101, 3], [102, 102, 102, 3]]
+
+
+def test_a_made_up_batch_has_the_shape_asked_for() -> None:
+    batch = batch_of_shape(5, 7)
+    assert batch.src_ids.shape == batch.tgt_in.shape == batch.tgt_out.shape == (5, 7)
+    assert batch.n_tokens == 35
+    assert batch_of_shape(1, 1).n_tokens == 1

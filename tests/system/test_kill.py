@@ -1,0 +1,102 @@
+"""kill -9 at random moments, `yiwen train --resume`: record and weights are those of a run never stopped."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toy_task import Commands, commands, outcome, write_task
+from yiwen.files import one_writer
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes through /proc")
+
+KINDS = {
+    "muon": ["optimizer='muon'", "update_tokens=300", "average_last=2", "clip_norm=0.5"],
+    "adamw": ["patience=2", "max_steps=120", "validate_every=7", "metric='chrf'", "batch_tokens=101"],
+}
+
+
+@pytest.fixture(scope="module")
+def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    with commands(tmp_path_factory.mktemp("kill") / "runs") as found:
+        yield found
+
+
+def train(
+    yiwen: Commands, folder: Path, run: str, *options: str, kind: str = "muon", **signals: Any
+) -> tuple[int, str]:
+    """`yiwen train` with dropout, averages and, where the processor has it, bf16."""
+    recipe = write_task(folder, "reverse")
+    settings = [part for setting in KINDS[kind] for part in ("--set", f"training.{setting}")]
+    return yiwen.run("train", str(recipe), "--run", str(folder / run), *settings, *options, **signals)
+
+
+def campaign(yiwen: Commands, folder: Path, *, kind: str, n_kills: int, seed: int) -> None:
+    """Train once without and once with kills, a third of them while a checkpoint is being written."""
+    whole, run = folder / "whole", folder / "run"
+    code, output = train(yiwen, folder, "whole", kind=kind)
+    assert code == 0, output
+    started = time.monotonic()
+    train(yiwen, folder, "timed", kind=kind)  # the text is prepared now
+    seconds = time.monotonic() - started
+    rng = random.Random(seed)
+    codes = []
+    for n in range(n_kills):
+        when = saving(run) if n % 3 == 2 else later(rng.uniform(0, seconds))
+        codes.append(train(yiwen, folder, "run", "--resume", kind=kind, signum=signal.SIGKILL, when=when)[0])
+    code, output = train(yiwen, folder, "run", "--resume", kind=kind)
+    assert code == 0, output
+    assert set(codes) <= {0, -9}
+    assert codes.count(-9) >= n_kills // 3, codes
+    assert outcome(run) == outcome(whole)
+    assert not list(run.rglob(".tmp-*"))
+
+
+def later(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+def saving(run: Path) -> Callable[[], bool]:
+    return lambda: any((run / "checkpoints").glob(".tmp-step-*"))
+
+
+def test_five_kills_leave_no_trace(yiwen: Commands, tmp_path: Path) -> None:
+    campaign(yiwen, tmp_path, kind="muon", n_kills=5, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_forty_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, kind: str) -> None:
+    campaign(yiwen, tmp_path, kind=kind, n_kills=40, seed=2)
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(yiwen: Commands, tmp_path: Path) -> None:
+    with one_writer(tmp_path / "run"):
+        code, output = train(yiwen, tmp_path, "run")
+    assert code == 1
+    assert f"run is being written by process {os.getpid()}; wait for it, stop it, or use another folder" in output
+    assert not (tmp_path / "run" / "recipe.toml").exists()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_training_says_so_and_goes_on(yiwen: Commands, tmp_path: Path, signum: signal.Signals) -> None:
+    record = tmp_path / "run" / "metrics.jsonl"
+    code, output = train(
+        yiwen, tmp_path, "run", signum=signum, when=lambda: record.exists() and record.stat().st_size > 0
+    )
+    assert code == 128 + signum
+    assert f"stopped by {signum.name} during training; step " in output
+    assert output.endswith("is saved, go on with --resume\n")
+    code, output = train(yiwen, tmp_path, "run", "--resume")
+    assert code == 0, output
+    train(yiwen, tmp_path, "whole")
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")

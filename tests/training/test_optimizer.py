@@ -1,0 +1,123 @@
+"""Optimizers: which parameter goes where, and a state that comes back whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+import torch
+from toy_job import SMALL, ToyModel
+
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
+from yiwen.training.optimizer import (
+    build_optimizers,
+    load_optimizer_tensors,
+    optimizer_tensors,
+    set_learning_rate,
+    update_average,
+)
+from yiwen.training.state import seed_of
+
+Name = Literal["adam", "adamw", "muon"]
+
+
+def transformer(**settings: Any) -> Transformer:
+    shape: dict[str, Any] = {"d_model": 6, "n_heads": 3, "d_ff": 7, "n_encoder_layers": 1, "n_decoder_layers": 1}
+    return Transformer(ModelConfig(**{**shape, **settings}), src_vocab_size=11, tgt_vocab_size=11)
+
+
+def decayed(model: torch.nn.Module, name: Name) -> set[str]:
+    names = {id(parameter): n for n, parameter in model.named_parameters()}
+    return {
+        names[id(parameter)]
+        for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5))
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+        if group["weight_decay"] > 0
+    }
+
+
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_only_matrices_of_the_layers_decay(name: Name) -> None:
+    model = transformer(positions="learned")
+    found = decayed(model, name)
+    assert "encoder.layers.0.feed_forward" in " ".join(found)
+    for parameter_name, parameter in model.named_parameters():
+        is_matrix = parameter.dim() == 2 and "embedding" not in parameter_name and "positions" not in parameter_name
+        assert (parameter_name in found) == is_matrix, parameter_name
+
+
+def test_adam_of_the_paper_decays_nothing() -> None:
+    assert decayed(transformer(), "adam") == set()
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
+    model = transformer(tied_embeddings="none")
+    groups = [g["params"] for o in build_optimizers(model, replace(SMALL, optimizer=name)) for g in o.param_groups]
+    found = sorted(id(parameter) for group in groups for parameter in group)
+    assert found == sorted(id(parameter) for parameter in model.parameters())
+
+
+def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
+    muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"))
+    assert isinstance(muon, torch.optim.Muon)
+    assert isinstance(adamw, torch.optim.AdamW)
+    assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
+
+
+def test_one_step_of_adam_by_hand() -> None:
+    """The first step of Adam moves every weight by the learning rate against the sign of its gradient."""
+    model = torch.nn.Linear(2, 1, bias=False)
+    before = model.weight.detach().clone()
+    (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"))
+    set_learning_rate([optimizer], 0.25)
+    model.weight.grad = torch.tensor([[3.0, -0.001]])
+    optimizer.step()
+    assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_the_state_comes_back_and_goes_on_alike(name: Name) -> None:
+    config = replace(SMALL, optimizer=name)
+    first, second = ToyModel(), ToyModel()
+    optimizers = build_optimizers(first, config)
+
+    def step(model: torch.nn.Module, its: Any, scale: float) -> None:
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, scale).cumsum(0)
+        for optimizer in its:
+            optimizer.step()
+
+    for scale in (0.5, -0.3, 0.2):
+        step(first, optimizers, scale)
+    second.load_state_dict(first.state_dict())
+    others = build_optimizers(second, config)
+    tensors = optimizer_tensors(first, optimizers)
+    load_optimizer_tensors(second, others, {key: value.clone() for key, value in tensors.items()})
+    again = optimizer_tensors(second, others)
+    assert tensors.keys() == again.keys()
+    assert all(torch.equal(tensors[key], again[key]) for key in tensors)
+    for scale in (0.1, -0.4):
+        step(first, optimizers, scale)
+        step(second, others, scale)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_the_average_by_hand() -> None:
+    model, average = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.constant_(average.weight, 0.0)
+    torch.nn.init.constant_(model.weight, 6.0)
+    update_average(average, model, step=1, decay=0.9)  # decay 1 / 6: 0 + 5 / 6 x 6
+    assert average.weight.item() == pytest.approx(5.0)
+    update_average(average, model, step=1000, decay=0.9)  # 5 + 0.1 x 1
+    assert average.weight.item() == pytest.approx(5.1)
+
+
+def test_seeds_differ_in_every_number_and_its_place() -> None:
+    seeds = {seed_of(1, 2), seed_of(2, 1), seed_of(12), seed_of(1, 2, 0), seed_of(0, 1, 2), seed_of(1)}
+    assert len(seeds) == 6
+    assert all(0 <= seed < 1 << 63 for seed in seeds)
+    assert seed_of(1, 2) == seed_of(1, 2)

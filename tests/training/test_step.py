@@ -1,0 +1,180 @@
+"""One update: sums divided once, clipped, left out where undefined."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toy_job import SMALL, Screen, ToyModel, results, toy_job, toy_loss, toy_sentences, train, trainer
+
+from yiwen.data.batching import Batch, Rows, collate
+from yiwen.errors import TrainingError
+from yiwen.training.step import Gradients, apply_gradients, compute_gradients
+
+SRC, TGT = toy_sentences()
+
+
+def load(rows: Rows, seed: int) -> Batch:
+    return collate([SRC[row] for row in rows], [TGT[row] for row in rows])
+
+
+def per_row_loss(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
+    """A loss whose rows do not meet, so that it does not matter which travel together."""
+    logits = model.out(model.inner(model.embedding(batch.tgt_in)).relu())  # type: ignore[operator, union-attr]
+    losses = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0, reduction="sum"
+    )
+    return losses, batch.n_tokens
+
+
+def gradients(model: torch.nn.Module, plan: list[list[int]], loss_fn: Any = per_row_loss, **options: Any) -> Gradients:
+    options = {"seeds": (1, 2), "is_bf16": False, **options}
+    return compute_gradients(
+        model, [np.array(rows) for rows in plan], load=load, loss_fn=loss_fn, device="cpu", **options
+    )
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def test_accumulated_gradients_equal_one_large_batch() -> None:
+    torch.manual_seed(1)
+    model = ToyModel().double()
+    one = gradients(model, [[0, 1, 2, 3, 4, 5, 6]])
+    expected = flat(model).clone()
+    parts = gradients(model, [[6], [0, 3, 2], [1, 5, 4]])
+    assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
+    assert one.n_tokens == parts.n_tokens == sum(len(TGT[row]) + 1 for row in range(7))
+    assert one.n_src_tokens == parts.n_src_tokens == sum(len(SRC[row]) + 1 for row in range(7))
+    assert one.loss_sum == pytest.approx(parts.loss_sum, rel=1e-6)
+    assert parts.norm == pytest.approx(expected.norm().item(), rel=1e-6)
+
+
+def test_the_sum_is_divided_once_by_all_tokens() -> None:
+    model = ToyModel()
+    found = gradients(model, [[0, 1], [2]])
+    accumulated = flat(model).clone()
+    model.zero_grad()
+    loss, _ = per_row_loss(model, load(np.array([0, 1, 2]), 0))
+    loss.backward()
+    assert torch.allclose(accumulated * found.n_tokens, flat(model), rtol=1e-4, atol=1e-5)
+
+
+def test_old_gradients_are_forgotten() -> None:
+    model = ToyModel()
+    gradients(model, [[0, 1]])
+    first = flat(model).clone()
+    gradients(model, [[0, 1]])
+    assert torch.equal(flat(model), first)
+
+
+def test_dropout_depends_on_run_step_and_place_alone() -> None:
+    model = ToyModel().train()
+
+    def found(seeds: tuple[int, int], plan: list[list[int]]) -> torch.Tensor:
+        gradients(model, plan, toy_loss, seeds=seeds)
+        return flat(model).clone()
+
+    first = found((1, 2), [[0, 1], [2]])
+    torch.rand(7)
+    assert torch.equal(found((1, 2), [[0, 1], [2]]), first)
+    assert not torch.equal(found((1, 3), [[0, 1], [2]]), first)
+    assert not torch.equal(found((2, 2), [[0, 1], [2]]), first)
+    assert not torch.equal(found((1, 2), [[2], [0, 1]]), first)
+
+
+def test_bf16_rounds_products_and_keeps_weights_and_gradients_float32() -> None:
+    model = ToyModel().eval()
+    exact = gradients(model, [[0, 1]])
+    rounded = gradients(model, [[0, 1]], is_bf16=True)
+    assert exact.loss_sum != rounded.loss_sum
+    assert exact.loss_sum == pytest.approx(rounded.loss_sum, rel=0.02)
+    assert all(
+        p.dtype == torch.float32 and p.grad is not None and p.grad.dtype == torch.float32
+        for p in (model.inner.weight, model.embedding.weight)
+    )
+
+
+@pytest.mark.parametrize(("norm", "clip", "expected"), [(5.0, 1.0, 0.2), (5.0, 0.0, 1.0), (5.0, 7.0, 1.0)])
+def test_long_gradients_are_cut_to_size(norm: float, clip: float, expected: float) -> None:
+    model = torch.nn.Linear(2, 1, bias=False)
+    before = model.weight.detach().clone()
+    model.weight.grad = torch.tensor([[3.0, 4.0]])
+    apply_gradients(model, [torch.optim.SGD(model.parameters(), lr=1.0)], norm=norm, clip_norm=clip)
+    assert torch.allclose(before - model.weight.detach(), expected * torch.tensor([[3.0, 4.0]]))
+
+
+@pytest.mark.parametrize("numbers", [(float("nan"), 1.0), (float("inf"), 1.0), (1.0, float("nan"))])
+def test_undefined_numbers_are_seen(numbers: tuple[float, float]) -> None:
+    assert not Gradients(loss_sum=numbers[0], n_tokens=1, n_src_tokens=1, norm=numbers[1]).is_finite
+    assert Gradients(loss_sum=1.0, n_tokens=1, n_src_tokens=1, norm=1.0).is_finite
+
+
+def poisoned(steps: set[int], how: str, clock: list[int]) -> Any:
+    """A loss that is undefined in some updates: in itself, or in its gradient alone."""
+
+    def loss_fn(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
+        loss, n = toy_loss(model, batch)
+        clock[0] += 1
+        if clock[0] - 1 in steps:  # call 0 is the trial of the largest batch
+            weight = next(iter(model.parameters()))
+            loss = loss * float(how) if how != "gradient" else loss + (weight[0, 0] - weight[0, 0].detach()).sqrt()
+        return loss, n
+
+    return loss_fn
+
+
+@pytest.mark.parametrize("how", ["nan", "inf", "gradient"])
+def test_an_undefined_update_is_left_out_and_changes_nothing(tmp_path: Path, how: str) -> None:
+    job = replace(toy_job(), loss_fn=poisoned({4}, how, [0]))
+    work = trainer(tmp_path, replace(SMALL, log_every=1), job)
+    screen = Screen()
+    work.log.say = screen.print  # type: ignore[method-assign]
+    seen = []
+    real = work._update
+
+    def update() -> None:
+        before = [p.detach().clone() for m in (work.model, work.average) for p in m.parameters()]  # type: ignore
+        real()
+        after = [p.detach() for m in (work.model, work.average) for p in m.parameters()]  # type: ignore
+        seen.append(all(torch.equal(a, b) for a, b in zip(before, after, strict=True)))
+
+    work._update = update  # type: ignore[method-assign]
+    progress = work.train()
+    assert [step for step, is_same in enumerate(seen, 1) if is_same] == [4]
+    assert (progress.n_skipped, progress.n_skipped_in_row) == (1, 0)
+    assert "step 4 left out: loss" in str(screen)
+    assert "epoch 0, update 3: toy.tsv line" in str(screen)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [*range(1, 4), *range(5, 24)]
+
+
+def test_too_many_undefined_updates_in_a_row_end_the_run(tmp_path: Path) -> None:
+    job = replace(toy_job(), loss_fn=poisoned({3, 5, 6, 7}, "nan", [0]))
+    with pytest.raises(TrainingError) as caught:
+        train(tmp_path, job=job, max_bad_updates=3)
+    message = str(caught.value)
+    assert message.startswith("3 updates in a row had an undefined loss or gradient (last: step 7, loss nan")
+    assert "epoch 0, update 6: toy.tsv line" in message
+    assert "lower training.learning_rate" in message
+
+
+def test_infinite_weights_are_never_published(tmp_path: Path) -> None:
+    work = trainer(tmp_path)
+    with torch.no_grad():
+        work.average.out.bias[0] = float("inf")  # type: ignore[union-attr, index, operator]
+    with pytest.raises(TrainingError, match="weights at step 7 are not finite and will not be published"):
+        work.train()
+    assert not (tmp_path / "best").exists()
+
+
+def test_training_is_the_same_twice(tmp_path: Path) -> None:
+    train(tmp_path / "a")
+    train(tmp_path / "b")
+    assert results(tmp_path / "a") == results(tmp_path / "b")

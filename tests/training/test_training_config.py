@@ -1,0 +1,34 @@
+"""Every rule of the training settings has a message that names value, rule and remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yiwen.errors import ConfigError
+from yiwen.training.config import MAY_CHANGE, TrainingConfig
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_steps": 0}, "training.max_steps is 0; use 1 or more"),
+        ({"batch_tokens": -3}, "training.batch_tokens is -3; use 1 or more"),
+        ({"keep_last": 0}, "training.keep_last is 0; use 1 or more"),
+        ({"patience": -1}, "training.patience is -1; use 0 or more"),
+        ({"beta2": 1.0}, "training.beta2 is 1.0; use 0 or more and less than 1"),
+        ({"ema_decay": -0.1}, "training.ema_decay is -0.1; use 0 or more and less than 1"),
+        ({"learning_rate": 0.0}, "training.learning_rate is 0.0; use more than 0"),
+        ({"max_bad_updates": 0}, "training.max_bad_updates is 0; use more than 0"),
+        ({"average_last": 4, "keep_last": 3}, "training.average_last=4 needs as many checkpoints"),
+    ],
+)
+def test_settings_that_break_a_rule_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainingConfig(**settings)
+    assert message in str(caught.value)
+
+
+def test_only_settings_of_length_and_logging_may_change() -> None:
+    assert {"max_steps", "patience", "log_every", "keep_last"} == MAY_CHANGE
