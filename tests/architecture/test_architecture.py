@@ -33,6 +33,8 @@ ORDER = [
     {"recipe"},
     {"runs", "translator"},
     {"measure"},
+    {"sizes"},
+    {"newrecipe", "tour"},
     {"cli"},
 ]
 """A module may import what stands before it; of those on one line neither imports the other."""

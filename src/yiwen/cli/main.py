@@ -19,8 +19,10 @@ import typer
 from yiwen import __version__
 from yiwen.cli.average import average
 from yiwen.cli.config import config
+from yiwen.cli.demo import demo
 from yiwen.cli.doctor import doctor
 from yiwen.cli.evaluate import evaluate
+from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
 from yiwen.cli.train import train
@@ -30,12 +32,14 @@ from yiwen.errors import Stopped, YiwenError
 # The order of `yiwen --help`, which is the order of the work:
 # new, prepare, train, translate, evaluate, score, average, demo, config, doctor.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
+    new,
     prepare,
     train,
     translate,
     evaluate,
     score,
     average,
+    demo,
     config,
     doctor,
 )

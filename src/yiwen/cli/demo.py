@@ -1,0 +1,33 @@
+"""`yiwen demo`: the whole way on a generated corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, Settings
+
+
+def demo(
+    text: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="An English sentence to translate too. Repeatable.")
+    ] = None,
+    settings: Settings = None,
+    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/demo-en-zh where not given.")] = None,
+    pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 40_000,
+    as_json: AsJson = False,
+) -> None:
+    """Generate text, train, measure, translate: all in three minutes."""
+    from rich.console import Console
+
+    from yiwen.stop import stop_on_signals
+    from yiwen.tour import take_tour
+
+    console = Console(stderr=as_json)
+    with stop_on_signals() as stop:
+        tour = take_tour(console=console, texts=text or (), settings=settings or (), run=run, n_pairs=pairs, stop=stop)
+    if as_json:
+        print(json.dumps(tour.to_json(), ensure_ascii=False))

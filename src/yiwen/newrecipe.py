@@ -1,0 +1,269 @@
+"""A recipe for text of one's own: look at the corpus, size everything by it, write TOML with a reason at each line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import CorpusConfig, read_blocks
+from yiwen.data.lines import plain_suffix
+from yiwen.errors import ConfigError, DataError
+from yiwen.files import write_text
+from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
+from yiwen.stop import StopFlag
+from yiwen.text.scripts import script_of, script_share
+
+FEWEST_PAIRS: Final = 100
+"""Fewer cannot be split into a training, a validation and a test part that mean anything."""
+N_SAMPLES: Final = 3
+_CHECKED: Final = 1000
+"""Pairs whose script is looked at, to notice two sides that are swapped."""
+
+
+@dataclass
+class Survey:
+    """What a corpus holds."""
+
+    n_rows: int = 0
+    """Lines, rows or units."""
+    n_pairs: int = 0
+    """Those with text on both sides."""
+    n_chars: int = 0
+    """Characters on the target sides."""
+    samples: list[tuple[str, str]] = field(default_factory=list)
+    """The first few pairs."""
+
+
+def new_recipe(
+    files: tuple[Path, ...],
+    *,
+    src_lang: str,
+    tgt_lang: str,
+    output: Path | None = None,
+    columns: tuple[str, str] | None = None,
+    stop: StopFlag | None = None,
+) -> tuple[Path, Survey, Size]:
+    """Look at a corpus and write a recipe for it.
+
+    Args:
+        files: One file of pairs, or a file of sources and one of their translations.
+        src_lang: Source language.
+        tgt_lang: Target language.
+        output: The recipe; NAME.toml here, after the corpus, where not given.
+        columns: Names of the two columns in a file of pairs; found out where not given.
+        stop: Polled while reading.
+
+    Returns:
+        Where the recipe is, what the corpus holds and what size was chosen.
+
+    Raises:
+        ConfigError: If the recipe exists, or languages or files are not what they have to be.
+        DataError: If the corpus cannot be read, its sides do not fit, or it holds too few pairs.
+    """
+    if len(files) not in (1, 2):
+        raise ConfigError(f"{len(files)} files were given; give one file of pairs, or one of each language")
+    if src_lang == tgt_lang:
+        raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
+    output = output or Path(f"{_stem(files[0])}.toml")
+    _check_output(output)
+    corpus = _corpus(files, columns or _columns(files, src_lang, tgt_lang))
+    DataConfig(src_lang=src_lang, tgt_lang=tgt_lang, corpora=(corpus,))  # languages are checked before hours of reading
+    survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
+    shown = " and ".join(str(file) for file in files)
+    if survey.n_pairs < FEWEST_PAIRS:
+        raise DataError(
+            f"{shown}: {survey.n_pairs} of {survey.n_rows} rows have text on both sides; training needs at least "
+            f"{FEWEST_PAIRS} pairs, and some ten thousand to be of use"
+        )
+    size = size_for(survey.n_pairs)
+    text = recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent)
+    write_text(output, text)
+    return output, survey, size
+
+
+def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: StopFlag | None = None) -> Survey:
+    """Count the pairs of a corpus and look at the first; memory does not grow with it.
+
+    Raises:
+        DataError: If it cannot be read, or its sides seem to be swapped.
+    """
+    survey = Survey()
+    scripts = script_of(src_lang), script_of(tgt_lang)
+    n_straight = n_swapped = 0
+    for block in read_blocks(corpus, base=Path(), src_lang=src_lang, tgt_lang=tgt_lang):
+        if stop is not None:
+            stop.check("counting pairs")
+        survey.n_rows += len(block.src)
+        for src, tgt in _texts(block.src, block.tgt):
+            survey.n_pairs += 1
+            survey.n_chars += len(tgt)
+            if len(survey.samples) < N_SAMPLES:
+                survey.samples.append((src, tgt))
+            if survey.n_pairs <= _CHECKED and None not in scripts and scripts[0] != scripts[1]:
+                n_straight += _is_in(src, scripts[0]) and _is_in(tgt, scripts[1])
+                n_swapped += _is_in(src, scripts[1]) and _is_in(tgt, scripts[0])
+    if n_swapped > n_straight:
+        src, tgt = survey.samples[0]
+        raise DataError(
+            f"the sides seem to be swapped: {_short(src)!r} should be {src_lang} and {_short(tgt)!r} {tgt_lang}; "
+            "swap the files, the columns (--src-column, --tgt-column) or --from and --to"
+        )
+    return survey
+
+
+def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: str, tgt_lang: str, folder: Path) -> str:
+    """The recipe as TOML, for a file in `folder`."""
+    # A thousand sentences tell one BLEU point from chance; a small corpus cannot spare as many.
+    held_out = min(1000, survey.n_pairs // 20)
+    is_letterlike = bool({script_of(src_lang), script_of(tgt_lang)} & set(LETTERLIKE))
+    vocab_size = max(size.vocab_size, 8_000 if is_letterlike else 0)
+    update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
+    optimizer, learning_rate, warmup_steps = size.optimizer
+    steps, epochs = _length(survey, size, tgt_lang)
+    validate_every = max(100, _rounded(steps / 15))
+    return f"""\
+# {src_lang} to {tgt_lang}: {survey.n_pairs:,} pairs, {size.name}.
+# {size.advice}
+#
+# Written by `yiwen new`; change what you like. `yiwen config FILE` shows every setting and what it means.
+task = "translate"
+
+[data]
+src_lang = {_quoted(src_lang)}
+tgt_lang = {_quoted(tgt_lang)}
+valid_pairs = {held_out}  # set aside to watch the training by; never trained on
+test_pairs = {held_out}  # set aside for the final score; never trained on
+
+[[data.corpora]]  # paths start from the folder of this file; repeat this block for more text
+{_corpus_lines(corpus, folder)}
+
+[tokenizer]
+kind = "unigram"
+vocab_size = {vocab_size}  # pieces that words are made of, both languages together; more for more text
+
+[model]
+preset = "{size.preset}"  # tiny, small, base or big: more text feeds a larger model
+norm_order = "pre"  # trains steadily at any size
+dropout = {size.dropout}  # the less text, the more: it keeps the model from learning sentences by heart
+
+[training]
+max_steps = {steps}  # about {epochs} times through the text
+batch_tokens = {size.batch_tokens}  # what is held in memory at a time; lower it where memory is short
+{update}optimizer = "{optimizer}"
+learning_rate = {learning_rate}  # halve it if the loss jumps
+warmup_steps = {min(warmup_steps, steps // 4)}  # the learning rate rises over these, then falls to zero
+schedule = "polynomial"
+decay_power = 0.5
+validate_every = {validate_every}  # how often you see a score; the best model so far is kept
+checkpoint_every = {validate_every}  # at most this much is lost in a power cut
+"""
+
+
+def what_next(output: Path, survey: Survey, size: Size) -> str:
+    """What was found and what to type next."""
+    rows = f" ({survey.n_rows:,} rows)" if survey.n_rows != survey.n_pairs else ""
+    samples = "\n".join(f"  {_short(src)}\n  {_short(tgt)}" for src, tgt in survey.samples)
+    recipe = shlex.quote(str(output))
+    model = shlex.quote(f"runs/{output.stem}/best")
+    return "\n".join(
+        [
+            f"{survey.n_pairs:,} pairs{rows}, such as\n{samples}",
+            f"{size.name}: a {size.preset} model. {size.advice}",
+            f"{output} is written. What to type next:",
+            f"  yiwen prepare {recipe}   # what is dropped, and why",
+            f"  yiwen train {recipe}",
+            f"  yiwen evaluate {model}",
+        ]
+    )
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix != ".toml":
+        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
+    if output.exists():
+        raise ConfigError(f"{output} exists already; give another --output, or remove it first")
+    if not output.parent.is_dir():
+        raise ConfigError(f"--output {output}: the folder {output.parent} does not exist; make it first")
+
+
+def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
+    if len(files) == 2:
+        return CorpusConfig(src=str(files[0]), tgt=str(files[1]))
+    return CorpusConfig(path=str(files[0]), src_column=columns[0], tgt_column=columns[1])
+
+
+def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
+    """The pair of column names that the file has: after the languages, or src and tgt."""
+    usual = ("src", "tgt")
+    if len(files) == 2 or plain_suffix(files[0]) == ".tmx":
+        return usual
+    for columns in ((src_lang, tgt_lang), (f"translation.{src_lang}", f"translation.{tgt_lang}")):
+        blocks = read_blocks(_corpus(files, columns), base=Path(), src_lang=src_lang, tgt_lang=tgt_lang, size=1)
+        try:
+            next(blocks, None)
+        except DataError:
+            continue
+        return columns
+    return usual
+
+
+def _texts(src: list[bytes | None], tgt: list[bytes | None]) -> Iterator[tuple[str, str]]:
+    """The pairs with text on both sides."""
+    for one, other in zip(src, tgt, strict=True):
+        if one and other and one.strip() and other.strip():
+            yield one.decode("utf-8", "replace"), other.decode("utf-8", "replace")
+
+
+def _is_in(text: str, script: str | None) -> bool:
+    return script is not None and script_share(text, script) > 0.5
+
+
+def _length(survey: Survey, size: Size, tgt_lang: str) -> tuple[int, int]:
+    """Updates, and how often they go through the text by a rough count of subwords."""
+    # Seen with vocabularies of 8,000: a subword is 1.5 characters of Chinese or 4 of a language with an alphabet.
+    n_tokens = survey.n_chars / (1.5 if script_of(tgt_lang) in LETTERLIKE else 4) + survey.n_pairs
+    # A micro-batch counts its longer side and padding; two thirds are target tokens.
+    per_update = size.update_tokens or size.batch_tokens * 2 / 3
+    steps = min(MAX_STEPS, max(FEWEST_STEPS, _rounded(size.epochs * n_tokens / per_update)))
+    return steps, max(1, _rounded(steps * per_update / n_tokens))
+
+
+def _rounded(number: float) -> int:
+    """Two significant digits: more would pretend to know."""
+    return int(float(f"{number:.1e}"))
+
+
+def _corpus_lines(corpus: CorpusConfig, folder: Path) -> str:
+    lines: dict[str, Any] = {}
+    for name in ("src", "tgt", "path"):
+        if value := getattr(corpus, name):
+            lines[name] = _path_from(folder, Path(value))
+    if (corpus.src_column, corpus.tgt_column) != ("src", "tgt"):
+        lines |= {"src_column": corpus.src_column, "tgt_column": corpus.tgt_column}
+    return "\n".join(f"{name} = {_quoted(value)}" for name, value in lines.items())
+
+
+def _path_from(folder: Path, path: Path) -> str:
+    """Relative where the file is below the folder, so that both can be moved together; else absolute."""
+    absolute, start = Path(os.path.abspath(path)), Path(os.path.abspath(folder))  # noqa: PTH100  links stay as they are
+    return absolute.relative_to(start).as_posix() if absolute.is_relative_to(start) else str(absolute)
+
+
+def _stem(path: Path) -> str:
+    """The name without what says how the text is stored: `train` for train.en.gz."""
+    return path.name.split(".")[0] or "recipe"
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's too, but for the one control character that JSON does not escape.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,250 @@
+"""The demo as a tour: from no text at all to a measured translator, and a look inside it, in six stages."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yiwen
+from yiwen.config import read_toml
+from yiwen.data.demo import write_demo
+from yiwen.errors import ConfigError
+from yiwen.files import one_writer, remove, write_json
+from yiwen.measure import Measurement, measure
+from yiwen.recipe import load_recipe, runs_root
+from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.stop import StopFlag
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+RECIPE: Final = "demo-en-zh"
+TEXT_VARIABLE: Final = "YIWEN_DEMO"
+"""Environment variable in the recipe's paths: the folder of the generated text."""
+WIDTH: Final = 80
+N_STAGES: Final = 6
+N_SHOWN: Final = 4
+"""Held-out sentences translated before the eyes of the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tour:
+    """What a demo came to."""
+
+    run: Path
+    """Folder of the run."""
+    bleu: float
+    """On held-out combinations of words, in points."""
+    signature: str
+    """How BLEU was computed."""
+    translations: tuple[tuple[str, str], ...]
+    """(text, translation) as shown."""
+    seconds: float
+    """Wall time of everything."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        return {
+            "run": str(self.run),
+            "bleu": round(self.bleu, 2),
+            "signature": self.signature,
+            "translations": [{"text": text, "translation": translation} for text, translation in self.translations],
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def take_tour(
+    *,
+    console: Console,
+    texts: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    run: Path | None = None,
+    n_pairs: int = 40_000,
+    stop: StopFlag | None = None,
+) -> Tour:
+    """Generate a corpus, train on it, measure, translate and show where the model looks.
+
+    Sets the environment variable YIWEN_DEMO to the folder of the corpus, `demo` below that of all runs.
+
+    Args:
+        console: Where it is told.
+        texts: English sentences to translate beside the held-out ones; blank ones are left out.
+        settings: `key.path=value` overrides of the recipe `demo-en-zh`.
+        run: Folder of the run; an earlier demo there is replaced. `demo-en-zh` below that of all runs if not given.
+        n_pairs: Training pairs.
+        stop: Polled in every long loop.
+
+    Raises:
+        ConfigError: If `run` holds something else than a demo, a setting is wrong, or n_pairs is out of range.
+        TrainingError: If another process is writing the run.
+        Stopped: After a stop signal.
+    """
+    began = time.perf_counter()
+    stop = stop if stop is not None else StopFlag()
+    run = run or runs_root() / RECIPE
+    texts = [text for text in texts if text.strip()]
+    earlier = _is_earlier_demo(run)
+    loaded = load_recipe(RECIPE, settings)  # a wrong setting is told before anything is written
+
+    def stage(number: int, name: str) -> None:
+        stop.check("the demo")
+        heading = f"── {number}/{N_STAGES} {name} "
+        _say(console, f"\n{heading:─<{WIDTH - 8}} {time.perf_counter() - began:5.1f} s")
+
+    stage(1, "Text: English and Chinese sentences from a grammar")
+    folder = write_text(n_pairs)
+    os.environ[TEXT_VARIABLE] = str(folder.resolve())
+    _say(console, _show_text(folder))
+    stage(2, "Prepare: clean the pairs and cut them into subwords")
+    report = prepare_recipe(loaded, stop=stop, progress=console.is_terminal).report
+    _say(console, f"{report.kept:,} pairs to learn from, {report.tgt_vocab_size:,} subwords for both languages")
+    stage(3, "Train: a Transformer as in the paper, only smaller")
+    if earlier:
+        _say(console, f"the earlier demo in {run} is replaced")
+        remove(run)
+    train_recipe(loaded, run=run, stop=stop, console=console)
+    stage(4, "Measure: sentences whose combinations of words are new to it")
+    measured = measure(run / "best", stop=stop)
+    _say(console, _show_score(measured))
+    stage(5, "Translate")
+    translator = Translator.load(run / "best")
+    shown = [*_lines(folder / "test.en")[:N_SHOWN], *texts]
+    pairs = [(text, str(found)) for text, found in zip(shown, translator.translate(shown, stop=stop), strict=True)]
+    known = set(_words((folder / "train.en").read_text(encoding="utf-8")))
+    for text, translation in pairs:
+        unknown = ", ".join(word for word in dict.fromkeys(_words(text)) if word not in known)
+        guess = f"\n(a guess: the training text has no {unknown})" if unknown else ""
+        _say_indented(console, f"{text}\n{translation}{guess}")
+    stage(6, "Look inside: which words it looked at for each word it wrote")
+    _say(console, attention_of(translator, *_for_picture(pairs)))
+    seconds = time.perf_counter() - began
+    _say(console, _what_next(run, measured, seconds))
+    bleu = measured.evaluation["bleu"]
+    return Tour(run=run, bleu=bleu.value, signature=bleu.signature, translations=tuple(pairs), seconds=seconds)
+
+
+def write_text(n_pairs: int) -> Path:
+    """Write the demo corpus to `demo` below the folder of all runs, unless the same is there; returns the folder.
+
+    Raises:
+        ConfigError: If n_pairs is out of range, or the folder holds something else.
+    """
+    folder = runs_root() / "demo"
+    note = folder / "demo.json"
+    n_valid = min(500, n_pairs // 20)
+    wanted = {"yiwen": yiwen.__version__, "n_train": n_pairs, "n_valid": n_valid, "n_test": 2 * n_valid}
+    if note.is_file() and note.read_text(encoding="utf-8") == json.dumps(wanted, indent=2) + "\n":
+        return folder
+    if folder.exists() and not note.exists() and any(folder.iterdir()) and not (folder / "train.en").exists():
+        raise ConfigError(f"{folder} is needed for the demo's text and holds something else; rename it")
+    remove(note)  # written last: it vouches for the files beside it
+    write_demo(folder, n_train=n_pairs, n_valid=n_valid, n_test=2 * n_valid)
+    write_json(note, wanted)
+    return folder
+
+
+def attention_of(translator: Translator, text: str, translation: str) -> str:
+    """A picture of the cross-attention behind a translation: rows are its words, columns those of the text.
+
+    Mean over the heads of the decoder's last layer; the pieces of a word are put together.
+    """
+    from yiwen.analysis.attention import attention_picture, word_weights
+
+    weights, src_pieces, tgt_pieces = _cross_attention(translator, text, translation)
+    words = word_weights(weights, src_pieces, tgt_pieces)
+    return attention_picture(*words, width=WIDTH)
+
+
+def _cross_attention(translator: Translator, text: str, translation: str) -> tuple[np.ndarray, list[str], list[str]]:
+    """Weights (T, S) and the pieces they belong to, the end of both sentences included."""
+    import torch
+
+    from yiwen.data.batching import collate
+    from yiwen.model.attention import recorded_attention
+    from yiwen.text.normalise import normalise
+
+    source, target, engine = translator.bundle.source, translator.bundle.target, translator.engine
+    src_ids, tgt_ids = source.encode([normalise(text)]), target.encode([normalise(translation)])
+    batch = collate(src_ids, tgt_ids).to(engine.device)
+    with recorded_attention(engine.model) as maps, torch.inference_mode():
+        engine.model(batch.src_ids, batch.tgt_in)
+    layer = engine.model.config.n_decoder_layers - 1
+    weights = maps[f"decoder.layers.{layer}.cross_attention"][0].mean(dim=0).cpu().numpy()
+    return weights, [*source.pieces(src_ids[0]), "</s>"], [*target.pieces(tgt_ids[0]), "</s>"]
+
+
+def _is_earlier_demo(run: Path) -> bool:
+    """True where `run` may be replaced, False where there is none.
+
+    Raises:
+        ConfigError: If it holds another recipe.
+        TrainingError: If another process is writing it.
+    """
+    recipe = run / "recipe.toml"
+    if not recipe.is_file():
+        return False
+    data = read_toml(recipe).get("data", {})
+    if f"${{{TEXT_VARIABLE}}}" not in str(data):
+        raise ConfigError(f"{run} holds another run, which the demo will not replace; give another --run FOLDER")
+    with one_writer(run):
+        return True
+
+
+def _show_text(folder: Path) -> str:
+    sources, targets = _lines(folder / "train.en"), _lines(folder / "train.zh")
+    examples = "\n".join(f"  {src}\n  {tgt}" for src, tgt in zip(sources[:2], targets[:2], strict=True))
+    return f"{len(sources):,} pairs in {folder}, such as\n{examples}"
+
+
+def _show_score(measured: Measurement) -> str:
+    bleu, chrf = measured.evaluation["bleu"], measured.evaluation["chrf"]
+    n_lines = measured.evaluation.n_lines
+    scores = f"BLEU {bleu.value:.2f}, chrF2 {chrf.value:.2f} on {n_lines:,} sentences"
+    return f"{scores}; BLEU was computed as\n  {bleu.signature}"
+
+
+def _for_picture(pairs: list[tuple[str, str]]) -> tuple[str, str]:
+    """The user's first sentence that fits on a screen, else the first held-out one."""
+    fitting = (pair for pair in pairs[N_SHOWN:] if len(pair[0]) <= WIDTH and "\n" not in pair[0])
+    return next(fitting, pairs[0])
+
+
+def _what_next(run: Path, measured: Measurement, seconds: float) -> str:
+    model = shlex.quote(str(run / "best"))
+    return "\n".join(
+        [
+            f"\nBLEU {measured.evaluation['bleu'].value:.2f} after {seconds:.0f} s. The model is {model}",
+            "What to type next:",
+            f"  echo 'Is Paris colder than London?' | yiwen translate {model}",
+            f"  yiwen evaluate {model}",
+            "  yiwen new YOUR_TEXT.tsv --from en --to zh   # a recipe for text of your own",
+        ]
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+
+
+def _words(text: str) -> list[str]:
+    return "".join(char if char.isalnum() or char == "'" else " " for char in text).lower().split()
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _say_indented(console: Console, text: str) -> None:
+    """Text of any length, wrapped where a line is full; a Chinese character takes two cells."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print(Padding(Text(text), (0, 0, 0, 2)), width=WIDTH)

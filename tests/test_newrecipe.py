@@ -1,0 +1,258 @@
+"""A new recipe: sized by the corpus, loadable, honest about what the corpus is not."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import signal
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.data.corpus import CorpusConfig, corpus_files
+from yiwen.errors import ConfigError, DataError, Stopped
+from yiwen.newrecipe import Survey, new_recipe, recipe_text, what_next
+from yiwen.recipe import load_recipe
+from yiwen.sizes import MAX_STEPS, SIZES, size_for
+from yiwen.stop import StopFlag
+
+ENGLISH = [f"This is sentence number {n}." for n in range(120)]
+CHINESE = [f"这是第{n}个句子。" for n in range(120)]
+PAIRS = list(zip(ENGLISH, CHINESE, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, lines: list[str]) -> Path:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return Path(name)
+
+
+def tsv(name: str = "corpus.tsv", header: str = "") -> Path:
+    return write(name, [*([header] if header else []), *(f"{src}\t{tgt}" for src, tgt in PAIRS)])
+
+
+def tmx(name: str = "corpus.tmx") -> Path:
+    units = "".join(
+        f'<tu><tuv xml:lang="en-GB"><seg>{src}</seg></tuv><tuv xml:lang="zh-CN"><seg>{tgt}</seg></tuv></tu>'
+        for src, tgt in PAIRS
+    )
+    return write(name, [f'<tmx version="1.4"><header/><body>{units}</body></tmx>'])
+
+
+def jsonl(name: str, *, nested: bool) -> Path:
+    rows: list[dict[str, object]] = [{"en": src, "zh": tgt} for src, tgt in PAIRS]
+    return write(name, [json.dumps({"translation": row} if nested else row) for row in rows])
+
+
+def parquet(name: str) -> Path:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"src": ENGLISH, "tgt": CHINESE}), name)
+    return Path(name)
+
+
+def compressed(path: Path) -> Path:
+    Path(f"{path}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return Path(f"{path}.gz")
+
+
+def survey_of(n_pairs: int) -> Survey:
+    return Survey(n_rows=n_pairs, n_pairs=n_pairs, n_chars=20 * n_pairs, samples=PAIRS[:1])
+
+
+FORMS = {
+    "tsv": lambda: (tsv(),),
+    "tsv with a header": lambda: (tsv(header="en\tzh"),),
+    "tsv, compressed": lambda: (compressed(tsv()),),
+    "jsonl": lambda: (jsonl("corpus.jsonl", nested=False),),
+    "jsonl, nested": lambda: (jsonl("corpus.jsonl", nested=True),),
+    "parquet": lambda: (parquet("corpus.parquet"),),
+    "tmx": lambda: (tmx(),),
+    "two files": lambda: (write("corpus.en", ENGLISH), write("corpus.zh", CHINESE)),
+    "two files, compressed": lambda: tuple(
+        compressed(path) for path in (write("corpus.en", ENGLISH), write("corpus.zh", CHINESE))
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_corpus_is_counted_and_named_in_a_recipe_that_loads(form: str, here: Path) -> None:
+    files = FORMS[form]()
+    path, survey, size = new_recipe(files, src_lang="en", tgt_lang="zh")
+    assert path == Path("corpus.toml")
+    assert (survey.n_rows, survey.n_pairs, survey.samples[0]) == (120, 120, PAIRS[0])
+    assert size is SIZES[0]
+    loaded = load_recipe(str(path))
+    (corpus,) = loaded.recipe.data.corpora
+    assert corpus_files(corpus, base=loaded.base) == tuple(here / file for file in files)
+    assert all(not Path(name).is_absolute() for name in (corpus.src, corpus.tgt, corpus.path))
+    assert (loaded.recipe.data.src_lang, loaded.recipe.data.tgt_lang) == ("en", "zh")
+
+
+@pytest.mark.parametrize("n_pairs", [100, 4_999, 5_000, 49_999, 50_000, 499_999, 500_000, 4_999_999, 5_000_000, 10**9])
+@pytest.mark.parametrize("languages", [("en", "de"), ("zh", "en"), ("de", "ja")])
+def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str, str], here: Path) -> None:
+    size = size_for(n_pairs)
+    src_lang, tgt_lang = languages
+    corpus = CorpusConfig(path="corpus.tsv")
+    text = recipe_text(corpus, survey_of(n_pairs), size, src_lang=src_lang, tgt_lang=tgt_lang, folder=here)
+    path = here / "sized.toml"
+    path.write_text(text, encoding="utf-8")
+    recipe = load_recipe(str(path)).recipe
+    assert recipe.model.dropout == size.dropout
+    assert recipe.training.warmup_steps < recipe.training.max_steps <= MAX_STEPS
+    assert recipe.training.validate_every <= recipe.training.max_steps
+    assert 0 < recipe.data.valid_pairs <= n_pairs / 10
+    assert max(len(line) for line in text.split("\n")) <= 120
+
+
+def test_more_text_gets_a_larger_model_more_subwords_and_less_dropout() -> None:
+    assert [size.preset for size in SIZES] == ["tiny", "tiny", "small", "base", "big"]
+    for smaller, larger in itertools.pairwise(SIZES):
+        assert smaller.below < larger.below
+        assert smaller.dropout >= larger.dropout
+        assert smaller.vocab_size <= larger.vocab_size
+
+
+def test_the_papers_corpus_gets_the_papers_training() -> None:
+    # WMT 2014 English to German: 4.5 million pairs of some 125 characters, 100,000 updates of 25,000 tokens.
+    survey = Survey(n_pairs=4_500_000, n_chars=4_500_000 * 125)
+    text = recipe_text(
+        CorpusConfig(path="a.tsv"), survey, size_for(4_500_000), src_lang="en", tgt_lang="de", folder=Path()
+    )
+    Path("wmt.toml").write_text(text, encoding="utf-8")
+    recipe = load_recipe("wmt.toml").recipe
+    assert 80_000 <= recipe.training.max_steps <= 130_000
+    assert recipe.training.update_tokens == 25_000
+    assert recipe.model.d_model == 512
+
+
+def test_chinese_gets_a_subword_for_each_of_its_characters() -> None:
+    sizes = {}
+    for tgt_lang in ("zh-Hant", "de"):
+        text = recipe_text(
+            CorpusConfig(path="a.tsv"), survey_of(200), SIZES[0], src_lang="en", tgt_lang=tgt_lang, folder=Path()
+        )
+        Path("a.toml").write_text(text, encoding="utf-8")
+        sizes[tgt_lang] = load_recipe("a.toml").recipe.tokenizer.vocab_size
+    assert sizes == {"zh-Hant": 8000, "de": 4000}
+
+
+def test_a_corpus_elsewhere_is_named_by_its_whole_path(here: Path) -> None:
+    (here / "recipes").mkdir()
+    path, _, _ = new_recipe((tsv(),), src_lang="en", tgt_lang="zh", output=Path("recipes/mine.toml"))
+    loaded = load_recipe(str(path))
+    assert loaded.recipe.data.corpora[0].path == str(here / "corpus.tsv")
+    assert loaded.name == "mine"
+
+
+@given(st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), min_size=1, max_size=20))
+def test_any_file_name_survives_the_recipe(name: str) -> None:
+    corpus = CorpusConfig(path=f"my{name}.tsv")
+    text = recipe_text(corpus, survey_of(100), SIZES[0], src_lang="en", tgt_lang="zh", folder=Path())
+    assert tomllib.loads(text)["data"]["corpora"][0]["path"] == f"my{name}.tsv"
+
+
+def test_columns_can_be_named() -> None:
+    file = write("corpus.tsv", ["id\tenglish\tchinese", *(f"7\t{src}\t{tgt}" for src, tgt in PAIRS)])
+    path, survey, _ = new_recipe((file,), src_lang="en", tgt_lang="zh", columns=("english", "chinese"))
+    assert survey.samples[0] == PAIRS[0]
+    assert load_recipe(str(path)).recipe.data.corpora[0].src_column == "english"
+
+
+def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
+    file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t"])
+    path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")
+    assert (survey.n_rows, survey.n_pairs) == (124, 120)
+    assert what_next(path, survey, size).startswith("120 pairs (124 rows), such as\n  This is sentence number 0.\n")
+
+
+def test_a_file_without_pairs_is_refused() -> None:
+    with pytest.raises(
+        DataError, match=r"corpus.tsv: 0 of 2 rows have text on both sides; training needs at least 100"
+    ):
+        new_recipe((write("corpus.tsv", ["\t", "\t"]),), src_lang="en", tgt_lang="zh")
+    assert not Path("corpus.toml").exists()
+
+
+def test_two_empty_files_are_refused() -> None:
+    with pytest.raises(DataError, match=r"a\.en and a\.zh: 0 of 0 rows"):
+        new_recipe((write("a.en", []), write("a.zh", [])), src_lang="en", tgt_lang="zh")
+
+
+def test_sides_of_unequal_length_are_refused() -> None:
+    with pytest.raises(DataError, match=r"a.en has 120 lines and a.zh has 119: they must be equal"):
+        new_recipe((write("a.en", ENGLISH), write("a.zh", CHINESE[:-1])), src_lang="en", tgt_lang="zh")
+
+
+def test_a_language_that_the_memory_does_not_hold_is_named_beside_those_it_does() -> None:
+    with pytest.raises(DataError, match=r"no unit in both en and de, it holds en-GB, zh-CN"):
+        new_recipe((tmx(),), src_lang="en", tgt_lang="de")
+
+
+def test_swapped_sides_are_noticed() -> None:
+    with pytest.raises(DataError, match=r"the sides seem to be swapped: '这是第0个句子。' should be en"):
+        new_recipe((write("a.zh", CHINESE), write("a.en", ENGLISH)), src_lang="en", tgt_lang="zh")
+
+
+def test_unknown_columns_are_refused() -> None:
+    file = write("corpus.jsonl", ['{"a": "b"}'])
+    with pytest.raises(DataError, match="the first line has no text under 'src'"):
+        new_recipe((file,), src_lang="en", tgt_lang="zh")
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(DataError, match=r"nowhere\.tsv does not exist"):
+        new_recipe((Path("nowhere.tsv"),), src_lang="en", tgt_lang="zh")
+
+
+def test_an_existing_recipe_is_never_overwritten() -> None:
+    Path("corpus.toml").write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"corpus\.toml exists already; give another --output, or remove it first"):
+        new_recipe((tsv(),), src_lang="en", tgt_lang="zh")
+    assert Path("corpus.toml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [("recipe.txt", "is no .toml; a recipe's name ends in .toml"), ("no/such.toml", "the folder no does not exist")],
+)
+def test_an_output_that_cannot_be_is_refused(output: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        new_recipe((tsv(),), src_lang="en", tgt_lang="zh", output=Path(output))
+
+
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [(("en", "en"), "--from and --to are both en"), (("English!", "zh"), "use a language code such as en, de")],
+)
+def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        new_recipe((tsv(),), src_lang=languages[0], tgt_lang=languages[1])
+
+
+def test_a_file_of_another_form_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has none of the suffixes"):
+        new_recipe((write("corpus.docx", ["a"]),), src_lang="en", tgt_lang="zh")
+
+
+def test_three_files_are_refused() -> None:
+    with pytest.raises(ConfigError, match="3 files were given; give one file of pairs, or one of each language"):
+        new_recipe((Path("a"), Path("b"), Path("c")), src_lang="en", tgt_lang="zh")
+
+
+def test_a_stop_signal_is_heard_while_counting() -> None:
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped, match="stopped by SIGINT during counting pairs"):
+        new_recipe((tsv(),), src_lang="en", tgt_lang="zh", stop=stop)
+    assert not Path("corpus.toml").exists()
