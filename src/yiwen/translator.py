@@ -230,7 +230,7 @@ class Translator:
     @property
     def limit(self) -> int:
         """Longest segment, in subwords without eos."""
-        return self.bundle.info.max_src_tokens - 1
+        return max(1, min(self.bundle.info.max_src_tokens - 1, self.room))
 
     @property
     def room(self) -> int:

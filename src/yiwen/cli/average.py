@@ -13,7 +13,10 @@ def average(
     output: Annotated[Path, typer.Option(help="Folder of the new model.")],
     last: Annotated[int, typer.Option(help="How many of the last checkpoints.")] = 5,
 ) -> None:
-    """Average the last checkpoints of a run into a model (section 6.1 of the paper)."""
+    """Average the last checkpoints of a run into a model.
+
+    See section 6.1 of the paper.
+    """
     from yiwen.runs import average_run
 
     n_averaged = average_run(run, output=output, last=last)

@@ -15,7 +15,10 @@ def config(
     settings: Settings = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema for editors instead.")] = False,
 ) -> None:
-    """Print a recipe with every setting and its meaning; without one, name the built-in recipes."""
+    """Print a recipe with every setting and its meaning.
+
+    Without one, name the built-in recipes.
+    """
     from yiwen.config import json_schema, to_toml
     from yiwen.recipe import Recipe, builtin_names, load_recipe
 

@@ -25,7 +25,10 @@ def evaluate(
     dtype: DType = "float32",
     threads: Threads = 0,
 ) -> None:
-    """Translate a test set and score it: detokenised, with the tokeniser that the target language asks for."""
+    """Translate a test set and score it, with signatures.
+
+    Detokenised text is scored, with the tokeniser that the target language asks for.
+    """
     from rich.console import Console
 
     from yiwen.measure import measure, print_measurement

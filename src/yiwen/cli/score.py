@@ -18,9 +18,9 @@ def score(
     dtype: DType = "float32",
     threads: Threads = 0,
 ) -> None:
-    """Print the log-probability a subword of each line of TGT as the translation of SRC.
+    """Print how likely TGT translates SRC, line by line.
 
-    Use it to rank or filter parallel text: the higher, the likelier.
+    A line of output is the log-probability a subword of a line of TGT, given that of SRC. Use it to rank or filter parallel text: the higher, the likelier.
     """
     from yiwen.cli.streams import counted, input_lines, line_pairs
     from yiwen.stop import stop_on_signals

@@ -7,8 +7,8 @@ import itertools
 import os
 import select
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -28,8 +28,8 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
         return
     if not path.is_file():
         raise DataError(f"{path} is no file; give an existing one, or none to read stdin")
-    with opened(path) as file:
-        yield read_lines(file)
+    with closing(_file_lines(path)) as lines:
+        yield lines
 
 
 @contextmanager
@@ -51,6 +51,13 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         temporary.replace(path)
     finally:
         remove(temporary)
+
+
+def _file_lines(path: Path) -> Generator[bytes, None, None]:
+    # `opened` blames the file for every OSError inside its block: only reading may happen there, not a full disk or
+    # a reader of our output that left.
+    with opened(path) as file:
+        yield from read_lines(file)
 
 
 class _Stdin(io.RawIOBase):

@@ -18,7 +18,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an existing run.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model, preparing its text first where that is not done yet."""
+    """Train a model; its text is prepared first where needed."""
     from rich.console import Console
 
     from yiwen.recipe import load_recipe

@@ -1,0 +1,89 @@
+"""`yiwen evaluate`: scores with signatures, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+
+QUICK = ("--beam-size", 1, "--threads", 1)
+
+
+@pytest.fixture
+def model(trained: TinyRun, tmp_path: Path) -> Path:
+    """The best model in a run folder of its own, so that no test writes into the shared run."""
+    run = tmp_path / "copy"
+    shutil.copytree(trained.best, run / "best")
+    shutil.copyfile(trained.folder / "recipe.toml", run / "recipe.toml")
+    return run / "best"
+
+
+def test_the_test_set_of_the_recipe_is_scored_and_kept_beside_the_run(run: Commands, model: Path) -> None:
+    done = run("evaluate", model, *QUICK)
+    assert done.code == 0
+    written = model.parent / "evaluations" / "best-test.json"
+    assert done.lines[0] == f"test: 40 lines by {model}"
+    assert [line.split()[0] for line in done.lines[1:4]] == ["BLEU", "chrF2", "TER"]
+    assert "nrefs:1|bs:1000|seed:12345|case:mixed" in done.lines[1]
+    assert done.lines[-1] == f"written: {written}"
+    assert json.loads(written.read_text("utf-8"))["n_lines"] == 40
+
+
+def test_json_is_one_object_on_the_last_line_and_all_of_stdout(run: Commands, model: Path, tmp_path: Path) -> None:
+    done = run("evaluate", model, *QUICK, "--json", "--output", tmp_path / "r.json", "--lowercase")
+    assert done.code == 0
+    (line,) = done.lines
+    result = json.loads(line)
+    assert result == json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert "case:lc" in result["scores"][0]["signature"]
+    assert "BLEU" in done.err
+
+
+def test_a_comparison_gives_p_values(run: Commands, model: Path, trained: TinyRun) -> None:
+    done = run("evaluate", model, *QUICK, "--compare", trained.early, "--json")
+    assert done.code == 0
+    differences = json.loads(done.lines[-1])["comparison"]["differences"]
+    assert [d["name"] for d in differences] == ["BLEU", "chrF2", "TER"]
+    assert all(0 < d["p_value"] < 0.05 and d["is_significant"] for d in differences)
+    assert "compared:" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--src", "test.en"], 2, "give both --src and --ref, or neither for the test set of the model's recipe"),
+        (["--ref", "test.de"], 2, "give both --src and --ref"),
+        (["--src", "none.en", "--ref", "test.de"], 3, "none.en is no file; give the path of an existing text"),
+        (["--src", "test.en", "--ref", "valid.de"], 3, "test.en has 40 lines, valid.de has 30; give one reference"),
+        (["--compare", "nothing"], 4, "nothing is no folder; give a bundle"),
+        (["--output", "."], 2, "--output . is a folder; give the path of a JSON file"),
+        (["--beam-size", "0"], 2, "search.beam_size is 0"),
+    ],
+)
+def test_wrong_use_exits_with_its_code(
+    options: list[str],
+    code: int,
+    message: str,
+    run: Commands,
+    model: Path,
+    trained: TinyRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(trained.recipe.parent)
+    done = run("evaluate", model, *options, "--threads", 1)
+    assert (done.code, done.out) == (code, b"")
+    assert message in done.err
+
+
+def test_a_model_whose_text_is_not_prepared_here_asks_for_text(
+    run: Commands, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "other"))
+    done = run("evaluate", model, *QUICK)
+    assert done.code == 2
+    assert "was trained on data that is not prepared here" in done.err

@@ -1,0 +1,51 @@
+"""`yiwen score`: one number a line, the likelier the higher."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+from yiwen.translator import Translator
+
+
+def test_each_pair_gets_its_log_probability_a_subword(run: Commands, tiny_run: TinyRun) -> None:
+    src, ref = (tiny_run.recipe.parent / name for name in ("test.en", "test.de"))
+    done = run("score", tiny_run.best, src, ref, "--threads", 1)
+    assert (done.code, done.err) == (0, "")
+    sides = [path.read_text("utf-8").split("\n")[:-1] for path in (src, ref)]
+    expected = Translator.load(tiny_run.best, threads=1).score(*sides)
+    assert [float(line) for line in done.lines] == pytest.approx([s.per_token for s in expected], abs=1e-5)
+
+
+def test_sides_of_unequal_length_exit_3_and_name_the_shorter(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    (tmp_path / "short.de").write_text("Reta.\n", encoding="utf-8")
+    done = run("score", tiny_run.best, tiny_run.recipe.parent / "test.en", tmp_path / "short.de", "--threads", 1)
+    assert done.code == 3
+    assert "short.de ends after 1 lines, the other side goes on" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"sch\xf6n\n", "line 1 is no UTF-8"),
+        (b"reta " * 200, "subwords, the model has positions for 95; shorten it"),
+    ],
+)
+def test_text_that_cannot_be_scored_exits_3(
+    content: bytes, message: str, run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    (tmp_path / "a.en").write_text("Deti.\n", encoding="utf-8")
+    (tmp_path / "a.de").write_bytes(content)
+    done = run("score", tiny_run.best, tmp_path / "a.en", tmp_path / "a.de", "--threads", 1)
+    assert done.code == 3
+    assert message in done.err
+
+
+def test_missing_text_exits_3_and_a_missing_model_4(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    text = tiny_run.recipe.parent / "test.en"
+    assert run("score", tiny_run.best, text, tmp_path / "none").code == 3
+    assert run("score", tmp_path / "none", text, text).code == 4
+    assert run("score", tiny_run.best, text).code == 2

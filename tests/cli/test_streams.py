@@ -1,0 +1,105 @@
+"""Lines in, lines out: files that are whole or absent, a counter where somebody watches."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from yiwen.cli.streams import counted, input_lines, line_pairs, output_stream
+from yiwen.errors import ConfigError, DataError
+from yiwen.stop import StopFlag
+
+NAMES = (Path("a.en"), Path("a.de"))
+
+
+def test_an_existing_file_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffeins\r\n\nzwei\u2028drei\n".encode())
+    with input_lines(path, stop=StopFlag()) as lines:
+        assert list(lines) == [b"eins", b"", "zwei\u2028drei".encode()]
+
+
+@pytest.mark.parametrize("name", ["none.txt", "."])
+def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match="is no file; give an existing one, or none to read stdin"),
+        input_lines(tmp_path / name, stop=StopFlag()),
+    ):
+        pass
+
+
+def test_an_error_of_the_writer_is_not_blamed_on_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"eins\n")
+
+    def fail() -> None:
+        with input_lines(path, stop=StopFlag()) as lines:
+            next(lines)
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        fail()
+
+
+def test_an_output_appears_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with output_stream(path) as file:
+        file.write(b"eins\n")
+        assert not path.exists()
+    assert path.read_bytes() == b"eins\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_leaves_no_output_and_no_rest(tmp_path: Path) -> None:
+    def fail() -> None:
+        with output_stream(tmp_path / "out.txt") as file:
+            file.write(b"half")
+            raise DataError("no more")
+
+    with pytest.raises(DataError, match="no more"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    for path, message in ((tmp_path / "no" / "out", "does not exist; make it first"), (tmp_path, "is a folder")):
+        with pytest.raises(ConfigError, match=message), output_stream(path):
+            pass
+
+
+def test_both_sides_come_line_by_line() -> None:
+    assert list(line_pairs(iter([b"a", b""]), iter([b"b", "é".encode()]), names=NAMES)) == [("a", "b"), ("", "é")]
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "message"),
+    [
+        ([b"a"], [b"b", b"c"], "a.en ends after 1 lines, the other side goes on; give one line a line"),
+        ([b"a", b"b", b"c"], [b"b", b"c"], "a.de ends after 2 lines"),
+        ([b"a", b"\xff"], [b"b", b"c"], "a.en or a.de: line 2 is no UTF-8 .*; convert it first"),
+    ],
+)
+def test_sides_that_do_not_fit_are_named(src: list[bytes], tgt: list[bytes], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(line_pairs(iter(src), iter(tgt), names=NAMES))
+
+
+def test_counting_changes_nothing_and_is_silent_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(counted(range(5))) == list(range(5))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_sees_the_count_on_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    assert list(counted(range(1234))) == list(range(1234))
+    assert "lines" in screen.getvalue()
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,187 @@
+"""`yiwen translate`: every line in gives one line out, through pipes and files."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun, tampered
+from yiwen.translator import Translator
+
+QUICK = ("--beam-size", 1, "--threads", 1)
+YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", YIWEN, *map(str, arguments)]
+
+
+def test_lines_go_in_and_lines_come_out(run: Commands, tiny_run: TinyRun) -> None:
+    texts = ["Deti gedi bapu.", "", "Kabe robu.", "   "]
+    done = run("translate", tiny_run.best, "--threads", 1, stdin="\n".join(texts).encode() + b"\n")
+    expected = Translator.load(tiny_run.best, threads=1).translate(texts)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines == [t.text for t in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "n_lines"),
+    [
+        (b"", 0),
+        (b"\n", 1),
+        (b"Deti", 1),
+        (b"Deti\r\n\r\nbapu\r\n", 3),
+        ("\ufeffDeti\u2028gedi\u0085\n\x00\n\x0b\x0c\x1c\n".encode(), 3),
+        (b"\xff\n\xfe\xfd deti\n", 2),
+        (b"deti\rgedi\n" * 3, 3),
+    ],
+)
+def test_there_are_as_many_lines_out_as_in(text: bytes, n_lines: int, run: Commands, tiny_run: TinyRun) -> None:
+    done = run("translate", tiny_run.best, *QUICK, stdin=text)
+    assert done.code == 0
+    assert done.out.count(b"\n") == n_lines
+    done.out.decode("utf-8")
+
+
+def test_flags_are_counted_on_stderr(run: Commands, tiny_run: TinyRun) -> None:
+    text = b"\xff deti\n" + b"deti gedi " * 40 + b"\n" + b"\xfe gedi\n"
+    done = run("translate", tiny_run.best, *QUICK, stdin=text)
+    assert done.code == 0
+    assert "flagged lines: " in done.err
+    assert "2 invalid_utf8" in done.err
+    assert "1 segmented" in done.err
+    assert "flagged" not in done.out.decode()
+
+
+def test_files_give_what_pipes_give(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    source = tiny_run.recipe.parent / "test.en"
+    piped = run("translate", tiny_run.best, *QUICK, stdin=source.read_bytes())
+    packed = tmp_path / "test.en.gz"
+    packed.write_bytes(gzip.compress(source.read_bytes()))
+    for given in (source, packed):
+        done = run("translate", tiny_run.best, *QUICK, "--input", given, "--output", tmp_path / "out.de")
+        assert (done.code, done.out) == (0, b"")
+        assert (tmp_path / "out.de").read_bytes() == piped.out
+    assert piped.out.count(b"\n") == 40
+
+
+def test_n_best_lists_have_line_score_and_text(run: Commands, tiny_run: TinyRun) -> None:
+    done = run("translate", tiny_run.best, "--n-best", 2, "--threads", 1, stdin=b"Deti gedi.\n\nKabe robu.\n")
+    rows = [line.split("\t") for line in done.lines]
+    assert [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert rows[2] == ["2", "0.0000", ""]
+    assert float(rows[0][1]) >= float(rows[1][1])
+    assert all(len(row) == 3 for row in rows)
+
+
+def test_sampling_repeats_with_its_seed(run: Commands, tiny_run: TinyRun) -> None:
+    def sample(seed: int) -> bytes:
+        options = ("--sampling", "--temperature", 2.0, "--top-k", 20, "--top-p", 0.95, "--seed", seed, "--threads", 1)
+        return run("translate", tiny_run.best, *options, stdin=b"Deti gedi bapu.\n" * 9).out
+
+    assert sample(1) == sample(1) != sample(2)
+
+
+def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -> None:
+    source = (tiny_run.recipe.parent / "test.en").read_bytes()
+    short, long = (
+        run("translate", tiny_run.best, "--length-penalty", value, "--threads", 1, stdin=source).out
+        for value in (-3.0, 3.0)
+    )
+    assert len(short) < len(long)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam-size", "0"], "search.beam_size is 0; use 1 for greedy search or more for a beam"),
+        (["--n-best", "9"], "search.n_best=9 asks for more than search.beam_size=5 can find"),
+        (["--temperature", "0"], "search.temperature is 0.0; use more than 0"),
+        (["--dtype", "int4"], "dtype='int4' is unknown; use 'float32' or 'bf16'"),
+        (["--device", "tpu"], "device='tpu' is unknown"),
+        (["--output", "missing/out.txt"], "--output missing/out.txt: the folder missing does not exist; make it first"),
+        (["--output", "."], "--output . is a folder; give the path of a file"),
+        (["--beam-sise", "5"], "No such option"),
+    ],
+)
+def test_wrong_options_exit_2(options: list[str], message: str, run: Commands, tiny_run: TinyRun) -> None:
+    done = run("translate", tiny_run.best, *options, stdin=b"Deti.\n")
+    assert (done.code, done.out) == (2, b"")
+    assert message in done.err
+
+
+def test_a_model_that_is_none_exits_4(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    damaged = tmp_path / "damaged"
+    shutil.copytree(tiny_run.best, damaged)
+    (damaged / "shared.spm").write_bytes(b"")
+    for model, message in (
+        (tmp_path / "missing", "missing is no folder; give a bundle, for example runs/NAME/best"),
+        (tmp_path / "empty", "has no manifest.json: it was never finished or is no yiwen folder"),
+        (damaged, "is damaged: shared.spm has changed; restore it from a copy"),
+        (
+            tampered(tiny_run.best, tmp_path / "new", format_version=99),
+            "has bundle format 99, this yiwen knows up to 1",
+        ),
+    ):
+        done = run("translate", model, stdin=b"Deti.\n")
+        assert (done.code, done.out) == (4, b"")
+        assert message in done.err
+        assert "Traceback" not in done.err
+
+
+def test_text_that_is_not_there_exits_3(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    done = run("translate", tiny_run.best, "--input", tmp_path / "none.txt", "--output", tmp_path / "out.txt")
+    assert done.code == 3
+    assert "none.txt is no file; give an existing one, or none to read stdin" in done.err
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_an_output_file_appears_whole_or_not_at_all(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    packed = tmp_path / "cut.gz"
+    packed.write_bytes(gzip.compress(b"Deti gedi.\n" * 9000)[:-20])
+    output = tmp_path / "out.de"
+    output.write_bytes(b"what was there before\n")
+    done = run("translate", tiny_run.best, *QUICK, "--input", packed, "--output", output)
+    assert done.code == 3
+    assert "cut.gz is damaged" in done.err
+    assert output.read_bytes() == b"what was there before\n"
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_reader_that_leaves_ends_it_quietly(tiny_run: TinyRun, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" * 9000)
+    arguments = command("translate", tiny_run.best, *QUICK, "--input", tmp_path / "in.txt")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().endswith(b".\n")
+        process.stdout.close()
+        error = process.stderr.read()
+        assert process.wait(60) == 1
+    assert error == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_a_command_that_waits_for_text(signum: signal.Signals, tiny_run: TinyRun) -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    ready = YIWEN.replace(
+        "sys.exit",
+        "import yiwen.cli.streams as s; r = s._Stdin.readinto; exec('''def f(*a):\n"
+        " print('waiting', flush=True)\n return r(*a)'''); s._Stdin.readinto = f; sys.exit",
+    )
+    arguments = [sys.executable, "-c", ready, "translate", str(tiny_run.best), "--threads", "1"]
+    with subprocess.Popen(arguments, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(signum)
+        assert process.wait(30) == 128 + signum
+        assert process.stderr.read().decode() == f"stopped by {signum.name} during reading\n"

@@ -1,0 +1,153 @@
+"""Measuring: a test set translated as users would, scored with signatures, written beside the run."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tiny_model import TinyRun, tampered
+from yiwen.errors import ConfigError, DataError
+from yiwen.measure import Measurement, measure, print_measurement
+from yiwen.search import SearchConfig
+
+GREEDY = SearchConfig(beam_size=1)
+
+
+@pytest.fixture
+def texts(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Source and reference of the test set; the runs are where they were trained."""
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
+    return tiny_run.recipe.parent / "test.en", tiny_run.recipe.parent / "test.de"
+
+
+@pytest.fixture
+def model(tiny_run: TinyRun, tmp_path: Path) -> Path:
+    """A copy of the best model that belongs to no run."""
+    return Path(shutil.copytree(tiny_run.best, tmp_path / "model"))
+
+
+def shown(measurement: Measurement) -> str:
+    screen = io.StringIO()
+    print_measurement(measurement, Console(file=screen, width=40))
+    return screen.getvalue()
+
+
+def test_scores_carry_signatures_and_intervals(model: Path, texts: tuple[Path, Path]) -> None:
+    measurement = measure(model, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+    assert measurement.test_set == "test"
+    assert [score.name for score in measurement.evaluation.scores] == ["BLEU", "chrF2", "TER"]
+    bleu = measurement.evaluation["bleu"]
+    assert bleu.value > 30
+    assert "tok:13a" in bleu.signature
+    assert bleu.low is not None
+    assert bleu.high is not None
+    assert bleu.low < bleu.value < bleu.high
+    assert (measurement.written, measurement.comparison) == (None, None)
+    assert f"test: 40 lines by {model}\n  BLEU {bleu.value:.2f} [" in shown(measurement)
+
+
+def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run.best, run / "best")
+    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    measurement = measure(run / "best", search=GREEDY, threads=1)  # the test set of the recipe
+    assert measurement.written == run / "evaluations" / "best-test.json"
+    written = json.loads(measurement.written.read_text("utf-8"))
+    assert written == measurement.to_json()
+    assert written["scores"][0]["signature"].startswith("nrefs:1|")
+    assert written["sentences_per_s"] > 0
+    again = measure(run / "best", src=texts[0], ref=texts[1], search=GREEDY, lowercase=True, threads=1)
+    assert again.written == run / "evaluations" / "best-test-lowercase.json"
+    assert again.evaluation["bleu"].value >= measurement.evaluation["bleu"].value
+    assert f"written: {again.written}" in shown(again)
+
+
+def test_the_result_goes_where_it_is_asked_to(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "deep" / "result.json"
+    measure(model, src=texts[0], ref=texts[1], search=GREEDY, output=output, threads=1)
+    assert json.loads(output.read_text("utf-8"))["model"] == str(model)
+
+
+def test_a_comparison_says_whether_a_difference_is_chance(
+    model: Path, tiny_run: TinyRun, texts: tuple[Path, Path]
+) -> None:
+    measurement = measure(model, src=texts[0], ref=texts[1], compare_with=tiny_run.early, search=GREEDY, threads=1)
+    assert measurement.comparison is not None
+    bleu = measurement.comparison.differences[0]
+    assert bleu.system > bleu.baseline + 20
+    assert bleu.is_significant
+    assert measurement.to_json()["comparison"]["differences"][0]["p_value"] == bleu.p_value
+    assert "compared:\n  BLEU " in shown(measurement)
+    assert "p = 0." in shown(measurement)
+
+
+def test_a_model_does_not_differ_from_itself(model: Path, tiny_run: TinyRun, texts: tuple[Path, Path]) -> None:
+    measurement = measure(model, src=texts[0], ref=texts[1], compare_with=tiny_run.best, search=GREEDY, threads=1)
+    assert measurement.comparison is not None
+    assert {difference.p_value for difference in measurement.comparison.differences} == {1.0}
+
+
+def test_flags_and_notes_are_shown(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.en").write_text("Deti gedi.\n" * 9 + "\n", encoding="utf-8")
+    (tmp_path / "t.de").write_text("Reta lire.\n" * 9 + "\n", encoding="utf-8")
+    search = SearchConfig(beam_size=1, max_len_ratio=0.0, max_len_extra=1)
+    measurement = measure(model, src=tmp_path / "t.en", ref=tmp_path / "t.de", search=search, threads=1)
+    assert measurement.flags == {"cut": 9}
+    assert "flagged cut: 9 lines" in shown(measurement)
+    assert "note: 1 of 10 hypotheses are empty" in shown(measurement)
+
+
+@pytest.mark.parametrize("side", ["src", "ref"])
+def test_one_side_alone_is_refused(side: str, model: Path, texts: tuple[Path, Path]) -> None:
+    with pytest.raises(ConfigError, match="give both --src and --ref, or neither for the test set"):
+        measure(model, **{side: texts[0]}, threads=1)
+
+
+def test_text_that_cannot_be_scored_is_refused(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    short, empty, latin = tmp_path / "short.de", tmp_path / "empty.de", tmp_path / "latin.de"
+    short.write_text("Eins.\n", encoding="utf-8")
+    empty.write_text("", encoding="utf-8")
+    latin.write_bytes(b"gut\nsch\xf6n\n")
+    for src, ref, message in (
+        (tmp_path / "none.en", texts[1], r"none\.en is no file; give the path of an existing text"),
+        (texts[0], short, r"test\.en has 40 lines, .*short\.de has 1; give one reference a line"),
+        (empty, empty, "are empty; give at least one line"),
+        (texts[0], latin, r"latin\.de: line 2 is no UTF-8 .*; convert it first"),
+    ):
+        with pytest.raises(DataError, match=message):
+            measure(model, src=src, ref=ref, threads=1)
+
+
+def test_a_test_set_that_is_not_here_is_asked_for(
+    model: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
+    with pytest.raises(ConfigError, match=r"was trained on data that is not prepared here .*; give --src and --ref"):
+        measure(model, threads=1)
+
+
+def test_a_recipe_without_test_set_is_told(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_run: TinyRun
+) -> None:
+    from yiwen.data.store import Store, TextPairs
+
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
+    monkeypatch.setattr(Store, "test", TextPairs([], []))
+    with pytest.raises(ConfigError, match="has no test set; give --src and --ref"):
+        measure(model, threads=1)
+
+
+def test_a_folder_is_no_output(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a folder; give the path of a JSON file"):
+        measure(model, src=texts[0], ref=texts[1], output=tmp_path, threads=1)
+
+
+def test_models_of_other_languages_are_not_compared(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tampered(model, tmp_path / "other", tgt_lang="fr")
+    with pytest.raises(ConfigError, match=r"translates en -> de, .* en -> fr; compare models of one pair"):
+        measure(model, src=texts[0], ref=texts[1], compare_with=other, threads=1)

@@ -1,0 +1,189 @@
+"""A recipe is one TOML file that says everything; what is wrong with it is said at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiny_model import write_tiny_recipe
+from yiwen.config import describe, json_schema, parse, to_toml
+from yiwen.errors import ConfigError
+from yiwen.model.config import PRESETS
+from yiwen.recipe import Recipe, builtin_names, load_recipe, runs_root
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "my.toml"
+    path.write_text(
+        '[data]\nsrc_lang = "en"\ntgt_lang = "zh"\ncorpora = [{ path = "x.tsv" }]\n' + text, encoding="utf-8"
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_built_in_recipe_loads(name: str) -> None:
+    loaded = load_recipe(name)
+    assert loaded.name == name
+    assert (loaded.base / f"{name}.toml").is_file()
+    assert loaded.recipe.data.src_lang == name.split("-")[-2]
+
+
+def test_built_in_recipes_are_there() -> None:
+    assert {"multi30k-en-de", "tatoeba-en-zh", "tatoeba-zh-en"} <= set(builtin_names())
+
+
+@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("with_meaning", [False, True])
+def test_a_resolved_recipe_written_out_is_read_back_equal(name: str, with_meaning: bool) -> None:
+    recipe = load_recipe(name).recipe
+    text = to_toml(recipe, with_meaning=with_meaning)
+    assert parse(Recipe, tomllib.loads(text), source="again") == recipe
+
+
+def test_ones_own_recipe_is_named_and_placed_by_its_path(tmp_path: Path) -> None:
+    loaded = load_recipe(str(write_tiny_recipe(tmp_path)))
+    assert (loaded.name, loaded.base) == ("tiny", tmp_path)
+    assert loaded.recipe.training.max_steps == 180
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_recipe("multi31k")
+    assert "'multi31k' is neither a file nor a built-in recipe; built in are " in str(caught.value)
+    assert "multi30k-en-de" in str(caught.value)
+    with pytest.raises(ConfigError, match=r"none\.toml does not exist"):
+        load_recipe(str(tmp_path / "none.toml"))
+
+
+def test_settings_override_the_file(tmp_path: Path) -> None:
+    settings = ["training.max_steps=7", "data.corpora=[{src = 'a', tgt = 'b'}]", "search.sampling=true"]
+    recipe = load_recipe(str(write_tiny_recipe(tmp_path)), settings).recipe
+    assert recipe.training.max_steps == 7
+    assert recipe.data.corpora[0].src == "a"
+    assert recipe.search.sampling
+
+
+def test_a_preset_fills_only_what_is_not_given(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, '[model]\npreset = "small"\nd_ff = 77\n')).recipe
+    assert recipe.model.d_ff == 77
+    assert {name: getattr(recipe.model, name) for name in PRESETS["small"] if name != "d_ff"} == {
+        name: value for name, value in PRESETS["small"].items() if name != "d_ff"
+    }
+    assert load_recipe(write(tmp_path, ""), ["model.preset=big"]).recipe.model.dropout == 0.3
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.preset = 'huge' is unknown; use one of tiny, small, base, big"):
+        load_recipe(write(tmp_path, '[model]\npreset = "huge"\n'))
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    text = '[model]\nd_model = 30\n[training]\nmax_step = 5\nlearning_rate = "fast"\n[search]\nbeam_size = 0\n[sarch]\n'
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(write(tmp_path, text))
+    problems = str(caught.value).split("\n")
+    assert len(problems) == 5
+    assert all(problem.startswith(f"{tmp_path / 'my.toml'}: ") for problem in problems)
+    for part in (
+        "model.d_model=30 is not divisible by model.n_heads=8; try n_heads=",
+        "training.max_step is no setting; did you mean 'max_steps'?",
+        'training.learning_rate = "fast"',
+        "search.beam_size is 0; use 1 for greedy search or more for a beam",
+        "sarch is no setting; did you mean 'search'?",
+    ):
+        assert part in str(caught.value)
+
+
+def test_missing_settings_are_named_with_their_meaning(tmp_path: Path) -> None:
+    path = tmp_path / "empty.toml"
+    path.write_text("[data]\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(str(path))
+    assert "data.src_lang is missing; it means: Source language" in str(caught.value)
+    assert "data.corpora is missing" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[tokenizer]\nshared = false\n",
+            "model.tied_embeddings='all' needs one vocabulary, but tokenizer.shared=false; use tied_",
+        ),
+        (
+            "[model]\nmax_len = 100\n",
+            "data.max_tokens=256 is more than model.max_len=100; raise model.max_len or lower data.max_tokens",
+        ),
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(write(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_separate_vocabularies_go_with_other_ties(tmp_path: Path) -> None:
+    text = '[tokenizer]\nshared = false\n[model]\ntied_embeddings = "target"\n'
+    assert not load_recipe(write(tmp_path, text)).recipe.tokenizer.shared
+
+
+def test_every_setting_has_a_meaning() -> None:
+    for name in builtin_names():
+        for setting in describe(load_recipe(name).recipe):
+            assert setting.meaning, setting.key
+
+
+def resolve(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    """Follow a $ref of a JSON schema; of several possibilities take the object."""
+    for option in node.get("anyOf", []):
+        if "$ref" in option:
+            node = option
+    return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+
+def check(schema: dict[str, Any], node: dict[str, Any], value: Any, where: str) -> None:
+    """Validate by hand what an editor would: keys, and the types and choices of their values."""
+    node = resolve(schema, node)
+    if isinstance(value, dict):
+        assert node["type"] == "object", where
+        assert node["additionalProperties"] is False, where
+        assert value.keys() <= node["properties"].keys(), where
+        assert set(node.get("required", [])) <= value.keys(), where
+        for key, item in value.items():
+            check(schema, node["properties"][key], item, f"{where}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            check(schema, node["items"], item, where)
+    elif "enum" in node:
+        assert value in node["enum"], where
+    elif "type" in node:
+        types = {"string": str, "integer": int, "boolean": bool, "number": (int, float)}
+        assert isinstance(value, types[node["type"]]), where
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_the_json_schema_accepts_the_built_in_recipes(name: str) -> None:
+    schema = json_schema(Recipe)
+    loaded = load_recipe(name)
+    check(schema, schema, tomllib.loads((loaded.base / f"{name}.toml").read_text("utf-8")), name)
+    check(schema, schema, tomllib.loads(to_toml(loaded.recipe)), name)
+    with pytest.raises(AssertionError):
+        check(schema, schema, {"data": {}, "tusk": 1}, name)
+
+
+def test_the_json_schema_explains_every_field_of_the_recipe() -> None:
+    schema = json_schema(Recipe)
+    assert schema["properties"].keys() == {field.name for field in dataclasses.fields(Recipe)}
+    for entry in schema["properties"].values():  # what a field and its class say alike is said once
+        assert "description" in entry or "description" in resolve(schema, entry)
+
+
+def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", "/somewhere")
+    assert runs_root() == Path("/somewhere")
+    monkeypatch.setenv("YIWEN_RUNS", "")
+    assert runs_root() == Path("runs")
