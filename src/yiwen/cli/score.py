@@ -20,7 +20,8 @@ def score(
 ) -> None:
     """Print how likely TGT translates SRC, line by line.
 
-    A line of output is the log-probability a subword of a line of TGT, given that of SRC. Use it to rank or filter parallel text: the higher, the likelier.
+    A line of output is the log-probability a subword of a line of TGT, given that of SRC.
+    Use it to rank or filter parallel text: the higher, the likelier.
     """
     from yiwen.cli.streams import counted, input_lines, line_pairs
     from yiwen.stop import stop_on_signals
