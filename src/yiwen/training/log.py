@@ -127,7 +127,7 @@ class TrainingLog:
         self._timing.write({"step": step, "seconds": round(self.train_seconds, 3), "validation": dict(line)})
         for key, value in line.items():
             if key not in ("step", "epoch"):
-                self._board.add_scalar(f"valid/{key}", value, step)
+                self._board.add_scalar(f"valid/{key.removeprefix('valid_')}", value, step)
         rows = "\n".join(f"| {src} | {hypothesis} | {reference} |" for src, hypothesis, reference in samples)
         self._board.add_text("samples", f"| source | translation | reference |\n|---|---|---|\n{rows}", step)
         if picture is not None:
@@ -171,7 +171,7 @@ def _seconds_at(timing: Path, step: int) -> float:
             except ValueError:  # the end of the file, or a line cut by a kill
                 continue
             if entry["step"] <= step:
-                seconds = max(seconds, entry["seconds"])
+                seconds = entry["seconds"]  # the last counts: earlier ones may be of a start that was killed
     return seconds
 
 

@@ -1,0 +1,251 @@
+"""Starting, resuming and refusing runs, through the command as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toy_task import outcome, write_task
+from yiwen import files
+from yiwen.bundle import open_bundle
+from yiwen.cli.main import main
+from yiwen.data import pipeline
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.runs import average_run
+from yiwen.training import loop, validation
+from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
+
+FAST = ["max_steps=9", "validate_every=4", "checkpoint_every=3", "precision='float32'"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe and its text, which is prepared once for the whole file."""
+    folder = tmp_path_factory.mktemp("toy")
+    write_task(folder, "reverse", n=150)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _environment(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(text / "runs"))
+    monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def train(text: Path, run: Path, *options: str, settings: list[str] = FAST) -> int:
+    """`yiwen train`; returns the exit code."""
+    extra = [part for setting in settings for part in ("--set", f"training.{setting}")]
+    return main(["train", str(text / "reverse.toml"), "--run", str(run), *extra, *options])
+
+
+def test_a_run_holds_what_the_design_says(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    assert train(text, run, "--json") == 0
+    assert {path.name for path in run.iterdir()} == {
+        *("recipe.toml", "hardware.json", "lock", "checkpoints", "bundles", "best", "final"),
+        *("metrics.jsonl", "timing.jsonl", "tensorboard"),
+    }
+    assert open_bundle(run / "best").info.weights == "ema"
+    assert open_bundle(run / "final").info.step == 9
+    chosen = json.loads((run / "hardware.json").read_text(encoding="utf-8"))["chosen"]
+    assert (chosen["device"], chosen["precision"], chosen["threads"]) == ("cpu", "float32", 1)
+    shown = capsys.readouterr()
+    result = json.loads(shown.out.splitlines()[-1])
+    assert (result["step"], result["run"]) == (9, str(run))
+    assert "\x1b" not in shown.err  # no bar where nobody watches
+    assert f"next: yiwen translate {run / 'best'}" in shown.err
+
+
+def test_a_run_that_exists_is_not_written_over(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(text, tmp_path / "run") == 0
+    before = outcome(tmp_path / "run")
+    assert train(text, tmp_path / "run") == 2
+    assert "run exists already; go on with it by --resume, give another --run folder" in capsys.readouterr().err
+    assert outcome(tmp_path / "run") == before
+
+
+def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prepared(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(text, tmp_path / "run") == 0
+    monkeypatch.setattr(pipeline, "run", lambda *_: pytest.fail("prepared"))
+    assert train(text, tmp_path / "run", "--resume", "--set", "training.seed=5", "--set", "data.max_tokens=21") == 2
+    message = capsys.readouterr().err
+    assert "was started with another recipe; a resumed run cannot change these" in message
+    assert "data.max_tokens: 29 -> 21" in message
+    assert "training.seed: 1 -> 5" in message
+    assert "undo the changes, or start a new run with --run FOLDER" in message
+
+
+def test_length_patience_and_search_may_change(text: Path, tmp_path: Path) -> None:
+    assert train(text, tmp_path / "run") == 0
+    changed = [*FAST, "max_steps=12", "patience=9", "log_every=1", "keep_last=2"]
+    assert train(text, tmp_path / "run", "--resume", "--set", "search.beam_size=2", settings=changed) == 0
+    assert open_bundle(tmp_path / "run" / "final").info.step == 12
+    assert "max_steps = 12" in (tmp_path / "run" / "recipe.toml").read_text(encoding="utf-8")
+
+
+def test_changed_text_is_refused(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "text"
+    folder.mkdir()
+    write_task(folder, "reverse", n=150)
+    assert train(folder, tmp_path / "run") == 0
+    write_task(folder, "reverse", n=150, seed=2)
+    assert train(folder, tmp_path / "run", "--resume") == 4
+    assert "was trained on the prepared data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"chosen": {}}', '{"chosen": 3}'])
+def test_a_broken_choice_of_hardware_is_refused(
+    text: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "hardware.json").write_text(content, encoding="utf-8")
+    assert train(text, run) == 4
+    assert "hardware.json cannot be used" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_with_the_hardware_it_began_with(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run) == 0
+    path = run / "hardware.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"cpu"', '"cuda:7"', 1), encoding="utf-8")
+    assert train(text, run, "--resume") == 4
+    assert "'cuda:7', but torch" in capsys.readouterr().err
+
+
+def test_resume_without_a_run_starts_one(text: Path, tmp_path: Path) -> None:
+    assert train(text, tmp_path / "run", "--resume") == 0
+    assert (tmp_path / "run" / "final").exists()
+
+
+def test_leftovers_of_a_killed_start_are_removed(text: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for folder in (run, run / "checkpoints", run / "bundles"):
+        folder.mkdir(exist_ok=True, parents=True)
+        (folder / ".tmp-step-00000003").mkdir()
+        (folder / ".tmp-step-00000003" / "half").write_bytes(b"x")
+    assert train(text, run) == 0
+    assert not list(run.rglob(".tmp-*"))
+
+
+def signalling(real: Callable[..., Any], signum: int, *, nth: int = 1, is_after: bool = False) -> Callable[..., Any]:
+    """The same function, but a signal arrives in its nth call."""
+    calls = []
+
+    def call(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == nth and not is_after:
+            os.kill(os.getpid(), signum)
+        result = real(*args, **options)
+        if len(calls) == nth and is_after:
+            os.kill(os.getpid(), signum)
+        return result
+
+    return call
+
+
+PHASES: dict[str, tuple[Any, str, int, str]] = {
+    "trial": (loop.Trainer, "_try_largest_batch", 1, "the trial of the largest batch; step 0 is saved"),
+    "step": (loop.Trainer, "_gradients", 5, "training; step 5 is saved"),
+    "validation": (validation.ValidationSet, "_loss", 1, "validation; step 4 is saved"),
+    "decoding": (validation.ValidationSet, "validate", 2, "validation; step 8 is saved"),
+    "save": (loop, "save_checkpoint", 3, "training; step 6 is saved"),
+}
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_signal_in_any_phase_is_heard_said_and_leaves_no_trace(
+    text: Path,
+    tmp_path: Path,
+    phase: str,
+    signum: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    owner, name, nth, message = PHASES[phase]
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, signalling(getattr(owner, name), signum, nth=nth))
+        assert train(text, run) == 128 + signum
+    assert f"stopped by {signum.name} during {message}, go on with --resume" in capsys.readouterr().err
+    latest = latest_checkpoint(run / "checkpoints")
+    assert latest is not None
+    assert f"step {read_progress(latest).step} is saved" in message
+    assert train(text, run, "--resume") == 0
+    assert train(text, tmp_path / "whole") == 0
+    assert outcome(run) == outcome(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_prepare_leaves_no_run(
+    tmp_path: Path, signum: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_task(tmp_path, "reverse", n=150, seed=3)
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "run", signalling(pipeline.run, signum))
+        assert train(tmp_path, tmp_path / "run") == 128 + signum
+    assert f"stopped by {signum.name} during " in capsys.readouterr().err
+    assert not (tmp_path / "run" / "recipe.toml").exists()
+    assert train(tmp_path, tmp_path / "run") == 0
+
+
+def test_a_second_signal_stops_at_once_and_resume_is_exact(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+
+    def twice(*args: Any, **options: Any) -> Any:
+        if args[0].progress.step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            raise AssertionError("the second signal was not heard")
+        return real(*args, **options)
+
+    real = loop.Trainer._gradients
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_gradients", twice)
+        assert train(text, run) == 143
+    assert "stopped at once by a second SIGTERM" in capsys.readouterr().err
+    assert [path.name for path in checkpoints(run / "checkpoints")] == ["step-00000003"]
+    assert train(text, run, "--resume") == 0
+    assert train(text, tmp_path / "whole") == 0
+    assert outcome(run) == outcome(tmp_path / "whole")
+
+
+def test_a_second_writer_is_refused(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with files.one_writer(tmp_path / "run"):
+        assert train(text, tmp_path / "run") == 1
+    assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
+
+
+def test_checkpoints_are_averaged_by_hand(text: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert train(text, run) == 0
+    assert average_run(run, output=tmp_path / "mean", last=2) == 2
+    bundle = open_bundle(tmp_path / "mean")
+    assert (bundle.info.weights, bundle.info.step, bundle.info.scores) == ("average of 2 checkpoints", 9, {})
+    from safetensors.torch import load_file
+
+    parts = [load_file(path / "model.safetensors") for path in checkpoints(run / "checkpoints")[-2:]]
+    for name, weight in load_file(tmp_path / "mean" / "model.safetensors").items():
+        expected = (parts[0][name].double() + parts[1][name].double()) / 2
+        assert (weight.double() - expected).abs().max() <= expected.abs().max() * 2**-23
+    with pytest.raises(ConfigError, match="mean exists already; give another --output"):
+        average_run(run, output=tmp_path / "mean", last=2)
+    with pytest.raises(ConfigError, match="--last is 0; average 1 checkpoint or more"):
+        average_run(run, output=tmp_path / "other", last=0)
+    with pytest.raises(CheckpointError, match="has no checkpoint and best model yet; train it first"):
+        average_run(tmp_path / "none", output=tmp_path / "other", last=1)

@@ -1,0 +1,162 @@
+"""What a run writes down, and reads back."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from toy_job import Killed, toy_job, train, trainer
+
+from yiwen.training.log import Record, TrainingLog, training_line, whole_lines
+from yiwen.training.validation import Validation
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def board(run: Path) -> Any:
+    """The TensorBoard files of a run, read back."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found = EventAccumulator(str(run / "tensorboard"), size_guidance={"images": 0, "tensors": 0, "scalars": 0})
+    found.Reload()
+    return found
+
+
+def show(job: Any) -> Any:
+    """A job whose validation also gives samples and a picture."""
+
+    def validate(model: Any, stop: Any) -> Validation:
+        return replace(
+            job.validate(model, stop),
+            samples=[("ein Hund", "a dog", "a dog .")],
+            picture=np.full((24, 36), 0.25, dtype=np.float32),
+        )
+
+    return replace(job, validate=validate)
+
+
+def test_a_record_is_cut_back_to_its_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    record = Record(path, n_bytes=0)
+    record.write({"a": "译"})
+    n_bytes = record.sync()
+    record.write({"b": 2})
+    record.close()
+    again = Record(path, n_bytes=n_bytes)
+    again.write({"c": 3})
+    again.close()
+    assert path.read_text(encoding="utf-8") == '{"a": "译"}\n{"c": 3}\n'
+
+
+def test_whole_lines_leave_out_what_a_kill_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    assert whole_lines(path) == 0
+    path.write_bytes(b"{}\n{}\n{")
+    assert whole_lines(path) == 6
+
+
+def test_a_training_line_divides_once_and_never_overflows() -> None:
+    line = training_line(step=3, epoch=1, loss_sum=6.0, n_tokens=4, learning_rate=0.5, gradient_norm=2.0)
+    assert line == {
+        "step": 3,
+        "epoch": 1,
+        "loss": 1.5,
+        "perplexity": pytest.approx(4.4816890703),
+        "learning_rate": 0.5,
+        "gradient_norm": 2.0,
+    }
+    huge = training_line(step=3, epoch=1, loss_sum=1e9, n_tokens=1, learning_rate=0.5, gradient_norm=2.0)
+    assert huge["perplexity"] == pytest.approx(2.688e43, rel=1e-3)
+
+
+def test_the_record_holds_no_clock(tmp_path: Path) -> None:
+    train(tmp_path)
+    keys = {key for line in lines(tmp_path / "metrics.jsonl") for key in line}
+    assert keys == {
+        *("step", "epoch", "loss", "perplexity", "learning_rate", "gradient_norm"),
+        *("valid_loss", "valid_perplexity", "valid_bleu"),
+    }
+
+
+def test_tensorboard_shows_everything(tmp_path: Path) -> None:
+    train(tmp_path, job=show(toy_job()))
+    found = board(tmp_path)
+    names = found.Tags()["scalars"]
+    for name in ("loss", "perplexity", "learning_rate", "gradient_norm", "tgt_tokens_per_s"):
+        assert f"train/{name}" in names
+    for name in ("loss", "perplexity", "bleu"):
+        assert f"valid/{name}" in names
+    record = {line["step"]: line["loss"] for line in lines(tmp_path / "metrics.jsonl") if "loss" in line}
+    shown = {event.step: event.value for event in found.Scalars("train/loss")}
+    assert shown == pytest.approx(record)
+    assert found.Images("cross-attention")[-1].width == 36
+    text = found.Tensors("samples/text_summary")[0].tensor_proto.string_val[0].decode()
+    assert "| ein Hund | a dog | a dog . |" in text
+
+
+def test_tensorboard_hides_what_a_killed_start_wrote(tmp_path: Path) -> None:
+    for at in (4, 9, 18):
+        work = trainer(tmp_path)
+        real = work._save_if_due
+
+        def killed(work: Any = work, real: Any = real, at: int = at) -> None:
+            if work.progress.step == at:
+                raise Killed
+            real()
+
+        work._save_if_due = killed  # type: ignore[method-assign]
+        with pytest.raises(Killed):
+            work.train()
+    train(tmp_path)
+    steps = [event.step for event in board(tmp_path).Scalars("train/loss")]
+    assert steps == [3, 6, 9, 12, 15, 18, 21]
+
+
+def test_the_time_adds_up_over_all_starts(tmp_path: Path) -> None:
+    def log(step: int) -> TrainingLog:
+        return TrainingLog(tmp_path, step=step, max_steps=9, metrics_bytes=0, console=None)
+
+    with log(0) as first:
+        first.update(1, seconds=2.0, n_tokens=30)
+        first.update(2, seconds=3.0, n_tokens=20)
+        first.checkpoint(2)
+        first.update(3, seconds=100.0, n_tokens=20)
+        first.training({"step": 3, "loss": 1.0, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
+    with (tmp_path / "timing.jsonl").open("ab") as file:
+        file.write(b'{"step": 4, "sec')
+    with log(2) as second:
+        assert second.train_seconds == 5.0
+        second.update(3, seconds=4.0, n_tokens=8)
+        second.training({"step": 3, "loss": 1.0, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
+    assert [line["seconds"] for line in lines(tmp_path / "timing.jsonl")] == [5.0, 105.0, 9.0]
+    assert lines(tmp_path / "timing.jsonl")[-1]["tgt_tokens_per_s"] == 2
+    with log(3) as third:
+        assert third.train_seconds == 9.0
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_bar_is_drawn_on_a_terminal_alone(tmp_path: Path, is_terminal: bool) -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=is_terminal, width=200, color_system=None)
+    with TrainingLog(tmp_path, step=0, max_steps=9, metrics_bytes=0, console=console) as log:
+        log.update(1, seconds=2.0, n_tokens=30)
+        log.training({"step": 1, "loss": 1.25, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
+        log.say("best: runs/a[b]/best " + "x" * 300)
+    if is_terminal:
+        assert "loss 1.250" in text.getvalue()
+        assert "15 tok/s" in text.getvalue()
+    else:
+        assert text.getvalue() == f"best: runs/a[b]/best {'x' * 300}\n"
+
+
+def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    train(tmp_path)
+    assert capfd.readouterr() == ("", "")
