@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from yiwen.data.corpus import CorpusConfig, corpus_files
 from yiwen.errors import ConfigError, DataError, Stopped
@@ -174,6 +175,13 @@ def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
     path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")
     assert (survey.n_rows, survey.n_pairs) == (124, 120)
     assert what_next(path, survey, size).startswith("120 pairs (124 rows), such as\n  This is sentence number 0.\n")
+
+
+def test_long_pairs_are_shown_in_80_columns() -> None:
+    survey = Survey(n_rows=100, n_pairs=100, samples=[("long " * 50, "很长的句子" * 50), ("x" * 76, "句" * 38)])
+    shown = what_next(Path("a.toml"), survey, SIZES[0]).split("\n")
+    assert max(cell_len(line) for line in shown[1:5]) <= 80
+    assert [line.endswith("…") for line in shown[1:5]] == [True, True, False, False]
 
 
 def test_a_file_without_pairs_is_refused() -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from rich.cells import cell_len
+
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import plain_suffix
@@ -266,4 +268,8 @@ def _quoted(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    """What fits on a line of a terminal, where a Chinese character takes two cells."""
+    shown = text[:76]
+    while cell_len(shown) > 76:
+        shown = shown[:-1]
+    return shown if shown == text else f"{shown}…"

@@ -244,7 +244,7 @@ def _say(console: Console, text: str) -> None:
 
 def _say_indented(console: Console, text: str) -> None:
     """Text of any length, wrapped where a line is full; a Chinese character takes two cells."""
-    from rich.padding import Padding
     from rich.text import Text
 
-    console.print(Padding(Text(text), (0, 0, 0, 2)), width=WIDTH)
+    for line in Text(text).wrap(console, WIDTH - 2):
+        _say(console, f"  {line.plain.rstrip()}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -18,14 +20,16 @@ from yiwen.translator import Translator
 
 TINY = [
     "--pairs=1500",
-    *(
-        "--set=training.max_steps=60",
-        "--set=training.batch_tokens=400",
-        "--set=training.threads=1",
-        "--set=training.warmup_steps=5",
-    ),
-    *("--set=model.d_model=16", "--set=model.n_heads=2", "--set=model.d_ff=16"),
-    *("--set=model.n_encoder_layers=1", "--set=model.n_decoder_layers=1", "--set=tokenizer.vocab_size=900"),
+    "--set=training.max_steps=60",
+    "--set=training.batch_tokens=400",
+    "--set=training.warmup_steps=5",
+    "--set=training.threads=1",
+    "--set=model.d_model=16",
+    "--set=model.n_heads=2",
+    "--set=model.d_ff=16",
+    "--set=model.n_encoder_layers=1",
+    "--set=model.n_decoder_layers=1",
+    "--set=tokenizer.vocab_size=900",
 ]
 
 
@@ -42,8 +46,7 @@ class Shown:
 def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     """One tiny demo, as a user starts it, in a folder of its own."""
     folder = tmp_path_factory.mktemp("demo")
-    capture = pytest.MonkeyPatch()
-    with capture.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("YIWEN_RUNS", raising=False)
         patch.setenv("YIWEN_DEMO", "to be replaced, and put back by monkeypatch")
@@ -52,9 +55,6 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
 
 
 def run_demo(folder: Path, *arguments: str) -> Shown:
-    import contextlib
-    import io
-
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(["demo", *arguments])
