@@ -59,6 +59,7 @@ def main() -> None:
     """Print the table, then the same as JSON."""
     parser = argparse.ArgumentParser(description="Parameter counts beside the paper's Table 3")
     parser.add_argument("--vocab-size", type=int, default=37_000, help="shared subwords (default: 37000)")
+    parser.add_argument("--quick", action="store_true", help="as every benchmark has it; this one takes no time")
     vocab_size = parser.parse_args().vocab_size
     rows = table(vocab_size)
     print(f"{'Table 3 row':<16}{'ours':>10}{'paper':>10}{'vocabulary that gives the paper’s count':>44}")

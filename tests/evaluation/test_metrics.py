@@ -186,3 +186,18 @@ def test_without_sacrebleu_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(builtins, "__import__", without_sacrebleu)
     with pytest.raises(MissingDependencyError, match=r"pip install 'yiwen\[train\]'"):
         quick_score(GERMAN, GERMAN, tgt_lang="de", metric="bleu")
+
+
+def test_a_model_that_gets_next_to_nothing_right_has_a_score_without_interval() -> None:
+    evaluation = evaluate(
+        ["我"] + ["x"] * 29, ["我喜欢北京。"] * 29 + ["他们在学校。"], tgt_lang="zh", metrics=("chrf",)
+    )
+    assert 0 <= evaluation["chrf"].value < 5
+    assert evaluation["chrf"].low is None
+
+
+def test_intervals_stay_where_scores_can_be() -> None:
+    evaluation = evaluate(["a b c d e", "x"], ["a b c d e", "x"], tgt_lang="en", n_bootstrap=100)
+    assert all(0 <= score.low <= score.high for score in evaluation.scores if score.low is not None)
+    assert evaluation["bleu"].high is not None
+    assert evaluation["bleu"].high <= 100

@@ -129,12 +129,26 @@ def evaluate(
     scores = []
     for name in metrics:
         metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
-        result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples or 1)
-        # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
-        low, high = float(result._mean - result._ci), float(result._mean + result._ci)
-        interval = (low, high) if n_resamples else (None, None)
+        result, interval = _with_interval(metric, hypotheses, references, n_resamples)
         scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
     return Evaluation(tgt_lang, len(references), tuple(scores), _notes(hypotheses))
+
+
+def _with_interval(
+    metric: Any, hypotheses: Sequence[str], references: Sequence[str], n_resamples: int
+) -> tuple[Any, tuple[float, float] | tuple[None, None]]:
+    """A score of sacreBLEU and its 95 % interval, kept between 0 and 100 (TER: above 0)."""
+    if n_resamples == 0:
+        return metric.corpus_score(hypotheses, [references], n_bootstrap=1), (None, None)
+    try:
+        result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples)
+    except TypeError:
+        # sacreBLEU 2.6 cannot average resamples of which some score exactly 0 (a float) and others more (a numpy
+        # float32). That takes a model that gets next to nothing right: its score needs no interval.
+        return metric.corpus_score(hypotheses, [references], n_bootstrap=1), (None, None)
+    # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
+    low, high = float(result._mean - result._ci), float(result._mean + result._ci)
+    return result, (max(low, 0.0), high if result.name == "TER" else min(high, 100.0))
 
 
 def quick_score(hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, metric: Metric) -> float:
