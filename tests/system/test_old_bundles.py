@@ -1,0 +1,60 @@
+"""A bundle of an older format still loads and gives the same probabilities."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yiwen.bundle import load_model, open_bundle
+from yiwen.errors import CheckpointError
+from yiwen.files import new_folder
+from yiwen.translator import Translator
+
+V1: dict[str, Any] = json.loads(Path(__file__).with_name("bundle_v1.json").read_text(encoding="utf-8"))
+
+
+def write_bundle(folder: Path) -> Path:
+    """Turn the JSON text into a folder."""
+    with new_folder(folder) as new:
+        for name, content in V1["files"].items():
+            is_text = "text" in content
+            (new / name).write_bytes(content["text"].encode() if is_text else base64.b64decode(content["base64"]))
+    return folder
+
+
+def test_a_bundle_of_format_1_loads_and_scores_as_it_did(tmp_path: Path) -> None:
+    translator = Translator.load(write_bundle(tmp_path / "old"), device="cpu", threads=1)
+    scores = translator.score(V1["sources"], V1["targets"])
+    assert [score.log_prob for score in scores] == pytest.approx(V1["log_probs"], abs=1e-4)
+    assert len(translator.translate(V1["sources"])) == 2
+
+
+def test_a_hundred_mutants_of_a_bundle_are_all_refused_by_name(tmp_path: Path) -> None:
+    whole = write_bundle(tmp_path / "whole")
+    rng = random.Random(7)
+    for n in range(100):
+        folder = tmp_path / "mutant"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(whole, folder)
+        victim = rng.choice(sorted(folder.iterdir()))
+        content = bytearray(victim.read_bytes())
+        match n % 4:
+            case 0:
+                victim.unlink()
+            case 1:
+                victim.write_bytes(content[: rng.randrange(len(content) - 1)])
+            case 2:
+                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+                victim.write_bytes(content)
+            case 3:
+                victim.write_bytes(content + b"x")
+        with pytest.raises(CheckpointError, match="mutant") as caught:
+            load_model(open_bundle(folder))
+        if victim.name != "manifest.json":
+            assert victim.name in str(caught.value)
