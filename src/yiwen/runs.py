@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
@@ -28,6 +29,11 @@ from yiwen.training.config import MAY_CHANGE
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import translation_job
+
+SAMPLING_NOTE: Final = (
+    "note: tokenizer.sampling is on, and SentencePiece draws differently in every process; "
+    "if this run is stopped and resumed, it will not be the same to the digit"
+)
 
 
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
@@ -75,6 +81,8 @@ def train_recipe(
         recipe, chosen = _settle(run, loaded.recipe)
         hardware.apply(chosen)
         store = Store.open(prepared.folder)
+        if recipe.tokenizer.sampling > 0 and console is not None:
+            console.print(SAMPLING_NOTE, soft_wrap=True)
         job = translation_job(store, recipe.model, recipe.training, hardware=chosen, max_tokens=recipe.data.max_tokens)
         (run / "bundles").mkdir(exist_ok=True)
         (run / "checkpoints").mkdir(exist_ok=True)

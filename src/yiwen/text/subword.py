@@ -55,7 +55,8 @@ class TokenizerConfig:
     sample_pairs: int = 200_000
     """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
     sampling: float = 0.0
-    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020) or unigram alpha (Kudo 2018); 0 = off."""
+    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020) or unigram alpha (Kudo 2018); 0 = off.
+    SentencePiece draws differently in every process, so a resumed run is then not the same to the digit."""
     model: str = ""
     """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
 
@@ -145,7 +146,7 @@ class Subword:
         Args:
             texts: Normalised texts.
             sampling: BPE-dropout probability (Provilkov et al. 2020), or alpha of Kudo 2018, section 3.2.
-            seed: Equal seeds give equal ids. SentencePiece has one generator a thread; it is seeded anew here.
+            seed: Within one process equal seeds give equal ids. SentencePiece salts its generator in every process.
         """
         sentencepiece.set_random_generator_seed(seed % 2**32)
         ids: list[list[int]] = self._processor.encode(

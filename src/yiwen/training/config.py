@@ -63,7 +63,7 @@ class TrainingConfig:
     max_bad_updates: int = 5
     """Updates in a row with an infinite or undefined loss or gradient, after which training stops."""
     seed: int = 1
-    """Where all randomness starts: first weights, order, dropout, subword sampling."""
+    """Where all randomness starts: first weights, order, dropout."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """Number type of matrix products; auto: bf16 where the hardware has it. Weights and losses stay float32."""
     device: str = "auto"
