@@ -41,7 +41,7 @@ valid_pairs = 30
 test_pairs = 0
 max_tokens = 64
 [tokenizer]
-vocab_size = 600
+vocab_size = 2000
 [model]
 d_model = 64
 n_heads = 4
