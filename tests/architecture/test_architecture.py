@@ -240,3 +240,8 @@ def test_a_file_is_one_concept_of_at_most_350_lines_and_says_which(path: Path) -
     text = path.read_text(encoding="utf-8")
     assert text.count("\n") <= 350
     assert ast.get_docstring(ast.parse(text)) or not text.strip(), "say in the first docstring what this file is for"
+
+
+def test_every_test_file_has_a_name_of_its_own() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names)), "pytest imports test files by their bare names"
