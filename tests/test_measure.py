@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tiny_model import TinyRun, tampered
+from tiny_model import TinyRun, tampered, write_tiny_recipe
 from yiwen.errors import ConfigError, DataError
 from yiwen.measure import Measurement, measure, print_measurement
+from yiwen.recipe import load_recipe
+from yiwen.runs import train_recipe
 from yiwen.search import SearchConfig
+from yiwen.translator import Translator
 
 GREEDY = SearchConfig(beam_size=1)
 
@@ -151,3 +154,25 @@ def test_models_of_other_languages_are_not_compared(model: Path, texts: tuple[Pa
     other = tampered(model, tmp_path / "other", tgt_lang="fr")
     with pytest.raises(ConfigError, match=r"translates en -> de, .* en -> fr; compare models of one pair"):
         measure(model, src=texts[0], ref=texts[1], compare_with=other, threads=1)
+
+
+def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    settings = [
+        "training.max_steps=2",
+        "training.validate_every=2",
+        "search.beam_size=3",
+        "search.max_len_extra=1",
+        "search.max_len_ratio=0.0",
+        'evaluation.metrics=["chrf"]',
+        "evaluation.lowercase=true",
+    ]
+    run, _ = train_recipe(load_recipe(str(write_tiny_recipe(tmp_path)), settings), run=tmp_path / "run")
+    measurement = measure(run / "best", threads=1)
+    (score,) = measurement.evaluation.scores
+    assert score.name == "chrF2"
+    assert "case:lc" in score.signature
+    assert measurement.flags["cut"] > 0  # one subword is all that the recipe's search allows
+    translator = Translator.load(run / "best", threads=1)
+    assert translator.bundle.info.search.beam_size == 3
+    assert translator.bundle.info.search.changed(beam_size=1, n_best=None).beam_size == 1

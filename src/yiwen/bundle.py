@@ -26,6 +26,7 @@ from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import new_folder, verify_manifest
 from yiwen.model.config import ModelConfig
+from yiwen.search.config import SearchConfig
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class BundleInfo:
     """Updates the weights have seen."""
     weights: str = "last"
     """Which weights these are: `last`, `ema` or `average of N checkpoints`."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How translations are looked for unless the user says otherwise: the recipe's search settings."""
     scores: dict[str, float] = field(default_factory=dict)
     """Validation scores at this step, by name."""
 

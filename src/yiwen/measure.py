@@ -16,7 +16,7 @@ from yiwen.translator import Translator
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yiwen.evaluation.metrics import Evaluation
+    from yiwen.evaluation.metrics import Evaluation, EvaluationConfig
     from yiwen.evaluation.significance import Comparison
 
 
@@ -67,8 +67,8 @@ def measure(
         src: Source text, a sentence a line; with `ref` None too, the test set of the model's recipe.
         ref: One reference a line.
         compare_with: Another bundle, translated the same way, for a test of significance.
-        search: Search rules.
-        lowercase: Ignore case.
+        search: Search rules; those of the model where not given.
+        lowercase: Ignore case, also where the recipe does not say so.
         output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any.
         device, dtype, threads: As in `Translator.load`.
         stop: Polled between batches.
@@ -92,15 +92,33 @@ def measure(
         if pairs[0] != pairs[1]:
             raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
     sources, references, name = _test_set(translator, model, src, ref)
+    settings = _settings(model)
+    lowercase = lowercase or settings.lowercase
+    search = search or translator.bundle.info.search
     began = time.perf_counter()
     translations = translator.translate(sources, search=search, stop=stop)
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
-    evaluation = evaluate(texts, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
+    evaluation = evaluate(
+        texts,
+        references,
+        tgt_lang=translator.tgt_lang,
+        metrics=settings.metrics,
+        n_bootstrap=settings.n_bootstrap,
+        lowercase=lowercase,
+    )
     comparison = None
     if other is not None:
         baseline = [translation.text for translation in other.translate(sources, search=search, stop=stop)]
-        comparison = compare(texts, baseline, references, tgt_lang=translator.tgt_lang, lowercase=lowercase)
+        comparison = compare(
+            texts,
+            baseline,
+            references,
+            tgt_lang=translator.tgt_lang,
+            metrics=settings.metrics,
+            n_bootstrap=settings.n_bootstrap,
+            lowercase=lowercase,
+        )
     flags: dict[str, int] = {}
     for flag in (flag for translation in translations for flag in translation.flags):
         flags[flag] = flags.get(flag, 0) + 1
@@ -119,6 +137,16 @@ def measure(
         output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, measurement.to_json())
     return measurement
+
+
+def _settings(model: Path) -> EvaluationConfig:
+    """The evaluation settings of the run that a bundle belongs to; the default ones where there is none."""
+    from yiwen.config import parse, read_toml
+    from yiwen.evaluation.metrics import EvaluationConfig
+
+    recipe = model.parent / "recipe.toml"
+    table = read_toml(recipe).get("evaluation", {}) if recipe.is_file() else {}
+    return parse(EvaluationConfig, table, source=str(recipe))
 
 
 def print_measurement(measurement: Measurement, console: Console) -> None:

@@ -83,7 +83,14 @@ def train_recipe(
         store = Store.open(prepared.folder)
         if recipe.tokenizer.sampling > 0 and console is not None:
             console.print(SAMPLING_NOTE, soft_wrap=True)
-        job = translation_job(store, recipe.model, recipe.training, hardware=chosen, max_tokens=recipe.data.max_tokens)
+        job = translation_job(
+            store,
+            recipe.model,
+            recipe.training,
+            hardware=chosen,
+            max_tokens=recipe.data.max_tokens,
+            search=recipe.search,
+        )
         (run / "bundles").mkdir(exist_ok=True)
         (run / "checkpoints").mkdir(exist_ok=True)
         trainer = Trainer(

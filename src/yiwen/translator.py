@@ -143,14 +143,14 @@ class Translator:
 
         Args:
             texts: Raw text.
-            search: Search rules; beam search with the default settings where not given.
+            search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
             stop: Polled between batches.
 
         Raises:
             ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
         """
-        config = search or SearchConfig()
+        config = search or self.bundle.info.search
         segments: list[list[int]] = []
         plans = [self._plan(text, segments) for text in texts]
         forced = self._prefix_ids(plans, prefixes, len(segments)) if prefixes is not None else None

@@ -16,8 +16,8 @@ def evaluate(
     src: Annotated[Path | None, typer.Option(help="Source text; the recipe's test set where not given.")] = None,
     ref: Annotated[Path | None, typer.Option(help="Its reference translation.")] = None,
     compare: Annotated[Path | None, typer.Option(help="Another model: is the difference more than chance?")] = None,
-    beam_size: BeamSize = 5,
-    length_penalty: LengthPenalty = 1.0,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
     as_json: AsJson = False,
@@ -28,11 +28,12 @@ def evaluate(
     """Translate a test set and score it, with signatures.
 
     Detokenised text is scored, with the tokeniser that the target language asks for.
+    What is not given is taken from the recipe of the model.
     """
     from rich.console import Console
 
+    from yiwen.bundle import open_bundle
     from yiwen.measure import measure, print_measurement
-    from yiwen.search.config import SearchConfig
     from yiwen.stop import stop_on_signals
 
     with stop_on_signals() as stop:
@@ -41,7 +42,7 @@ def evaluate(
             src=src,
             ref=ref,
             compare_with=compare,
-            search=SearchConfig(beam_size=beam_size, length_penalty=length_penalty),
+            search=open_bundle(model).info.search.changed(beam_size=beam_size, length_penalty=length_penalty),
             lowercase=lowercase,
             output=output,
             device=device,

@@ -19,5 +19,5 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as t
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
 DType = Annotated[str, typer.Option("--dtype", help="float32, or bf16: faster where the hardware has it.")]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
-BeamSize = Annotated[int, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
-LengthPenalty = Annotated[float, typer.Option(help="Exponent of the length penalty; 0: none.")]
+BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
+LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]

@@ -16,41 +16,45 @@ def translate(
     model: Model,
     input_file: Annotated[Path | None, typer.Option("--input", help="Text to translate; stdin if not given.")] = None,
     output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
-    beam_size: BeamSize = 5,
-    length_penalty: LengthPenalty = 1.0,
-    n_best: Annotated[int, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")] = 1,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    n_best: Annotated[
+        int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
+    ] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
-    temperature: Annotated[float, typer.Option(help="Sampling: below 1 more careful, above 1 bolder.")] = 1.0,
-    top_k: Annotated[int, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Sampling: where random numbers start.")] = 1,
+    temperature: Annotated[float | None, typer.Option(help="Sampling: below 1 more careful, above 1 bolder.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
     device: Device = "auto",
     dtype: DType = "float32",
     threads: Threads = 0,
 ) -> None:
-    """Translate text line by line: every line in gives one line out."""
+    """Translate text line by line: every line in gives one line out.
+
+    Search settings that are not given are those of the model's recipe.
+    """
     from yiwen.cli.streams import counted, input_lines, output_stream
-    from yiwen.search.config import SearchConfig
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
-    search = SearchConfig(
+    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    search = translator.bundle.info.search.changed(
         beam_size=beam_size,
         length_penalty=length_penalty,
         n_best=n_best,
-        sampling=sampling,
+        sampling=sampling or None,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
         seed=seed,
     )
-    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         translations = translator.translate_lines(lines, search=search, stop=stop)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
-            if n_best == 1:
+            if search.n_best == 1:
                 output.write(f"{translation.text}\n".encode())
             else:
                 for alternative in translation.alternatives or (translation,):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from yiwen.config import STRICT
@@ -70,6 +70,10 @@ class SearchConfig:
             raise ConfigError(f"search.top_k is {self.top_k}; use 0 for no limit or more")
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"search.top_p is {self.top_p}; use more than 0 and at most 1")
+
+    def changed(self, **settings: Any) -> SearchConfig:
+        """A copy with the settings that are not None; what is left out stays."""
+        return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def max_len(self, src_len: int) -> int:
         """Longest translation of a source of src_len subwords, in subwords without eos."""

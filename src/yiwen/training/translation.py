@@ -17,6 +17,7 @@ from yiwen.hardware import Hardware
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig
@@ -26,7 +27,13 @@ from yiwen.training.validation import Validation, ValidationSet
 
 
 def translation_job(
-    store: Store, model_config: ModelConfig, config: TrainingConfig, *, hardware: Hardware, max_tokens: int
+    store: Store,
+    model_config: ModelConfig,
+    config: TrainingConfig,
+    *,
+    hardware: Hardware,
+    max_tokens: int,
+    search: SearchConfig,
 ) -> Job:
     """Build a translation model and all that the loop needs to train it.
 
@@ -36,6 +43,7 @@ def translation_job(
         config: How it is trained.
         hardware: What it is trained on.
         max_tokens: Longest side of a training pair, eos counted.
+        search: How the trained model looks for translations unless told otherwise.
 
     Raises:
         DataError: If there is nothing to train on.
@@ -65,6 +73,7 @@ def translation_job(
             src_vocab_size=store.source.vocab_size,
             tgt_vocab_size=store.target.vocab_size,
             max_src_tokens=max_tokens,
+            search=search,
             data_fingerprint=store.fingerprint,
             step=step,
             weights=kind,
