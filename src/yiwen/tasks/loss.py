@@ -5,11 +5,17 @@ Shapes: N target tokens that are no padding, D d_model, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+
+from yiwen.data.batching import Batch
+
+LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
+"""(model, batch) -> (loss_sum (), n_tokens): all that the training loop knows of a task."""
 
 CHUNK_TOKENS = 256
 """Rows of logits that exist at a time: 256 x 8,000 float32 numbers are 8 MB, which stays in a processor's cache."""

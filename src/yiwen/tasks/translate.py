@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -10,10 +9,7 @@ from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
 from yiwen.model.transformer import Transformer
-from yiwen.tasks.loss import chunked_loss
-
-LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
-"""(model, batch) -> (loss_sum (), n_tokens): all that the training loop knows of a task."""
+from yiwen.tasks.loss import LossFn, chunked_loss
 
 
 def translation_loss(smoothing: float) -> LossFn:

@@ -24,7 +24,7 @@ from yiwen.errors import Stopped, TrainingError
 from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import StopFlag
-from yiwen.tasks.translate import LossFn
+from yiwen.tasks.loss import LossFn
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig

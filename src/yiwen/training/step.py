@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch, Rows, Update
-from yiwen.tasks.translate import LossFn
+from yiwen.tasks.loss import LossFn
 from yiwen.training.optimizer import Optimizers
 from yiwen.training.state import seed_of
 
