@@ -18,7 +18,7 @@ from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
     from yiwen.engines.torch_engine import TorchEngine
-    from yiwen.search.step import Hypothesis
+    from yiwen.search.hypothesis import Hypothesis
 
 T = TypeVar("T")
 

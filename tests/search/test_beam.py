@@ -11,8 +11,8 @@ from torch import Tensor
 
 from yiwen.search import SearchConfig
 from yiwen.search.beam import beam_search
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
-from yiwen.search.step import Hypothesis
 
 SENTENCES = tuple(range(13))
 MAX_LENS = [1 + sentence % 5 for sentence in SENTENCES]

@@ -12,7 +12,7 @@ from torch import Tensor
 from yiwen.search import SearchConfig
 from yiwen.search.beam import beam_search
 from yiwen.search.greedy import extend, greedy_search
-from yiwen.search.step import Hypothesis
+from yiwen.search.hypothesis import Hypothesis
 
 SENTENCES = tuple(range(23))
 MAX_LENS = [1 + sentence % 7 for sentence in SENTENCES]

@@ -16,7 +16,8 @@ from yiwen.model.masks import padding_mask
 from yiwen.search import SearchConfig
 from yiwen.search.beam import beam_search
 from yiwen.search.greedy import greedy_search
-from yiwen.search.step import Hypothesis, Task
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.step import Task
 
 PAD, BOS, EOS, V = 0, 2, 3, 31
 POSITIONS = ["sinusoidal", "learned", "rotary", "alibi"]

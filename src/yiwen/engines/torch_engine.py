@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from yiwen.data.batching import collate, pad
+from yiwen.engines.engine import Ids
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.model.cache import DecoderCache
 from yiwen.model.masks import padding_mask
@@ -20,15 +21,15 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.beam import beam_search
 from yiwen.search.config import SearchConfig
 from yiwen.search.greedy import extend, greedy_search
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.sampling import sampler
-from yiwen.search.step import Hypothesis, Task
+from yiwen.search.step import Task
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import forced_log_probs
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 BATCH_TOKENS = 4096
 """Source positions times hypotheses that travel together."""
-Ids = Sequence[int]
 
 
 class TorchEngine:
@@ -48,6 +49,7 @@ class TorchEngine:
         """
         self.model = model.to(device=device, dtype=dtype).eval()
         self.device = device
+        self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
         is_plain = device == "cpu" and dtype == torch.bfloat16
         use_attention(self.model, plain_attention if is_plain else fused_attention)
 

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
-from yiwen.search.step import Hypothesis, State, StepFn, Task
+from yiwen.search.step import State, StepFn, Task
 
 
 def beam_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:

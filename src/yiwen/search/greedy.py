@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import torch
 
 from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
 from yiwen.search.sampling import Pick
-from yiwen.search.step import Hypothesis, State, StepFn, Task
+from yiwen.search.step import State, StepFn, Task
 
 
 def greedy_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:

@@ -28,20 +28,6 @@ StepFn = Callable[[Tensor, State], tuple[Tensor, State]]
 """(last_ids (R,), state) -> (log_probs (R, V), state)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """One translation, as subwords."""
-
-    ids: tuple[int, ...]
-    """Subword ids without bos and eos."""
-    score: float
-    """Log-probability divided by the length penalty: what hypotheses are ordered by."""
-    log_prob: float
-    """Natural logarithm of its probability, eos included where it was reached."""
-    is_finished: bool
-    """False where the length limit cut it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What to search for, sentence by sentence."""

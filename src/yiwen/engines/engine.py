@@ -1,0 +1,36 @@
+"""What the facade needs of an engine: subword ids in, hypotheses or log-probabilities out. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.stop import StopFlag
+
+Ids = Sequence[int]
+"""Subword ids without bos and eos."""
+
+
+class Engine(Protocol):
+    """Translates and scores. Results stand in the order of the input and do not depend on what else is in the call,
+    but for ties closer than the rounding of a sum."""
+
+    description: str
+    """For people: what computes, e.g. `torch float32 on cpu` or `CTranslate2 int8`."""
+
+    def search(
+        self,
+        sources: Sequence[Ids],
+        *,
+        config: SearchConfig,
+        prefixes: Sequence[Ids] | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[list[Hypothesis]]:
+        """For each source, none of them empty, its hypotheses, best first."""
+
+    def score(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[list[float]]:
+        """Log-probability of each token of the given translations, eos last; one list a sentence."""
