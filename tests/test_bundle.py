@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
-from yiwen.bundle import FORMAT_VERSION, load_model, model_card, open_bundle, save_bundle, subword_paths
+from yiwen.bundle import FORMAT_VERSION, find_bundle, load_model, model_card, open_bundle, save_bundle, subword_paths
 from yiwen.errors import CheckpointError
 
 
@@ -82,6 +82,15 @@ def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None
         open_bundle(tmp_path)
 
 
+def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
+    bundle = open_bundle(tiny_run.folder)
+    assert (bundle.folder, bundle.info) == (tiny_run.best, open_bundle(tiny_run.best).info)
+    assert find_bundle(tiny_run.best) == tiny_run.best
+    shutil.copyfile(tiny_run.folder / "recipe.toml", tmp_path / "recipe.toml")
+    with pytest.raises(CheckpointError, match=r"is a run without a best model: its first validation is still to come"):
+        open_bundle(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm", "README.md"])
 def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
@@ -90,10 +99,19 @@ def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_pa
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     with pytest.raises(CheckpointError, match=rf"is damaged: {re.escape(name)} has changed"):
-        open_bundle(folder)
+        load_model(open_bundle(folder))
     (folder / name).unlink()
     with pytest.raises(CheckpointError, match=rf"is damaged: {re.escape(name)} is missing"):
-        open_bundle(folder)
+        load_model(open_bundle(folder))
+
+
+def test_a_bundle_without_weights_opens_and_says_what_it_is_for(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(tiny_run.best, folder)
+    (folder / "model.safetensors").unlink()
+    (folder / "ctranslate2").mkdir()
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors: .*; use engine='ctranslate2', or the"):
+        load_model(open_bundle(folder))
 
 
 def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -5,8 +5,10 @@
     shared.spm          or source.spm and target.spm: the subword models, raw text in and out
     README.md           a model card
     manifest.json       SHA-256 of each file
+    ctranslate2/        optional: the same model for another engine, with a manifest of its own
 
-Nothing in it can run code. This module imports torch only where weights are read or written.
+A bundle made for machines without torch has `ctranslate2/` and no `model.safetensors`. Nothing in it can run code.
+This module imports torch only where weights are read or written.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from yiwen.model.transformer import Transformer
 
 FORMAT_VERSION: Final = 1
+WEIGHTS: Final = "model.safetensors"
+EXPORTED: Final = "ctranslate2"
+"""Folder of the exported model inside a bundle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +103,7 @@ def save_bundle(
     with new_folder(folder) as temporary:
         content = json.dumps(dataclasses.asdict(info), ensure_ascii=False, indent=2)
         (temporary / "bundle.json").write_text(content + "\n", encoding="utf-8")
-        save_tensors(weights, temporary / "model.safetensors")
+        save_tensors(weights, temporary / WEIGHTS)
         if src_model == tgt_model:
             shutil.copyfile(src_model, temporary / "shared.spm")
         else:
@@ -107,15 +112,35 @@ def save_bundle(
         (temporary / "README.md").write_text(model_card(info), encoding="utf-8")
 
 
+def find_bundle(folder: Path) -> Path:
+    """The bundle that is meant by a folder: itself, or the best model of a run.
+
+    Raises:
+        CheckpointError: If there is no such folder, or the run has no best model yet.
+    """
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is no folder; give a bundle, for example runs/NAME/best")
+    if (folder / "bundle.json").exists() or not (folder / "recipe.toml").is_file():
+        return folder
+    if not (folder / "best").is_dir():
+        raise CheckpointError(
+            f"{folder} is a run without a best model: its first validation is still to come; go on with "
+            "`yiwen train RECIPE --resume`"
+        )
+    return folder / "best"
+
+
 def open_bundle(folder: Path) -> Bundle:
-    """Open a bundle and verify every file in it.
+    """Open a bundle, or the best one of a run, and verify every file that is read here.
+
+    The weights are verified by who reads them (`load_model`, an exported engine): hashing them takes as long as
+    everything else.
 
     Raises:
         CheckpointError: If it is missing, damaged, of a newer format, or its parts do not fit together.
     """
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder} is no folder; give a bundle, for example runs/NAME/best")
-    verify_manifest(folder)
+    folder = find_bundle(folder)
+    verify_manifest(folder, leave_out=(WEIGHTS,))
     try:
         table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -145,8 +170,16 @@ def load_model(bundle: Bundle) -> Transformer:
     """Build the model and fill in the bundle's weights.
 
     Raises:
-        CheckpointError: If a weight is missing, left over or of another shape; all are named.
+        CheckpointError: If the weights are not there or have changed, or one is missing, left over or of another
+            shape; all are named.
     """
+    path = bundle.folder / WEIGHTS
+    if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
+        raise CheckpointError(
+            f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
+            "engine='ctranslate2', or the bundle that it was exported from"
+        )
+    verify_manifest(bundle.folder)
     import torch
 
     from yiwen.model.transformer import Transformer
@@ -155,7 +188,7 @@ def load_model(bundle: Bundle) -> Transformer:
         model = Transformer(
             bundle.info.model, src_vocab_size=bundle.info.src_vocab_size, tgt_vocab_size=bundle.info.tgt_vocab_size
         )
-    load_weights(dict(model.named_parameters()), bundle.folder / "model.safetensors")
+    load_weights(dict(model.named_parameters()), path)
     return model.eval()
 
 
