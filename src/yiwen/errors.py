@@ -5,6 +5,7 @@ YiwenError                 1  something failed
 ├── DataError              3  the text is not what it has to be
 ├── CheckpointError        4  a bundle, a checkpoint or a prepared store is missing, torn or foreign
 ├── TrainingError          1  training cannot go on
+├── ExportError            1  a model cannot be exported, or its export does not agree with it
 ├── MissingDependencyError 1  an optional package is not installed (also an ImportError)
 └── Stopped                130 after Ctrl-C, 143 after SIGTERM: the user asked for it
 
@@ -40,6 +41,10 @@ class CheckpointError(YiwenError):
 
 class TrainingError(YiwenError):
     """Training cannot go on: the loss stays non-finite, or another process writes the same run."""
+
+
+class ExportError(YiwenError):
+    """A model has a part that the other runtime lacks, or its export does not compute what the model computes."""
 
 
 class MissingDependencyError(YiwenError, ImportError):

@@ -64,7 +64,7 @@ def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -
     return Hardware(
         device=device,
         precision="bf16" if precision == "bf16" else "float32",
-        threads=threads or _threads_asked_for() or usable_cores(),
+        threads=threads or default_threads(),
         attention=attention,
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
@@ -132,6 +132,11 @@ def has_native_bf16() -> bool:
     except OSError:
         return False
     return any(f" {flag} " in f"{flags.replace(chr(10), ' ')} " for flag in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def default_threads() -> int:
+    """Processor threads where nobody says how many: OMP_NUM_THREADS, or all cores that this process may use."""
+    return _threads_asked_for() or usable_cores()
 
 
 def _threads_asked_for() -> int:

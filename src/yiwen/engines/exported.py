@@ -1,0 +1,121 @@
+"""The folder of an exported model: what lies in it, and whose it is. Imports neither torch nor a runtime.
+
+model.bin              the weights in CTranslate2's format
+config.json            its settings
+shared_vocabulary.json or source_vocabulary.json and target_vocabulary.json: the subwords in the order of their ids
+vmap.txt               optional: which target subwords a source subword makes likely
+export.json            how it was made, how it compares with the trained model, and a golden sentence
+manifest.json          SHA-256 of each file
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from yiwen.config import STRICT, parse
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import write_json
+from yiwen.text.subword import Subword
+
+FORMAT_VERSION: Final = 1
+_INFO: Final = "export.json"
+
+COMPUTE_TYPES: Final = {
+    "float32": "float32",
+    "int8": "int8",
+    "int8_float32": "int8_float32",
+    "float16": "float16",
+    "bf16": "bfloat16",
+}
+"""Our names of number types, and CTranslate2's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Golden:
+    """One sentence and what the exported model makes of it on the machine where it was verified."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    source: tuple[int, ...]
+    """Subword ids without eos."""
+    output: tuple[int, ...]
+    """Greedy translation."""
+    log_probs: tuple[float, ...]
+    """Log-probability of each of its subwords, eos last where it was reached."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportInfo:
+    """What `export.json` says."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    format_version: int = FORMAT_VERSION
+    """Layout of the folder; a newer one than this program knows is refused."""
+    dtype: str
+    """Number type: a key of `COMPUTE_TYPES`."""
+    max_len: int
+    """Longest sequence in subwords, eos included, that the model has positions for."""
+    yiwen_version: str
+    """Version that wrote the folder."""
+    ctranslate2_version: str
+    """Version of the runtime that it was verified with."""
+    weights: str
+    """SHA-256 of the model.safetensors that it was made from."""
+    golden: Golden | None = None
+    """Checked on load; None where the machine that exported could not run this number type."""
+    verification: dict[str, Any] = field(default_factory=dict)
+    """How it compares with the trained model."""
+
+
+def write_info(folder: Path, info: ExportInfo) -> None:
+    """Write `export.json`."""
+    write_json(folder / _INFO, asdict(info))
+
+
+def read_info(folder: Path) -> ExportInfo:
+    """Read `export.json`.
+
+    Raises:
+        CheckpointError: If it cannot be read or is of a newer format.
+    """
+    path = folder / _INFO
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        version = table.get("format_version") if isinstance(table, dict) else None
+        if not isinstance(version, int) or version > FORMAT_VERSION:
+            raise CheckpointError(
+                f"{folder} has export format {version}, this yiwen knows up to {FORMAT_VERSION}; upgrade yiwen, or "
+                "export the model again"
+            )
+        return parse(ExportInfo, table, source=str(path))
+    except (OSError, ValueError, ConfigError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
+
+
+def vocabulary(subword: Subword) -> list[str]:
+    """The written form of each subword, in the order of the ids."""
+    return subword.pieces(range(subword.vocab_size))
+
+
+def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
+    """Make sure that a folder numbers subwords as the subword models do; the runtime itself checks nothing.
+
+    Raises:
+        CheckpointError: If a vocabulary is missing, unreadable, or names or orders subwords in another way.
+    """
+    for side, subword in (("source", source), ("target", target)):
+        shared = folder / "shared_vocabulary.json"
+        path = shared if shared.is_file() else folder / f"{side}_vocabulary.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
+        if found != vocabulary(subword):
+            raise CheckpointError(
+                f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
+                "another model: export the model again"
+            )
