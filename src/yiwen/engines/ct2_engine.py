@@ -7,16 +7,14 @@ it is searched again in such a way that everything our search would see is seen.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import ctranslate2
-
 from yiwen.engines.ct2_rules import Seen, exponent, hypotheses, is_settled, replay
+from yiwen.engines.ct2_runtime import batches_of, in_flight, open_translator
 from yiwen.engines.engine import Ids
-from yiwen.engines.exported import COMPUTE_TYPES, check_vocabulary, read_info, vocabulary
+from yiwen.engines.exported import check_vocabulary, read_info, vocabulary
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
@@ -25,11 +23,7 @@ from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
 
-BATCH_TOKENS: Final = 4096
-"""Source positions times hypotheses that travel together."""
 GREEDY: Final = SearchConfig(beam_size=1)
-_IN_FLIGHT: Final = 4
-"""Batches handed over ahead of time for each replica: enough to keep it busy, few enough to stop soon."""
 _SPARE: Final = 2
 """Steps past the longest limit of a batch, so that no hypothesis within its limit meets the end of the call."""
 
@@ -82,7 +76,9 @@ class CT2Engine:
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
-        self._translator = _open(folder, self.info.dtype, device, self.replicas, max(1, threads // self.replicas))
+        self._translator = open_translator(
+            folder, self.info.dtype, device, self.replicas, max(1, threads // self.replicas)
+        )
         self.description = f"CTranslate2 {self.info.dtype} on {device}{' with shortlist' * self._uses_shortlist}"
         if not is_new:
             self._check_golden(folder)
@@ -131,8 +127,8 @@ class CT2Engine:
             longest = max(limits[i] for i in batch)
             return self._submit([sources[i] for i in batch], config, max_decoding_length=longest + _SPARE)
 
-        batches = _batches(free, sources, config.beam_size)
-        for batch, calls in _in_flight(batches, submit, _IN_FLIGHT * self.replicas, stop, "translation"):
+        batches = batches_of(free, sources, config.beam_size)
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, "translation"):
             for i, group in zip(batch, self._seen(calls, config), strict=True):
                 if is_settled(group, limit=limits[i], config=config):
                     found[i] = hypotheses(group, config)[: config.n_best]
@@ -168,8 +164,8 @@ class CT2Engine:
                 )
             )
 
-        batches = _batches(range(len(sources)), longer, 4)
-        for batch, calls in _in_flight(batches, submit, _IN_FLIGHT * self.replicas, stop, "scoring"):
+        batches = batches_of(range(len(sources)), longer, 4)
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, "scoring"):
             for i, call in zip(batch, calls, strict=True):
                 rows[i] = list(call.result().log_probs)
         return rows
@@ -306,7 +302,8 @@ class CT2Engine:
         # Kernels of another processor round in another way; quantised ones by more.
         allowed = 1e-3 if self.info.dtype == "float32" else 0.1
         worst = max((abs(a - b) for a, b in zip(row, golden.log_probs, strict=True)), default=0.0)
-        if found != golden.output or worst > allowed:
+        is_sure = min(golden.log_probs) > math.log(0.6)  # else another processor may rightly choose another token
+        if (found != golden.output and is_sure) or not worst <= allowed:
             raise CheckpointError(
                 f"{folder} translates its golden sentence to {list(found)} where it has to give "
                 f"{list(golden.output)}, log-probabilities differ by up to {worst:.2g}; export the model again here"
@@ -316,65 +313,3 @@ class CT2Engine:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""
         calls = self._submit(sources, GREEDY, max_decoding_length=self.info.max_len - 1, use_vmap=False)
         return [group[0].ids for group in self._seen(calls, GREEDY)]
-
-
-def _open(folder: Path, dtype: str, device: str, replicas: int, threads: int) -> ctranslate2.Translator:
-    kind, _, index = device.partition(":")
-    if kind not in ("cpu", "cuda") or (index and not (kind == "cuda" and index.isdecimal())):
-        raise ConfigError(f"device={device!r} is unknown to CTranslate2; use 'cpu', 'cuda' or 'cuda:1' ...")
-    compute_type = COMPUTE_TYPES[dtype]
-    if kind == "cuda" and int(index or 0) >= ctranslate2.get_cuda_device_count():
-        raise ConfigError(
-            f"device={device!r}, but CTranslate2 sees {ctranslate2.get_cuda_device_count() or 'no'} CUDA devices; "
-            "use 'cpu'"
-        )
-    possible = ctranslate2.get_supported_compute_types(kind, int(index or 0))
-    if compute_type not in possible:
-        names = [name for name, value in COMPUTE_TYPES.items() if value in possible]
-        raise ConfigError(
-            f"{folder} is exported as {dtype}, which CTranslate2 {ctranslate2.__version__} cannot compute on this "
-            f"{kind}; export again with --dtype {' or '.join(names)}"
-        )
-    try:
-        return ctranslate2.Translator(
-            str(folder),
-            device=kind,
-            device_index=int(index or 0),
-            compute_type=compute_type,
-            inter_threads=replicas,
-            intra_threads=threads,
-            max_queued_batches=-1,
-        )
-    except (RuntimeError, ValueError) as error:
-        raise CheckpointError(f"{folder} cannot be loaded by CTranslate2 ({error}); export the model again") from error
-
-
-def _batches(chosen: Iterable[int], sequences: Sequence[Ids], width: int) -> Iterator[list[int]]:
-    """Places of sequences of like length, longest first, at most BATCH_TOKENS positions times `width` at a time."""
-    order = sorted(chosen, key=lambda i: -len(sequences[i]))
-    start = 0
-    while start < len(order):
-        n = max(1, BATCH_TOKENS // (width * (len(sequences[order[start]]) + 1)))
-        yield order[start : start + n]
-        start += n
-
-
-def _in_flight(
-    batches: Iterator[list[int]],
-    submit: Callable[[list[int]], list[Any]],
-    n_ahead: int,
-    stop: StopFlag | None,
-    doing: str,
-) -> Iterator[tuple[list[int], list[Any]]]:
-    """Submit batches, `n_ahead` at a time, and yield each with its calls in the same order."""
-    waiting: deque[tuple[list[int], list[Any]]] = deque()
-    for batch in batches:
-        if stop is not None:
-            stop.check(doing)
-        waiting.append((batch, submit(batch)))
-        if len(waiting) >= n_ahead:
-            yield waiting.popleft()
-    while waiting:
-        if stop is not None:
-            stop.check(doing)
-        yield waiting.popleft()

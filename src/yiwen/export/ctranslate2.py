@@ -1,31 +1,32 @@
-"""A trained model as a CTranslate2 model: its weights under other names, or a refusal that says what stands in the way.
-
-Sources: the layout of `ctranslate2.specs`; what that runtime computes was found by comparing it with our model.
-"""
+"""Exporting to CTranslate2: write, compare with the trained model, and only then publish."""
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from torch import Tensor, nn
+from ctranslate2 import get_supported_compute_types
 
 import yiwen
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, subword_paths
 from yiwen.data.store import TextPairs
-from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, vocabulary, write_info
-from yiwen.errors import ConfigError, ExportError
+from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import ConfigError
+from yiwen.export import verify
+from yiwen.export.ct2_spec import write_model
 from yiwen.files import new_folder, remove, sha256
-from yiwen.model.config import ModelConfig
-from yiwen.model.layers import FeedForward
-from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from yiwen.model.transformer import Transformer
 from yiwen.stop import StopFlag
-from yiwen.text.subword import BOS_ID, EOS_ID, UNK_ID, Subword
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,10 @@ class ExportReport:
     """Size of the exported model."""
     verification: dict[str, Any]
     """How it compares with the trained model."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        return {**dataclasses.asdict(self), "folder": str(self.folder)}
 
 
 def export_ctranslate2(
@@ -69,15 +74,7 @@ def export_ctranslate2(
     folder = home / EXPORTED if output is None else home.with_name(f".tmp-{EXPORTED}-{home.name}")
     model = load_model(bundle)
     with new_folder(folder) as temporary:
-        write_model(temporary, model, source=bundle.source, target=bundle.target, dtype=dtype)
-        info = ExportInfo(
-            dtype=dtype,
-            max_len=model.config.max_len,
-            yiwen_version=yiwen.__version__,
-            ctranslate2_version=metadata.version("ctranslate2"),
-            weights=sha256(bundle.folder / WEIGHTS),
-        )
-        write_info(temporary, info)
+        info = _write_verified(temporary, bundle, model, dtype=dtype, valid=valid, stop=stop)
     if output is not None:
         try:
             _copy_bundle(bundle, output)
@@ -89,6 +86,50 @@ def export_ctranslate2(
     return ExportReport(folder=home, dtype=dtype, n_bytes=n_bytes, verification=info.verification)
 
 
+def _write_verified(
+    folder: Path, bundle: Bundle, model: Transformer, *, dtype: str, valid: TextPairs | None, stop: StopFlag | None
+) -> ExportInfo:
+    """Write an exported model with its `export.json` after it was compared with the trained one."""
+    source, target = bundle.source, bundle.target
+    info = ExportInfo(
+        dtype=dtype,
+        max_len=model.config.max_len,
+        yiwen_version=yiwen.__version__,
+        ctranslate2_version=metadata.version("ctranslate2"),
+        weights=sha256(bundle.folder / WEIGHTS),
+    )
+    limit = min(bundle.info.max_src_tokens, model.config.max_len) - 1
+    test_set = verify.make_test_set(source, valid, limit=max(1, limit))
+    write_model(folder, model, source=source, target=target, dtype=dtype)
+    write_info(folder, info)
+    with TemporaryDirectory() as exact_folder:
+        exact = Path(exact_folder)
+        write_model(exact, model, source=source, target=target, dtype="float32")
+        write_info(exact, dataclasses.replace(info, dtype="float32"))
+        trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
+        engine = CT2Engine(exact, source=source, target=target, is_new=True)
+        report: dict[str, Any] = {"float32": verify.compare_exactly(trained, engine, test_set.sources, stop=stop)}
+        del engine
+    report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
+    golden = None
+    if report["is_verified"]:
+        engine = CT2Engine(folder, source=source, target=target, is_new=True)
+        if dtype != "float32":
+            report[dtype] = verify.compare_quality(
+                trained,
+                engine,
+                test_set,
+                target=target,
+                tgt_lang=bundle.info.tgt_lang,
+                search=bundle.info.search,
+                stop=stop,
+            )
+        golden = verify.choose_golden(engine, test_set.sources)
+    info = dataclasses.replace(info, golden=golden, verification=report)
+    write_info(folder, info)
+    return info
+
+
 def _copy_bundle(bundle: Bundle, output: Path) -> None:
     """Everything of a bundle but its weights and exports."""
     with new_folder(output) as temporary:
@@ -96,151 +137,26 @@ def _copy_bundle(bundle: Bundle, output: Path) -> None:
             shutil.copyfile(bundle.folder / name, temporary / name)
 
 
-SPARE_POSITIONS: Final = 8
-"""Rows that the position tables have beyond the model's own: the engine looks one or two subwords past a limit."""
-
-
-def check_exportable(config: ModelConfig) -> None:
-    """Refuse what CTranslate2 cannot compute.
-
-    Raises:
-        ExportError: Naming the setting, the reason and the way out.
-    """
-    if config.positions == "alibi":
-        raise ExportError(
-            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
-            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
+def print_report(report: ExportReport, console: Console) -> None:
+    """Show what was exported and how it compares."""
+    exact, rounded = report.verification["float32"], report.verification.get(report.dtype, {})
+    lines = [
+        f"{report.folder / EXPORTED}: {report.dtype}, {report.n_bytes / 1e6:.1f} MB",
+        f"  as float32: {exact['n_sentences']:,} sentences, {exact['n_tokens']:,} greedy tokens equal "
+        f"({exact['n_ties']} ties), log-probabilities within {exact['largest_log_prob_difference']:.1g}",
+    ]
+    if not report.verification["is_verified"]:
+        lines.append(f"  unverified: CTranslate2 cannot compute {report.dtype} on this machine's processor")
+    elif report.dtype != "float32":
+        lines.append(
+            f"  as {report.dtype}: {rounded['agreement']:.1%} of {rounded['n_sentences']:,} translations equal, "
+            f"log-probabilities {rounded['mean_log_prob_difference']:.1g} apart on average"
         )
-
-
-def write_model(folder: Path, model: Transformer, *, source: Subword, target: Subword, dtype: str) -> None:
-    """Write the files that CTranslate2 reads: model.bin, config.json and the vocabularies.
-
-    Args:
-        folder: An existing folder.
-        model: The trained model; its weights are copied, because quantising changes them in place.
-        source: Its source subwords.
-        target: Its target subwords.
-        dtype: A key of `COMPUTE_TYPES`.
-
-    Raises:
-        ConfigError: If dtype is unknown.
-        ExportError: If the architecture or the vocabulary cannot be expressed.
-    """
-    if dtype not in COMPUTE_TYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
-    check_exportable(model.config)
-    spec = build_spec(model)
-    for subword, side in ((source, "source"), (target, "target")):
-        tokens = vocabulary(subword)
-        n_rows = (model.src_embedding if side == "source" else model.tgt_embedding).num_embeddings
-        if len(tokens) != n_rows or len(set(tokens)) != len(tokens):
-            raise ExportError(
-                f"the {side} vocabulary has {len(tokens)} subwords, {len(set(tokens))} different ones, for {n_rows} "
-                "embeddings; CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
+        if rounded["n_lines"]:
+            lines.append(
+                f"  BLEU {rounded['bleu_exported']:.2f}, trained {rounded['bleu_trained']:.2f}, "
+                f"on {rounded['n_lines']:,} lines"
             )
-        register = spec.register_source_vocabulary if side == "source" else spec.register_target_vocabulary
-        register(tokens)
-    unk, bos, eos = target.pieces([UNK_ID, BOS_ID, EOS_ID])
-    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unk, bos, eos
-    spec.config.decoder_start_token = bos
-    spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = 1e-6
-    spec.validate()
-    spec.optimize(quantization=COMPUTE_TYPES[dtype])
-    spec.save(str(folder))
-
-
-def build_spec(model: Transformer) -> Any:
-    """The model as a `ctranslate2.specs.TransformerSpec` that holds copies of its weights."""
-    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
-
-    config = model.config
-    activations = common_spec.Activation
-    common = {
-        "pre_norm": config.norm_order == "pre",
-        "activation": {"relu": activations.RELU, "gelu": activations.GELU, "swiglu": activations.SWISH}[
-            config.activation
-        ],
-        "ffn_glu": config.activation == "swiglu",
-        "rms_norm": config.norm == "rms",
-        "num_heads_kv": config.kv_heads if config.kv_heads != config.n_heads else None,
-        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head
-        "rotary_interleave": True,
-    }
-    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **common)
-    decoder = TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **common)
-    encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
-    decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
-    decoder.projection.weight = _copy(model.output_weight)
-    for spec, positions in ((encoder, model.src_positions), (decoder, model.tgt_positions)):
-        if config.positions in ("sinusoidal", "learned"):
-            spec.position_encodings.encodings = _position_table(positions, config)
-    if config.norm_order == "pre":
-        _norm(encoder.layer_norm, model.encoder.final_norm)
-        _norm(decoder.layer_norm, model.decoder.final_norm)
-    for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
-        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
-    for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
-        _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
-        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
-    return TransformerSpec(encoder, decoder)
-
-
-def _position_table(positions: nn.Module, config: ModelConfig) -> np.ndarray:
-    """The model's own table, a little longer: the runtime fails for a whole batch where a position has no row.
-
-    Without a table it would use sinusoids of its own, from position 1 and of another time scale.
-    """
-    n_rows = config.max_len + SPARE_POSITIONS
-    match positions:
-        case SinusoidalPositions():
-            return _copy(sinusoids(n_rows, config.d_model))
-        case LearnedPositions():
-            table = np.zeros((n_rows, config.d_model), dtype=np.float32)
-            table[: config.max_len] = _copy(positions.weight)
-            return table
-        case _:
-            raise AssertionError(f"{type(positions).__name__} has no table")
-
-
-def _self_attention(spec: Any, attention: Any, norm: Any) -> None:
-    _norm(spec.layer_norm, norm)
-    _linear(spec.linear[0], attention.qkv_proj)
-    _linear(spec.linear[1], attention.heads.out_proj)
-
-
-def _cross_attention(spec: Any, attention: Any, norm: Any) -> None:
-    _norm(spec.layer_norm, norm)
-    _linear(spec.linear[0], attention.q_proj)
-    _linear(spec.linear[1], attention.kv_proj)
-    _linear(spec.linear[2], attention.heads.out_proj)
-
-
-def _feed_forward(spec: Any, network: Any, norm: Any) -> None:
-    _norm(spec.layer_norm, norm)
-    _linear(spec.linear_1, network.outer)
-    if isinstance(network, FeedForward):
-        _linear(spec.linear_0, network.inner)
-        return
-    gate, inner = _copy(network.gate_inner.weight), _copy(network.gate_inner.bias)
-    half = len(inner) // 2  # the first half is the gate, which the activation is applied to
-    spec.linear_0.weight, spec.linear_0_noact.weight = gate[:half].copy(), gate[half:].copy()
-    spec.linear_0.bias, spec.linear_0_noact.bias = inner[:half].copy(), inner[half:].copy()
-
-
-def _linear(spec: Any, linear: nn.Linear) -> None:
-    spec.weight, spec.bias = _copy(linear.weight), _copy(linear.bias)
-
-
-def _norm(spec: Any, norm: Any) -> None:
-    spec.gamma = _copy(norm.weight)
-    if isinstance(norm, nn.LayerNorm):
-        spec.beta = _copy(norm.bias)
-
-
-def _copy(tensor: Any) -> np.ndarray:
-    weights: Tensor = tensor
-    return np.array(weights.detach().float().cpu().numpy(), dtype=np.float32, copy=True, order="C")
+        if not rounded["is_bleu_checked"]:
+            lines.append(f"  note: the bound on BLEU was not checked, it needs {verify.BLEU_LINES:,} validation lines")
+    console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,46 @@
+"""`yiwen export`: a trained model as a fast engine that has shown that it translates alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, Model
+
+
+def export(
+    model: Model,
+    to: Annotated[str, typer.Option(help="What to export to: ctranslate2.")] = "ctranslate2",
+    dtype: Annotated[str, typer.Option(help="int8, int8_float32, float32, float16 or bf16.")] = "int8",
+    output: Annotated[
+        Path | None, typer.Option(help="A new model folder without the weights; into MODEL itself where not given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a model fast: export it to CTranslate2.
+
+    The exported model translates the validation text of the recipe and must agree with MODEL.
+    Where it is there, `yiwen translate` uses it.
+    """
+    from rich.console import Console
+
+    from yiwen.bundle import open_bundle
+    from yiwen.data.store import Store
+    from yiwen.errors import ConfigError
+    from yiwen.export.ctranslate2 import export_ctranslate2, print_report
+    from yiwen.recipe import runs_root
+    from yiwen.stop import stop_on_signals
+
+    if to != "ctranslate2":
+        raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
+    bundle = open_bundle(model)
+    prepared = runs_root() / ".prepared" / bundle.info.data_fingerprint
+    valid = Store.open(prepared).valid if prepared.is_dir() else None
+    with stop_on_signals() as stop:
+        report = export_ctranslate2(bundle, dtype=dtype, valid=valid, output=output, stop=stop)
+    print_report(report, Console(stderr=as_json))
+    if as_json:
+        print(json.dumps(report.to_json(), ensure_ascii=False))

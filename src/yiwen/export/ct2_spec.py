@@ -1,0 +1,169 @@
+"""A trained model under the names that CTranslate2 has for its weights, or a refusal that says what stands in the way.
+
+The layout is that of `ctranslate2.specs`; what the runtime computes from it was found by comparing it with our model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from torch import Tensor, nn
+
+from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
+from yiwen.errors import ConfigError, ExportError
+from yiwen.model.config import ModelConfig
+from yiwen.model.layers import FeedForward
+from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from yiwen.model.transformer import Transformer
+from yiwen.text.subword import BOS_ID, EOS_ID, UNK_ID, Subword
+
+SPARE_POSITIONS: Final = 8
+"""Rows that the position tables have beyond the model's own: the engine looks one or two subwords past a limit."""
+
+
+def check_exportable(config: ModelConfig) -> None:
+    """Refuse what CTranslate2 cannot compute.
+
+    Raises:
+        ExportError: Naming the setting, the reason and the way out.
+    """
+    if config.positions == "alibi":
+        raise ExportError(
+            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
+            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
+        )
+
+
+def write_model(folder: Path, model: Transformer, *, source: Subword, target: Subword, dtype: str) -> None:
+    """Write the files that CTranslate2 reads: model.bin, config.json and the vocabularies.
+
+    Args:
+        folder: An existing folder.
+        model: The trained model; its weights are copied, because quantising changes them in place.
+        source: Its source subwords.
+        target: Its target subwords.
+        dtype: A key of `COMPUTE_TYPES`.
+
+    Raises:
+        ConfigError: If dtype is unknown.
+        ExportError: If the architecture or the vocabulary cannot be expressed.
+    """
+    if dtype not in COMPUTE_TYPES:
+        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
+    check_exportable(model.config)
+    spec = build_spec(model)
+    for subword, side in ((source, "source"), (target, "target")):
+        tokens = vocabulary(subword)
+        n_rows = (model.src_embedding if side == "source" else model.tgt_embedding).num_embeddings
+        if len(tokens) != n_rows or len(set(tokens)) != len(tokens):
+            raise ExportError(
+                f"the {side} vocabulary has {len(tokens)} subwords, {len(set(tokens))} different ones, for {n_rows} "
+                "embeddings; CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
+            )
+        register = spec.register_source_vocabulary if side == "source" else spec.register_target_vocabulary
+        register(tokens)
+    unk, bos, eos = target.pieces([UNK_ID, BOS_ID, EOS_ID])
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unk, bos, eos
+    spec.config.decoder_start_token = bos
+    spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = 1e-6
+    spec.validate()
+    spec.optimize(quantization=COMPUTE_TYPES[dtype])
+    spec.save(str(folder))
+
+
+def build_spec(model: Transformer) -> Any:
+    """The model as a `ctranslate2.specs.TransformerSpec` that holds copies of its weights."""
+    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
+
+    config = model.config
+    activations = common_spec.Activation
+    common = {
+        "pre_norm": config.norm_order == "pre",
+        "activation": {"relu": activations.RELU, "gelu": activations.GELU, "swiglu": activations.SWISH}[
+            config.activation
+        ],
+        "ffn_glu": config.activation == "swiglu",
+        "rms_norm": config.norm == "rms",
+        "num_heads_kv": config.kv_heads if config.kv_heads != config.n_heads else None,
+        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head
+        "rotary_interleave": True,
+    }
+    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **common)
+    decoder = TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **common)
+    encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
+    decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
+    decoder.projection.weight = _copy(model.output_weight)
+    for spec, positions in ((encoder, model.src_positions), (decoder, model.tgt_positions)):
+        if config.positions in ("sinusoidal", "learned"):
+            spec.position_encodings.encodings = _position_table(positions, config)
+    if config.norm_order == "pre":
+        _norm(encoder.layer_norm, model.encoder.final_norm)
+        _norm(decoder.layer_norm, model.decoder.final_norm)
+    for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
+        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
+    for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
+        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
+        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
+    return TransformerSpec(encoder, decoder)
+
+
+def _position_table(positions: nn.Module, config: ModelConfig) -> np.ndarray:
+    """The model's own table, a little longer: the runtime fails for a whole batch where a position has no row.
+
+    Without a table it would use sinusoids of its own, from position 1 and of another time scale.
+    """
+    n_rows = config.max_len + SPARE_POSITIONS
+    match positions:
+        case SinusoidalPositions():
+            return _copy(sinusoids(n_rows, config.d_model))
+        case LearnedPositions():
+            table = np.zeros((n_rows, config.d_model), dtype=np.float32)
+            table[: config.max_len] = _copy(positions.weight)
+            return table
+        case _:
+            raise AssertionError(f"{type(positions).__name__} has no table")
+
+
+def _self_attention(spec: Any, attention: Any, norm: Any) -> None:
+    _norm(spec.layer_norm, norm)
+    _linear(spec.linear[0], attention.qkv_proj)
+    _linear(spec.linear[1], attention.heads.out_proj)
+
+
+def _cross_attention(spec: Any, attention: Any, norm: Any) -> None:
+    _norm(spec.layer_norm, norm)
+    _linear(spec.linear[0], attention.q_proj)
+    _linear(spec.linear[1], attention.kv_proj)
+    _linear(spec.linear[2], attention.heads.out_proj)
+
+
+def _feed_forward(spec: Any, network: Any, norm: Any) -> None:
+    _norm(spec.layer_norm, norm)
+    _linear(spec.linear_1, network.outer)
+    if isinstance(network, FeedForward):
+        _linear(spec.linear_0, network.inner)
+        return
+    gate, inner = _copy(network.gate_inner.weight), _copy(network.gate_inner.bias)
+    half = len(inner) // 2  # the first half is the gate, which the activation is applied to
+    spec.linear_0.weight, spec.linear_0_noact.weight = gate[:half].copy(), gate[half:].copy()
+    spec.linear_0.bias, spec.linear_0_noact.bias = inner[:half].copy(), inner[half:].copy()
+
+
+def _linear(spec: Any, linear: nn.Linear) -> None:
+    spec.weight, spec.bias = _copy(linear.weight), _copy(linear.bias)
+
+
+def _norm(spec: Any, norm: Any) -> None:
+    spec.gamma = _copy(norm.weight)
+    if getattr(norm, "bias", None) is not None:
+        spec.beta = _copy(norm.bias)
+
+
+def _copy(tensor: Any) -> np.ndarray:
+    weights: Tensor = tensor
+    return np.array(weights.detach().float().cpu().numpy(), dtype=np.float32, copy=True, order="C")
