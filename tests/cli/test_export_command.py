@@ -1,0 +1,36 @@
+"""`yiwen export`: a model becomes a fast engine and says how it compares."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from commands import Commands
+
+from tiny_model import TinyRun
+
+
+def test_export_prints_a_report_and_one_json_object(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
+    model = shutil.copytree(trained.best, tmp_path / "model")
+    done = run("export", model, "--json")
+    assert done.code == 0
+    assert "model/ctranslate2: int8" in done.err
+    assert "note: the bound on BLEU was not checked" in done.err
+    (line,) = done.lines
+    assert json.loads(line)["verification"]["int8"]["n_lines"] == 30
+    assert (model / "ctranslate2" / "manifest.json").is_file()
+
+
+def test_export_writes_a_bundle_for_machines_without_torch(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
+    output = tmp_path / "small"
+    assert run("export", trained.folder, "--to", "ctranslate2", "--dtype", "float32", "--output", output).code == 0
+    assert not (output / "model.safetensors").exists()
+    assert (output / "ctranslate2" / "model.bin").is_file()
+
+
+def test_what_cannot_be_exported_to_is_refused(run: Commands, trained: TinyRun) -> None:
+    done = run("export", trained.best, "--to", "onnx")
+    assert (done.code, done.out) == (2, b"")
+    assert "--to 'onnx' is unknown; use 'ctranslate2'" in done.err
+    assert run("export", trained.best, "--dtype", "int4").code == 2

@@ -1,0 +1,189 @@
+"""The exported engine finds what the torch engine finds, whatever the search rules are."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from random_models import exported, random_model, sources_for, vocabularies
+from tiny_model import signed
+from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.exported import Golden, read_info, write_info
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.files import MANIFEST
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.stop import StopFlag
+from yiwen.text.subword import N_SPECIAL
+
+SHAPE = ModelConfig(
+    d_model=22, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=2, norm_order="pre", max_len=47
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Transformer:
+    return random_model(SHAPE, eos=3.0)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory, model: Transformer) -> CT2Engine:
+    return exported(tmp_path_factory.mktemp("ct2") / "model", model)
+
+
+@pytest.fixture(scope="module")
+def trained(engine: CT2Engine, model: Transformer) -> TorchEngine:
+    return TorchEngine(random_model(SHAPE, eos=3.0))  # takes its model over
+
+
+def plain(group: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
+    return [(h.ids, h.is_finished) for h in group]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SearchConfig(beam_size=1),
+        SearchConfig(beam_size=1, min_len=5),
+        SearchConfig(beam_size=1, max_len_ratio=0.5, max_len_extra=2),
+        SearchConfig(beam_size=4, n_best=4),
+        SearchConfig(beam_size=4, n_best=2, min_len=0),
+        SearchConfig(beam_size=3, n_best=3, min_len=5),
+        SearchConfig(beam_size=5, n_best=5, max_len_ratio=0.5, max_len_extra=2),
+        SearchConfig(beam_size=5, n_best=5, max_len_ratio=0.2, max_len_extra=3, min_len=2),
+        SearchConfig(beam_size=4, n_best=4, penalty="none"),
+        SearchConfig(beam_size=4, n_best=4, length_penalty=0.0),
+        SearchConfig(beam_size=4, n_best=4, length_penalty=-0.5),
+        SearchConfig(beam_size=4, n_best=4, penalty="gnmt", length_penalty=0.6),
+        SearchConfig(beam_size=7, n_best=7, penalty="gnmt", length_penalty=2.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("has_prefixes", [False, True])
+def test_both_engines_find_the_same(
+    trained: TorchEngine, engine: CT2Engine, model: Transformer, config: SearchConfig, has_prefixes: bool
+) -> None:
+    sources = sources_for(model, [1, 2, 3, 5, 7, 11, 13, 46], seed=config.beam_size)
+    prefixes = [[], [9], [11, 7], [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], [], [8] * 5, [4], [6] * 46]
+    if not has_prefixes:
+        prefixes = [[] for _ in sources]
+    ours = trained.search(sources, config=config, prefixes=prefixes)
+    theirs = engine.search(sources, config=config, prefixes=prefixes)
+    for a, b in zip(ours, theirs, strict=True):
+        assert plain(a) == plain(b)
+        assert [h.log_prob for h in a] == pytest.approx([h.log_prob for h in b], rel=1e-5, abs=2e-4)
+        assert [h.score for h in a] == pytest.approx([h.score for h in b], rel=1e-5, abs=2e-4)
+
+
+def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: Transformer) -> None:
+    sources = sources_for(model, [1, 7, 46, 3])
+    targets = [[5, 6], [], [7] * 46, [9, 9, 9]]
+    for ours, theirs in zip(trained.score(sources, targets), engine.score(sources, targets), strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_nothing_in_gives_nothing_out(engine: CT2Engine) -> None:
+    assert engine.search([], config=SearchConfig()) == []
+    assert engine.score([], []) == []
+
+
+def test_replicas_change_nothing(tmp_path: Path, engine: CT2Engine, model: Transformer) -> None:
+    sources = sources_for(model, [3, 7, 11] * 20)
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    two = CT2Engine(tmp_path / "model", source=source, target=target, threads=2, is_new=True)
+    assert (two.replicas, engine.replicas) == (2, 1)
+    config = SearchConfig(beam_size=2)
+    found = two.search(sources, config=config)
+    assert [plain(group) for group in found] == [plain(group) for group in engine.search(sources, config=config)]
+
+
+def test_sampling_is_refused_with_the_reason(engine: CT2Engine) -> None:
+    with pytest.raises(ConfigError, match="no seed of a call reaches; use engine='torch'"):
+        engine.search([[5]], config=SearchConfig(sampling=True))
+
+
+@pytest.mark.parametrize("prefixes", [None, [[5], [6]]])
+def test_a_stop_signal_ends_search_and_score(engine: CT2Engine, prefixes: list[list[int]] | None) -> None:
+    stop = StopFlag()
+    engine.search([[5], [6]], config=SearchConfig(), prefixes=prefixes, stop=stop)
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped, match="translation"):
+        engine.search([[5], [6]], config=SearchConfig(), prefixes=prefixes, stop=stop)
+    with pytest.raises(Stopped, match="scoring"):
+        engine.score([[5]], [[6]], stop=stop)
+
+
+def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_path: Path, model: Transformer) -> None:
+    with pytest.raises(ConfigError, match="device='tpu' is unknown to CTranslate2; use 'cpu'"):
+        exported(tmp_path / "a", model, device="tpu")
+    with pytest.raises(ConfigError, match="device='cuda:77', but CTranslate2 sees"):
+        exported(tmp_path / "b", model, device="cuda:77")
+    with pytest.raises(ConfigError, match=r"is exported as float16, which CTranslate2 .* export again with --dtype"):
+        exported(tmp_path / "c", model, dtype="float16")
+
+
+def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model: Transformer) -> None:
+    folder = tmp_path / "model"
+    exported(folder, model)
+    source, target = vocabularies(model)
+    # A line is `source<tab>targets`; what follows an empty source is allowed always.
+    (folder / "vmap.txt").write_text("\t</s> piece-10 piece-11 piece-12\n", encoding="utf-8")
+    allowed = {10 + N_SPECIAL, 11 + N_SPECIAL, 12 + N_SPECIAL}
+    with_list = CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
+    without = CT2Engine(folder, source=source, target=target, threads=1, is_new=True, shortlist=False)
+    assert with_list.description == "CTranslate2 float32 on cpu with shortlist"
+    assert without.description == "CTranslate2 float32 on cpu"
+    config = SearchConfig(beam_size=2)
+    assert {id_ for h in with_list.search([[5, 6, 7]], config=config)[0] for id_ in h.ids} <= allowed
+    assert with_list.score([[5]], [[20]]) == without.score([[5]], [[20]])
+
+
+def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, model: Transformer) -> None:
+    folder = tmp_path / "model"
+    engine = exported(folder, model)
+    source, target = vocabularies(model)
+    (output,) = engine.greedy([[7, 8]])
+    (row,) = engine.score([[7, 8]], [output])
+    info = read_info(folder)
+
+    def open_with(**changes: object) -> CT2Engine:
+        golden = {"source": (7, 8), "output": output, "log_probs": tuple(row), **changes}
+        write_info(folder, type(info)(**{**vars(info), "golden": Golden(**golden)}))  # type: ignore[arg-type]
+        (folder / MANIFEST).touch()
+        return CT2Engine(signed(folder), source=source, target=target, threads=1)
+
+    open_with()
+    with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
+        open_with(log_probs=tuple(value - 0.5 for value in row))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "cannot be read"), ('{"format_version": 99}', "has export format 99"), ("[]", "has export format None")],
+)
+def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer, content: str, message: str) -> None:
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    (tmp_path / "model" / "export.json").write_text(content, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=message):
+        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+
+
+def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    (tmp_path / "model" / "model.bin").write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="cannot be loaded by CTranslate2"):
+        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+
+
+def test_the_folder_names_its_dtype(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model, dtype="int8")
+    assert json.loads((tmp_path / "model" / "export.json").read_text(encoding="utf-8"))["dtype"] == "int8"

@@ -1,0 +1,206 @@
+"""Exporting a bundle: what is written where, what the report says, and that nothing is left behind by a failure."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from random_models import random_model
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.data.store import TextPairs
+from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.exported import read_info
+from yiwen.errors import CheckpointError, ConfigError, ExportError
+from yiwen.export import ct2_spec, verify
+from yiwen.export.ctranslate2 import ExportReport, export_ctranslate2, print_report
+from yiwen.files import verify_manifest
+from yiwen.model.config import ModelConfig
+from yiwen.text.subword import Subword
+
+
+@pytest.fixture
+def bundle(tiny_run: TinyRun, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_run.best, tmp_path / "model"))
+
+
+@pytest.fixture(scope="module")
+def valid(tiny_run: TinyRun) -> TextPairs:
+    src, tgt = ((tiny_run.recipe.parent / f"valid.{side}").read_text("utf-8").split("\n")[:-1] for side in ("en", "de"))
+    return TextPairs([*src, " ", src[0] * 40], [*tgt, "", "too long"])
+
+
+def engine_of(folder: Path) -> CT2Engine:
+    bundle = open_bundle(folder)
+    return CT2Engine(folder / "ctranslate2", source=bundle.source, target=bundle.target, threads=1)
+
+
+def printed(report: ExportReport, capsys: pytest.CaptureFixture[str]) -> str:
+    print_report(report, Console())
+    return capsys.readouterr().out
+
+
+def test_a_float32_export_agrees_token_by_token(
+    bundle: Path, valid: TextPairs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = export_ctranslate2(open_bundle(bundle), dtype="float32", valid=valid)
+    exact = report.verification["float32"]
+    assert exact["n_sentences"] == 30 + len(verify.fixed_sources(340, limit=23))
+    assert exact["largest_log_prob_difference"] <= 1e-4
+    assert read_info(bundle / "ctranslate2").verification == report.verification
+    verify_manifest(bundle / "ctranslate2")
+    assert engine_of(bundle).description == "CTranslate2 float32 on cpu"
+    assert "float32" in printed(report, capsys)
+    assert json.loads(json.dumps(report.to_json()))["folder"] == str(bundle)
+
+
+def test_a_rounded_export_reports_agreement_and_says_what_was_not_checked(
+    bundle: Path, valid: TextPairs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = export_ctranslate2(open_bundle(bundle), dtype="int8", valid=valid)
+    rounded = report.verification["int8"]
+    assert (rounded["n_sentences"], rounded["n_lines"], rounded["is_bleu_checked"]) == (30, 30, False)
+    assert rounded["agreement"] > 0.5
+    assert report.n_bytes < 200_000
+    engine_of(bundle)
+    text = printed(report, capsys)
+    assert "BLEU" in text
+    assert "note: the bound on BLEU was not checked, it needs 1,000 validation lines" in text
+
+
+def test_without_validation_text_the_made_up_sentences_are_compared(bundle: Path) -> None:
+    report = export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None)
+    assert report.verification["int8"]["n_sentences"] == len(verify.fixed_sources(340, limit=23))
+    assert "bleu_exported" not in report.verification["int8"]
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "float16"])
+def test_what_this_machine_cannot_compute_is_exported_and_marked(
+    bundle: Path, dtype: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = export_ctranslate2(open_bundle(bundle), dtype=dtype, valid=None)
+    assert report.verification["is_verified"] is False
+    assert f"unverified: CTranslate2 cannot compute {dtype}" in printed(report, capsys)
+    with pytest.raises(ConfigError, match=f"is exported as {dtype}"):
+        engine_of(bundle)
+
+
+def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_path: Path) -> None:
+    output = tmp_path / "new" / "model"
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
+    assert sorted(path.name for path in output.iterdir()) == [
+        "README.md", "bundle.json", "ctranslate2", "manifest.json", "shared.spm",
+    ]  # fmt: skip
+    assert [path.name for path in output.parent.iterdir()] == ["model"]
+    assert engine_of(output).search([[300]], config=verify.GREEDY)
+    with pytest.raises(ConfigError, match="exists already; give another --output"):
+        export_ctranslate2(open_bundle(bundle), valid=None, output=output)
+    with pytest.raises(CheckpointError):
+        export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
+
+
+def test_a_mismatch_fails_the_export_and_leaves_nothing_behind(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(spec: object, norm: object) -> None:
+        real(spec, norm)
+        spec.gamma *= 1.01  # type: ignore[attr-defined]
+
+    real = ct2_spec._norm
+    monkeypatch.setattr(ct2_spec, "_norm", wrong)
+    message = r"does not compute what the trained one does: \d+ differences in \d+ sentences; sentence 1 \(1 subwords\)"
+    for output in (None, tmp_path / "new"):
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(ExportError, match=message):
+            export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None, output=output)
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_loss_of_bleu_fails_the_export(bundle: Path, valid: TextPairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "BLEU_LINES", 30)
+    monkeypatch.setattr(verify, "BLEU_TOLERANCE", -101.0)  # whatever the score, it loses too much
+    with pytest.raises(ExportError, match=r"the exported model has BLEU .* on 30 lines, the trained one"):
+        export_ctranslate2(open_bundle(bundle), dtype="int8", valid=valid)
+    assert not (bundle / "ctranslate2").exists()
+
+
+def test_weights_that_are_no_numbers_fail_the_export(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def __init__(self, engine: CT2Engine) -> None:
+            self.search = engine.search
+
+        def score(self, sources: list[list[int]], targets: list[tuple[int, ...]], stop: None) -> list[list[float]]:
+            return [[float("nan")] * (len(ids) + 1) for ids in targets]
+
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
+    engine = engine_of(bundle)
+    test_set = verify.TestSet(fixed=[[300, 301]], valid=[], references=[])
+    with pytest.raises(ExportError, match="log-probabilities that are no numbers"):
+        verify.compare_quality(
+            engine,
+            Broken(engine),
+            test_set,
+            target=open_bundle(bundle).target,
+            tgt_lang="de",
+            search=verify.GREEDY,  # type: ignore[arg-type]
+        )
+    with pytest.raises(ExportError, match="a log-probability differs by nan"):
+        verify.compare_exactly(engine, Broken(engine), [[300, 301]])  # type: ignore[arg-type]
+
+
+def test_an_unknown_number_type_is_refused(bundle: Path) -> None:
+    with pytest.raises(ConfigError, match="dtype='int4' is unknown to CTranslate2; use one of float32, int8"):
+        export_ctranslate2(open_bundle(bundle), dtype="int4", valid=None)
+
+
+def test_duplicate_subwords_are_refused(tmp_path: Path) -> None:
+    class Doubled:
+        vocab_size = 29
+
+        def pieces(self, ids: object) -> list[str]:
+            return ["same"] * 29
+
+    model = random_model(ModelConfig(d_model=22, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=1))
+    doubled: Subword = Doubled()  # type: ignore[assignment]
+    with pytest.raises(ExportError, match="the source vocabulary has 29 subwords, 1 different ones, for 29 embeddings"):
+        ct2_spec.write_model(tmp_path, model, source=doubled, target=doubled, dtype="int8")
+
+
+def test_a_greedy_token_that_differs_with_a_margin_is_named_and_a_tie_is_not(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
+    engine = engine_of(bundle)
+    sources = verify.fixed_sources(340, limit=9)
+
+    class Other:
+        score = engine.score
+
+        def search(self, *arguments: object, **options: object) -> object:
+            groups = engine.search(*arguments, **options)  # type: ignore[arg-type]
+            return [[type(group[0])((5, *group[0].ids[1:]), 0.0, 0.0, True)] for group in groups]
+
+    with pytest.raises(ExportError, match="greedy token 1 differs where the margin is"):
+        verify.compare_exactly(engine, Other(), sources)  # type: ignore[arg-type]
+    monkeypatch.setattr(verify, "MARGIN", 1e9)
+    assert verify.compare_exactly(engine, Other(), sources)["n_ties"] == len(sources)  # type: ignore[arg-type]
+
+
+def test_the_fixed_sentences_are_the_same_every_time_and_of_many_lengths() -> None:
+    sources = verify.fixed_sources(340, limit=60)
+    assert sources == verify.fixed_sources(340, limit=60)
+    assert {len(row) for row in sources} >= {1, 2, 3, 5, 8, 13, 21, 34, 55, 60}
+    assert all(4 <= id_ < 340 for row in sources for id_ in row)
+    assert 339 in sources[-2]
+    assert all(len(row) <= 3 for row in verify.fixed_sources(340, limit=3))
+
+
+def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:
+    before = torch.get_rng_state()
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
+    assert torch.equal(before, torch.get_rng_state())
