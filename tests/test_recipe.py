@@ -29,7 +29,7 @@ def test_every_built_in_recipe_loads(name: str) -> None:
     loaded = load_recipe(name)
     assert loaded.name == name
     assert (loaded.base / f"{name}.toml").is_file()
-    assert loaded.recipe.data.src_lang == name.split("-")[-2]
+    assert loaded.recipe.data.src_lang == name.removesuffix("-student").split("-")[-2]
 
 
 def test_built_in_recipes_are_there() -> None:

@@ -69,10 +69,7 @@ def train_recipe(
     """
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     run = run or runs_root() / loaded.name
-    if (run / "recipe.toml").exists() and not resume:
-        raise ConfigError(
-            f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
-        )
+    refuse_existing(run, resume=resume)
     _refuse_changes(run / "recipe.toml", loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None)
     with one_writer(run):
@@ -103,6 +100,18 @@ def train_recipe(
             console=console,
         )
         return run, trainer.train()
+
+
+def refuse_existing(run: Path, *, resume: bool) -> None:
+    """Only a resumed run may exist already.
+
+    Raises:
+        ConfigError: If it does, and resume is False.
+    """
+    if (run / "recipe.toml").exists() and not resume:
+        raise ConfigError(
+            f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
+        )
 
 
 def average_run(run: Path, *, output: Path, last: int) -> int:

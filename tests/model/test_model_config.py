@@ -87,19 +87,27 @@ def test_sinusoids_take_odd_heads_as_long_as_the_model_is_even() -> None:
     assert ModelConfig(d_model=30, n_heads=6, positions="sinusoidal").d_head == 5
 
 
-@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+@pytest.mark.parametrize("name", list(PRESETS))
 def test_every_preset_is_a_sound_shape(name: str) -> None:
     config = ModelConfig(**PRESETS[name])
     assert config.d_model == config.n_heads * config.d_head
 
 
 def test_presets_grow_and_the_larger_two_are_rows_of_table_3() -> None:
-    assert list(PRESETS) == ["tiny", "small", "base", "big"]
-    widths = [ModelConfig(**PRESETS[name]).d_model for name in PRESETS]
+    assert list(PRESETS) == ["tiny", "small", "base", "big", "tiny-fast", "base-fast"]
+    widths = [ModelConfig(**PRESETS[name]).d_model for name in ("tiny", "small", "base", "big")]
     assert widths == sorted(set(widths))
     assert ModelConfig(**PRESETS["base"]) == ModelConfig()
     big = ModelConfig(**PRESETS["big"])
     assert (big.d_model, big.d_ff, big.n_heads, big.dropout) == (1024, 4096, 16, 0.3)
+
+
+@pytest.mark.parametrize("name", ["tiny", "base"])
+def test_fast_presets_are_as_wide_as_their_namesakes_with_a_deep_encoder_and_one_decoder_layer(name: str) -> None:
+    plain, fast = ModelConfig(**PRESETS[name]), ModelConfig(**PRESETS[f"{name}-fast"])
+    assert (fast.d_model, fast.n_heads, fast.d_ff) == (plain.d_model, plain.n_heads, plain.d_ff)
+    assert fast.n_encoder_layers > plain.n_encoder_layers
+    assert fast.n_decoder_layers == 1
 
 
 def test_every_setting_says_what_it_means() -> None:

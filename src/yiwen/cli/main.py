@@ -20,8 +20,10 @@ from yiwen import __version__
 from yiwen.cli.average import average
 from yiwen.cli.config import config
 from yiwen.cli.demo import demo
+from yiwen.cli.distil import distil
 from yiwen.cli.doctor import doctor
 from yiwen.cli.evaluate import evaluate
+from yiwen.cli.export import export
 from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
@@ -30,7 +32,7 @@ from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work:
-# new, prepare, train, translate, evaluate, score, average, demo, config, doctor.
+# new, prepare, train, translate, evaluate, score, average, export, distil, demo, config, doctor.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
@@ -39,6 +41,8 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     evaluate,
     score,
     average,
+    export,
+    distil,
     demo,
     config,
     doctor,

@@ -1,0 +1,65 @@
+"""`yiwen distil`: a smaller and faster model that learns from a larger one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, BeamSize, Device, RecipeName, Settings, Threads
+
+
+def distil(
+    teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="The model to learn from, or its run.")],
+    recipe: RecipeName,
+    settings: Settings = None,
+    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/RECIPE-student where not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an existing run.")] = False,
+    text_only: Annotated[bool, typer.Option("--text-only", help="Translate the text, and do not train.")] = False,
+    beam_size: BeamSize = None,
+    as_json: AsJson = False,
+    device: Device = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Train a student on what a teacher makes of the recipe's text.
+
+    The teacher translates the training text once; what is translated is kept,
+    and a stopped command goes on where it was. The teacher is fastest when it
+    has been exported (`yiwen export`).
+    """
+    from rich.console import Console
+
+    from yiwen.recipe import load_recipe
+    from yiwen.stop import stop_on_signals
+    from yiwen.synthetic import distil as synthetic
+
+    console = Console(stderr=True)
+    loaded = load_recipe(recipe, settings or ())
+    with stop_on_signals() as stop:
+        if text_only:
+            distilled = synthetic.translate_corpus(
+                teacher, loaded, beam_size=beam_size, device=device, threads=threads, stop=stop, console=console
+            )
+            result = {"folder": str(distilled.folder), "pairs": distilled.n_pairs, "left_out": distilled.left_out}
+        else:
+            folder, progress = synthetic.distil(
+                teacher,
+                loaded,
+                run=run,
+                resume=resume,
+                beam_size=beam_size,
+                device=device,
+                threads=threads,
+                stop=stop,
+                console=console,
+            )
+            score = 0.0 if progress.best_score is None else progress.best_score
+            console.print(
+                f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True
+            )
+            console.print(f"next: yiwen export {folder}", soft_wrap=True)
+            result = {"run": str(folder), "step": progress.step, "best_step": progress.best_step, "best_score": score}
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False))

@@ -1,0 +1,1 @@
+"""Text that a model makes for another to learn from."""

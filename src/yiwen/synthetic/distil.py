@@ -1,0 +1,177 @@
+"""Sequence-level knowledge distillation (Kim and Rush 2016): a student learns what its teacher would have written.
+
+A teacher's translations are simpler than people's: the same source words give the same target words more often, and a
+smaller model can learn that by heart. The student is an ordinary run of an ordinary recipe; only its text is made here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yiwen.bundle import open_bundle
+from yiwen.data.config import DataConfig
+from yiwen.errors import ConfigError
+from yiwen.files import one_writer, write_json
+from yiwen.recipe import LoadedRecipe, runs_root
+from yiwen.runs import prepare_recipe, refuse_existing, train_recipe
+from yiwen.stop import StopFlag
+from yiwen.synthetic.pairs import LEFT_OUT, absolute, student_data, write_pairs
+from yiwen.synthetic.shards import NOTES, identity_of, is_whole, translate_missing
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.training.state import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distilled:
+    """A teacher's translations of a recipe's training text."""
+
+    folder: Path
+    """Where the pairs lie, in plain text."""
+    data: DataConfig
+    """The recipe's data with them in place of its own training text."""
+    n_pairs: int
+    """Pairs for the student."""
+    n_translated: int
+    """Sources translated now; the others were found translated."""
+    left_out: dict[str, int]
+    """Sources without a pair, by reason; each is named in `left_out.tsv`."""
+    engine: str
+    """What the teacher ran on."""
+    seconds: float
+    """Wall time."""
+
+
+def distil(
+    teacher: Path,
+    loaded: LoadedRecipe,
+    *,
+    run: Path | None = None,
+    resume: bool = False,
+    beam_size: int | None = None,
+    device: str = "auto",
+    threads: int = 0,
+    stop: StopFlag | None = None,
+    console: Console | None = None,
+) -> tuple[Path, Progress]:
+    """Train a student: a recipe whose training text is what a teacher makes of its sources.
+
+    Args:
+        teacher: A bundle or a run.
+        loaded: The student's recipe: its text, its tokenizer, its smaller model.
+        run: Folder of the student's run; `runs/NAME-student` where not given.
+        resume: Go on with an existing run. Text that was translated before is found again with or without it.
+        beam_size, device, threads: As in `translate_corpus`.
+        stop: Polled in every long loop.
+        console: Where progress is shown.
+
+    Returns:
+        The folder of the run and where it stands.
+
+    Raises:
+        CheckpointError, ConfigError, DataError: As in `translate_corpus` and `yiwen.runs.train_recipe`.
+        Stopped: After a stop signal; the same call with `resume` goes on.
+    """
+    name = loaded.name if loaded.name.endswith("-student") else f"{loaded.name}-student"
+    run = run or runs_root() / name
+    refuse_existing(run, resume=resume)  # before hours go into translating
+    distilled = translate_corpus(
+        teacher, loaded, beam_size=beam_size, device=device, threads=threads, stop=stop, console=console
+    )
+    recipe = dataclasses.replace(
+        loaded.recipe,
+        data=distilled.data,
+        tokenizer=dataclasses.replace(
+            loaded.recipe.tokenizer, model=absolute(loaded.recipe.tokenizer.model, loaded.base)
+        ),
+    )
+    student = LoadedRecipe(recipe=recipe, name=name, base=distilled.folder)
+    return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
+
+
+def translate_corpus(
+    teacher: Path,
+    loaded: LoadedRecipe,
+    *,
+    beam_size: int | None = None,
+    device: str = "auto",
+    threads: int = 0,
+    stop: StopFlag | None = None,
+    console: Console | None = None,
+) -> Distilled:
+    """Translate a recipe's training text, or what is missing of it, with a teacher.
+
+    Args:
+        teacher: A bundle or a run; its exported engine is used where it has one.
+        loaded: Whose prepared text is translated.
+        beam_size: Hypotheses kept a sentence; the teacher's own where not given.
+        device: Where the teacher computes.
+        threads: Processor threads; 0 for all.
+        stop: Polled between batches.
+        console: Where progress is shown, if it is a terminal.
+
+    Raises:
+        CheckpointError: If the teacher is missing or damaged.
+        ConfigError: If it translates between other languages than the recipe.
+        DataError: If no translation can be used.
+        TrainingError: If another process is translating the same.
+    """
+    stop = StopFlag() if stop is None else stop  # an unset flag is false
+    began = time.perf_counter()
+    _require_same_languages(teacher, loaded)
+    from yiwen.data.store import Store
+
+    store = Store.open(prepare_recipe(loaded, stop=stop, progress=console is not None).folder)
+    translator = Translator.load(teacher, device=device, threads=threads)
+    search = translator.bundle.info.search.changed(beam_size=beam_size, n_best=1)
+    identity = identity_of(translator, search, store)
+    folder = runs_root() / ".distilled" / hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    with one_writer(folder):
+        write_json(
+            folder / "teacher.json", {"teacher": str(teacher), "engine": translator.engine.description, **identity}
+        )
+        n_translated = translate_missing(folder, translator, store, search, stop=stop, console=console)
+        pairs = folder / f"pairs-{store.fingerprint}"
+        if not is_whole(pairs):
+            write_pairs(pairs, folder, store, loaded.recipe.data)
+    notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))
+    distilled = Distilled(
+        folder=pairs,
+        data=student_data(loaded, pairs, notes["corpora"]),
+        n_pairs=sum(notes["corpora"].values()),
+        n_translated=n_translated,
+        left_out=notes["left_out"],
+        engine=translator.engine.description,
+        seconds=time.perf_counter() - began,
+    )
+    if console is not None:
+        console.print(_summary(distilled), highlight=False, markup=False, soft_wrap=True)
+    return distilled
+
+
+def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
+    info, data = open_bundle(teacher).info, loaded.recipe.data
+    if (info.src_lang, info.tgt_lang) != (data.src_lang, data.tgt_lang):
+        raise ConfigError(
+            f"the teacher {teacher} translates {info.src_lang} -> {info.tgt_lang}, the recipe {loaded.name} is for "
+            f"{data.src_lang} -> {data.tgt_lang}; give a teacher and a recipe of the same languages"
+        )
+
+
+def _summary(distilled: Distilled) -> str:
+    """What a user should know of the new text."""
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(distilled.left_out.items()))
+    named = f"; left out, and named in {LEFT_OUT}: {left_out}" if left_out else ""
+    return (
+        f"distilled: {distilled.n_pairs:,} pairs in {distilled.folder}{named}\n"
+        f"  {distilled.n_translated:,} sources translated now by {distilled.engine}, {distilled.seconds:.0f} s"
+    )

@@ -1,0 +1,127 @@
+"""The student's text: sources beside the teacher's translations, and the recipe's data with them in place of its own.
+
+pairs-STORE/    corpus-0.en corpus-0.de ... valid.* test.* left_out.tsv notes.json manifest.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import numpy as np
+
+from yiwen.data import lines
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import CorpusConfig
+from yiwen.errors import DataError
+from yiwen.files import new_folder, write_json
+from yiwen.recipe import LoadedRecipe
+from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of, write_lines
+
+if TYPE_CHECKING:
+    from yiwen.data.store import Store
+
+LEFT_OUT: Final = "left_out.tsv"
+
+
+def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig) -> None:
+    """Join sources and translations, corpus by corpus so that their weights still hold, beside held-out text.
+
+    Args:
+        pairs: Folder to write, whole or not at all.
+        folder: Where the shards lie, all of them whole.
+        store: What was translated.
+        data: The recipe's data.
+
+    Raises:
+        DataError: If no translation can be used.
+    """
+    n_pairs: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    with new_folder(pairs) as temporary:
+        with ExitStack() as stack:
+            files = {
+                name: [
+                    stack.enter_context(_created(temporary / f"{name}.{language}")) for language in _languages(store)
+                ]
+                for name in (_corpus_name(corpus) for corpus in np.unique(store.corpus))
+            }
+            named = stack.enter_context(_created(temporary / LEFT_OUT))
+            for row, source, target, reason in _translated(folder, store):
+                if reason:
+                    named.write(f"{store.where(row)}\t{reason}\t{source}\n")
+                    reasons[reason] += 1
+                    continue
+                name = _corpus_name(store.corpus[row])
+                n_pairs[name] += 1
+                for file, text in zip(files[name], (source, target), strict=True):
+                    file.write(f"{text}\n")
+        if not n_pairs:
+            raise DataError(
+                f"none of {len(store)} translations can be used ({dict(reasons)}); look at the teacher: "
+                "`yiwen translate` shows what it writes"
+            )
+        for name, given, held_out in (("valid", data.valid, store.valid), ("test", data.test, store.test)):
+            if given is None and held_out.src:  # split off from the corpora: must not be split off from translations
+                for language, texts in zip(_languages(store), held_out, strict=True):
+                    write_lines(temporary / f"{name}.{language}", texts)
+        write_json(temporary / NOTES, {"corpora": dict(sorted(n_pairs.items())), "left_out": dict(reasons)})
+
+
+def student_data(loaded: LoadedRecipe, pairs: Path, n_pairs: dict[str, int]) -> DataConfig:
+    """The recipe's data with the pairs for its training text; every path absolute, as a run folder needs them."""
+    data, pairs = loaded.recipe.data, Path(os.path.abspath(pairs))  # noqa: PTH100  links stay as they are
+
+    def made(name: str, weight: float = 0.0) -> CorpusConfig:
+        src, tgt = (str(pairs / f"{name}.{language}") for language in (data.src_lang, data.tgt_lang))
+        return CorpusConfig(src=src, tgt=tgt, weight=weight)
+
+    corpora = [(_corpus_name(index), corpus.weight) for index, corpus in enumerate(data.corpora)]
+    held_out: dict[str, Any] = {}
+    for name in ("valid", "test"):
+        given = getattr(data, name)
+        if given is not None:
+            paths = {key: absolute(getattr(given, key), loaded.base) for key in ("src", "tgt", "path")}
+            held_out[name] = dataclasses.replace(given, **paths)
+        elif (pairs / f"{name}.{data.src_lang}").is_file():
+            held_out[name] = made(name)
+        else:
+            held_out[f"{name}_pairs"] = 0
+    return dataclasses.replace(
+        data, corpora=tuple(made(name, weight) for name, weight in corpora if name in n_pairs), **held_out
+    )
+
+
+def absolute(path: str, base: Path) -> str:
+    """The file a recipe means, by a path that holds everywhere; an empty one stays empty."""
+    return os.path.abspath(lines.find(path, base=base)) if path else ""  # noqa: PTH100  links stay as they are
+
+
+def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str]]:
+    """Row, source, translation, and why it is of no use or an empty text, of every prepared row."""
+    for rows in shards(store):
+        shard = shard_of(folder, rows)
+        with lines.opened(shard / TEXT) as file:
+            translations = [line.decode("utf-8") for line in lines.read_lines(file)]
+        reasons = json.loads((shard / NOTES).read_text(encoding="utf-8"))
+        found = zip(rows.tolist(), sources_of(store, rows), translations, strict=True)
+        for place, (row, source, target) in enumerate(found):
+            yield row, source, target, reasons.get(str(place), "")
+
+
+def _corpus_name(index: int) -> str:
+    return f"corpus-{index}"
+
+
+def _languages(store: Store) -> tuple[str, str]:
+    return store.src_lang, store.tgt_lang
+
+
+def _created(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")

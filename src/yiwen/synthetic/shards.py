@@ -1,0 +1,148 @@
+"""A teacher's translations of a prepared corpus, kept in shards: each is whole or absent, and none is made twice.
+
+runs/.distilled/FINGERPRINT/       of the teacher's weights, its search and the source text
+  shard-000000000/                 translations.txt, a line for each prepared row from this one on; notes.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from yiwen.bundle import EXPORTED, WEIGHTS
+from yiwen.errors import CheckpointError
+from yiwen.files import MANIFEST, is_complete, new_folder, verify_manifest, write_json
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.data.store import Store
+
+SHARD_ROWS: Final = 2048
+"""Sources in a shard: seconds of work, which is what a kill may cost."""
+TEXT: Final = "translations.txt"
+NOTES: Final = "notes.json"
+"""In a shard: why the translations at these places are of no use."""
+
+
+def identity_of(translator: Translator, search: SearchConfig, store: Store) -> dict[str, Any]:
+    """All that decides the translations: the teacher's files by their hashes, how it searches, what it reads."""
+    folder = translator.bundle.folder
+    files = _hashes(folder)
+    if not translator.engine.description.startswith("torch"):  # rounded weights are other weights
+        files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _hashes(folder / EXPORTED)
+    text = hashlib.sha256()
+    for rows in shards(store):
+        for source in sources_of(store, rows):
+            text.update(source.encode("utf-8") + b"\n")
+    return {
+        "files": files,
+        "search": dataclasses.asdict(search),
+        "source": text.hexdigest(),
+        "shard_rows": SHARD_ROWS,
+    }
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """What the manifest of a folder says of the files that a translation depends on."""
+    hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return {name: digest for name, digest in hashes.items() if name not in ("README.md", "export.json")}
+
+
+def translate_missing(
+    folder: Path,
+    translator: Translator,
+    store: Store,
+    search: SearchConfig,
+    *,
+    stop: StopFlag,
+    console: Console | None,
+) -> int:
+    """Write every shard that is missing or damaged; returns how many sources that were."""
+    missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]
+    n_missing = sum(map(len, missing))
+    with _progress(console, total=len(store), done=len(store) - n_missing) as tick:
+        # One stream for all shards: the engine looks ahead, and no core waits between two of them.
+        sources = (source.encode("utf-8") for rows in missing for source in sources_of(store, rows))
+        stream = translator.translate_lines(sources, search=search, stop=stop)
+        for rows in missing:
+            translations = list(itertools.islice(stream, len(rows)))
+            left_out = {
+                str(place): "cut" if "cut" in translation.flags else "empty"
+                for place, translation in enumerate(translations)
+                if "cut" in translation.flags or not translation.text.strip()
+            }
+            with new_folder(shard_of(folder, rows)) as shard:
+                write_lines(shard / TEXT, [translation.text for translation in translations])
+                write_json(shard / NOTES, left_out)
+            tick(len(rows))
+    return n_missing
+
+
+def shards(store: Store) -> Iterator[np.ndarray]:
+    """Rows of the store, shard by shard."""
+    for first in range(0, len(store), SHARD_ROWS):
+        yield np.arange(first, min(first + SHARD_ROWS, len(store)))
+
+
+def shard_of(folder: Path, rows: np.ndarray) -> Path:
+    """Folder of the shard of these rows."""
+    return folder / f"shard-{rows[0]:09}"
+
+
+def sources_of(store: Store, rows: np.ndarray) -> list[str]:
+    """Clean source text: kept where subwords are sampled, else put together again from its subwords."""
+    if store.tokenizer.sampling > 0:
+        return store.texts(rows)[0]
+    return store.source.decode([ids.tolist() for ids in store.src_ids(rows)])
+
+
+def is_whole(folder: Path) -> bool:
+    """True for a published folder without a flaw; a damaged one is made again."""
+    if not is_complete(folder):
+        return False
+    try:
+        verify_manifest(folder)
+    except CheckpointError:
+        return False
+    return True
+
+
+def write_lines(path: Path, texts: list[str]) -> None:
+    """Write texts that hold no line end, one a line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{text}\n" for text in texts)
+
+
+@contextmanager
+def _progress(console: Console | None, *, total: int, done: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told how many sources were translated and moves a bar, or does nothing."""
+    if console is None or not console.is_terminal or total == done:
+        yield lambda n: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (TextColumn("translating"), BarColumn(bar_width=None), MofNCompleteColumn(), rate, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total, completed=done, rate="")
+        began, n_done = time.perf_counter(), 0
+
+        def tick(n: int) -> None:
+            nonlocal n_done
+            n_done += n
+            bar.update(task, advance=n, rate=f"{n_done / (time.perf_counter() - began):,.0f} sentences/s")
+
+        yield tick

@@ -1,0 +1,234 @@
+"""Distillation: the teacher's text is made once, survives kills, and becomes an ordinary recipe."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
+from yiwen.files import one_writer
+from yiwen.recipe import LoadedRecipe, load_recipe
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
+from yiwen.synthetic import distil as module
+from yiwen.synthetic import shards
+from yiwen.synthetic.distil import Distilled, distil, translate_corpus
+from yiwen.translator import Translation
+
+
+class Teacher:
+    """Stands in for the Translator: writes the source backwards, and remembers what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bundle = open_bundle(folder)
+        self.engine = SimpleNamespace(description="torch in a test")
+        self.asked: list[str] = []
+        self.search: SearchConfig | None = None
+        self.answer: Callable[[str], Translation] = lambda text: Translation(text[::-1], -1.0)
+        self.until_killed = 10**9
+
+    def translate_lines(self, lines: Iterable[bytes], *, search: SearchConfig, stop: StopFlag) -> Iterator[Translation]:
+        """One translation a line; pretends to be killed after so many."""
+        self.search = search
+        for line in lines:
+            stop.check("translation")
+            if len(self.asked) == self.until_killed:
+                raise KeyboardInterrupt
+            self.asked.append(line.decode("utf-8"))
+            yield self.answer(self.asked[-1])
+
+
+@pytest.fixture
+def teacher(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Teacher:
+    teacher = Teacher(tiny_run.best)
+    monkeypatch.setattr(module.Translator, "load", lambda folder, **_: teacher)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
+    shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    return teacher
+
+
+@pytest.fixture
+def loaded(tiny_run: TinyRun) -> LoadedRecipe:
+    return load_recipe(str(tiny_run.recipe))
+
+
+def lines(distilled: Distilled, name: str) -> list[str]:
+    return (distilled.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def distilled_by(teacher: Teacher, loaded: LoadedRecipe, **options: Any) -> Distilled:
+    return translate_corpus(teacher.bundle.folder, loaded, **options)
+
+
+def test_every_source_stands_beside_what_the_teacher_wrote(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    distilled = distilled_by(teacher, loaded)
+    sources, targets = lines(distilled, "corpus-0.en"), lines(distilled, "corpus-0.de")
+    given = (loaded.base / "train.en").read_text(encoding="utf-8").split("\n")
+    assert set(sources) <= set(given)
+    assert len(sources) == len(targets) == distilled.n_pairs == distilled.n_translated > 1000
+    assert targets == [source[::-1] for source in sources]
+
+
+def test_the_teacher_searches_as_its_bundle_says_for_one_translation(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    distilled_by(teacher, loaded)
+    assert teacher.search == teacher.bundle.info.search.changed(n_best=1)
+    distilled_by(teacher, loaded, beam_size=3)
+    assert teacher.search == teacher.bundle.info.search.changed(n_best=1, beam_size=3)
+
+
+def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    first = distilled_by(teacher, loaded)
+    teacher.asked.clear()
+    again = distilled_by(teacher, loaded)
+    assert (teacher.asked, again.n_translated) == ([], 0)
+    assert (again.folder, again.n_pairs, again.data) == (first.folder, first.n_pairs, first.data)
+
+
+def test_after_a_kill_only_the_missing_shards_are_translated(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    teacher.until_killed = 700
+    with pytest.raises(KeyboardInterrupt):
+        distilled_by(teacher, loaded)
+    teacher.until_killed = 10**9
+    distilled = distilled_by(teacher, loaded)
+    assert distilled.n_translated == distilled.n_pairs - 600
+    assert lines(distilled, "corpus-0.de") == [source[::-1] for source in lines(distilled, "corpus-0.en")]
+
+
+def test_a_damaged_shard_is_translated_again(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    first = distilled_by(teacher, loaded)
+    text = first.folder.parent / "shard-000000300" / shards.TEXT
+    text.write_text("damaged\n", encoding="utf-8")
+    assert distilled_by(teacher, loaded).n_translated == 300
+    assert text.read_text(encoding="utf-8").count("\n") == 300
+
+
+def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun) -> None:
+    folders = {distilled_by(teacher, loaded).folder.parent, distilled_by(teacher, loaded, beam_size=1).folder.parent}
+    teacher.bundle = open_bundle(tiny_run.early)
+    folders.add(distilled_by(teacher, loaded).folder.parent)
+    assert len(folders) == 3
+
+
+def test_cut_and_empty_translations_are_counted_named_and_left_out(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    answers = {0: Translation("half", -1.0, flags=("cut",)), 1: Translation(" ", -1.0)}
+    order: dict[str, int] = {}
+    teacher.answer = lambda text: answers.get(order.setdefault(text, len(order)), Translation(text[::-1], -1.0))
+    distilled = distilled_by(teacher, loaded)
+    first, second = list(order)[:2]
+    assert set(distilled.left_out) == {"cut", "empty"}
+    named = [line.split("\t") for line in lines(distilled, "left_out.tsv")]
+    assert {(reason, source) for _, reason, source in named} == {("cut", first), ("empty", second)}
+    assert named[0][0].startswith("train.en line ")
+    assert not {first, second} & set(lines(distilled, "corpus-0.en"))
+    assert distilled.n_pairs == distilled.n_translated - sum(distilled.left_out.values())
+
+
+def test_a_teacher_that_writes_nothing_is_named(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    teacher.answer = lambda text: Translation("", 0.0)
+    with pytest.raises(
+        DataError, match=r"none of \d+ translations can be used \(\{'empty': \d+\}\); look at the teach"
+    ):
+        distilled_by(teacher, loaded)
+
+
+def test_given_held_out_text_stays_and_split_off_text_is_written_down(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun
+) -> None:
+    data = distilled_by(teacher, loaded).data
+    assert data.valid is not None
+    assert data.valid.src == str(loaded.base / "valid.en")
+    own = tiny_run.recipe.with_name("split.toml")
+    own.write_text(
+        tiny_run.recipe.read_text("utf-8").replace('valid = { src = "valid.en", tgt = "valid.de" }', "valid_pairs = 7")
+        .replace('test = { src = "test.en", tgt = "test.de" }', "test_pairs = 0"),
+        encoding="utf-8",
+    )  # fmt: skip
+    distilled = distilled_by(teacher, load_recipe(str(own)))
+    assert distilled.data.valid is not None
+    assert (distilled.data.test, distilled.data.test_pairs) == (None, 0)
+    sources, references = lines(distilled, "valid.en"), lines(distilled, "valid.de")
+    assert len(sources) == len(references) == 7
+    assert not set(sources) & set(lines(distilled, "corpus-0.en"))
+    assert references != [source[::-1] for source in sources]  # written by people, not by the teacher
+
+
+def test_corpora_stay_apart_so_that_their_weights_hold(teacher: Teacher, tiny_run: TinyRun, tmp_path: Path) -> None:
+    text = tiny_run.recipe.read_text(encoding="utf-8")
+    two = """corpora = [
+      { src = "train.en", tgt = "train.de", weight = 2.0 }, { path = "more.tsv", weight = 1.0 }]"""
+    recipe = tiny_run.recipe.with_name("two.toml")
+    recipe.write_text(text.replace('corpora = [{ src = "train.en", tgt = "train.de" }]', two), encoding="utf-8")
+    recipe.with_name("more.tsv").write_text("src\ttgt\nAnother one here.\tNoch ein Satz hier.\n", encoding="utf-8")
+    distilled = distilled_by(teacher, load_recipe(str(recipe)))
+    assert [corpus.weight for corpus in distilled.data.corpora] == [2.0, 1.0]
+    assert lines(distilled, "corpus-1.en") == ["Another one here."]
+    assert lines(distilled, "corpus-1.de") == [".ereh eno rehtonA"]
+
+
+def test_sampled_subwords_keep_the_source_as_it_was(teacher: Teacher, tiny_run: TinyRun) -> None:
+    plain = distilled_by(teacher, load_recipe(str(tiny_run.recipe)))
+    sampled = distilled_by(teacher, load_recipe(str(tiny_run.recipe), ["tokenizer.sampling=0.1"]))
+    assert lines(sampled, "corpus-0.en") == lines(plain, "corpus-0.en")
+    assert (sampled.folder.parent, sampled.n_translated) == (plain.folder.parent, 0)
+
+
+def test_other_languages_are_refused_before_anything_is_prepared(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    n_prepared = len(list((tmp_path / "runs" / ".prepared").iterdir()))
+    loaded = load_recipe(str(tiny_run.recipe), ["data.tgt_lang=nl"])
+    with pytest.raises(ConfigError, match="translates en -> de, the recipe tiny is for en -> nl; give a teacher and a"):
+        distilled_by(teacher, loaded)
+    assert len(list((tmp_path / "runs" / ".prepared").iterdir())) == n_prepared
+
+
+def test_a_missing_teacher_is_named(loaded: LoadedRecipe, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="nothing is no folder; give a bundle"):
+        translate_corpus(tmp_path / "nothing", loaded)
+
+
+def test_a_stop_signal_ends_the_work_and_whole_shards_stay(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    stop = StopFlag()
+
+    def last(text: str) -> Translation:
+        stop.signum = 15 if len(teacher.asked) == 450 else None
+        return Translation(text, 0.0)
+
+    teacher.answer = last
+    with pytest.raises(Stopped, match="SIGTERM during translation"):
+        distilled_by(teacher, loaded, stop=stop)
+    assert len(teacher.asked) == 450
+    distilled = distilled_by(teacher, loaded)
+    assert distilled.n_translated == distilled.n_pairs - 300
+
+
+def test_two_processes_do_not_translate_the_same(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    folder = distilled_by(teacher, loaded).folder.parent
+    with one_writer(folder), pytest.raises(TrainingError, match="is being written by process"):
+        distilled_by(teacher, loaded)
+
+
+def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    folder = distilled_by(teacher, loaded).folder.parent
+    told = json.loads((folder / "teacher.json").read_text(encoding="utf-8"))
+    assert told["teacher"] == str(teacher.bundle.folder)
+    assert (told["engine"], told["search"]["beam_size"]) == ("torch in a test", 5)
+
+
+def test_an_existing_run_is_refused_before_the_teacher_works(
+    teacher: Teacher, loaded: LoadedRecipe, tmp_path: Path
+) -> None:
+    (tmp_path / "runs" / "tiny-student").mkdir(parents=True)
+    (tmp_path / "runs" / "tiny-student" / "recipe.toml").write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"tiny-student exists already; go on with it by --resume"):
+        distil(teacher.bundle.folder, loaded)
+    assert teacher.asked == []
