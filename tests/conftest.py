@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tiny_model import TinyRun, write_tiny_recipe
+from tiny_model import TinyRun, exported, write_tiny_recipe
 
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
@@ -34,3 +35,9 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
         else:
             os.environ["YIWEN_RUNS"] = before
     return TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=folder)
+
+
+@pytest.fixture(scope="session")
+def exported_bundle(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with an exported engine in its bundle. Read it, never write it."""
+    return exported(tiny_run.best, tmp_path_factory.mktemp("exported") / "bundle")

@@ -51,7 +51,7 @@ def test_scores_carry_signatures_and_intervals(model: Path, texts: tuple[Path, P
     assert bleu.high is not None
     assert bleu.low < bleu.value < bleu.high
     assert (measurement.written, measurement.comparison) == (None, None)
-    assert f"test: 40 lines by {model}\n  BLEU {bleu.value:.2f} [" in shown(measurement)
+    assert f"test: 40 lines by {model} (torch float32 on cpu)\n  BLEU {bleu.value:.2f} [" in shown(measurement)
 
 
 def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path) -> None:
@@ -68,6 +68,18 @@ def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Pa
     assert again.written == run / "evaluations" / "best-test-lowercase.json"
     assert again.evaluation["bleu"].value >= measurement.evaluation["bleu"].value
     assert f"written: {again.written}" in shown(again)
+
+
+def test_the_score_names_the_engine_that_made_it(
+    exported_bundle: Path, tiny_run: TinyRun, texts: tuple[Path, Path]
+) -> None:
+    measurement = measure(exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+    assert measurement.to_json()["engine"] == measurement.engine
+    assert measurement.engine.startswith("CTranslate2 float32")
+    assert f"({measurement.engine})" in shown(measurement)
+    reference = measure(exported_bundle, engine="torch", src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+    assert reference.engine == "torch float32 on cpu"
+    assert reference.evaluation["bleu"].value == pytest.approx(measurement.evaluation["bleu"].value, abs=2)
 
 
 def test_the_result_goes_where_it_is_asked_to(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:

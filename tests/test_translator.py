@@ -7,6 +7,7 @@ import math
 import threading
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -42,9 +43,7 @@ def references(tiny_run: TinyRun) -> list[str]:
 
 def segments_of(translator: Translator, text: str) -> list[list[int]]:
     """What the engine is given for a text."""
-    segments: list[list[int]] = []
-    translator._plan(text, segments)
-    return segments
+    return translator._plan([text])[1]
 
 
 def test_raw_text_goes_in_and_raw_text_comes_out(
@@ -325,6 +324,33 @@ def test_a_stream_is_read_one_block_ahead_at_most(
     assert n_written == n_read == n_lines
 
 
+def test_a_stream_comes_out_the_same_whether_blocks_overlap_or_not(
+    translator: Translator, sources: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_LINES", 7)
+    lines = [text.encode() for text in sources]
+    overlapping = Translator(translator.bundle, translator.engine, n_at_once=3)
+    assert list(overlapping.translate_lines(lines)) == list(translator.translate_lines(lines))
+
+
+def test_an_exported_engine_gives_the_same_translations(
+    translator: Translator, sources: list[str], exported_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_LINES", 11)
+    exported = Translator.load(exported_bundle, threads=1)
+    assert exported.engine.description.startswith("CTranslate2")
+    texts = [*sources, "", "Deti gedi bapu reta. " * 6]
+    expected = translator.translate(texts)
+    found = list(exported.translate_lines(text.encode() for text in texts))
+    assert [t.text for t in found] == [t.text for t in expected]
+    assert [t.flags for t in found] == [t.flags for t in expected]
+    assert [t.score for t in found] == pytest.approx([t.score for t in expected], abs=1e-4)
+    scores = exported.score(texts[:9], texts[1:10])
+    assert [s.log_prob for s in scores] == pytest.approx(
+        [s.log_prob for s in translator.score(texts[:9], texts[1:10])], abs=1e-3
+    )
+
+
 def test_a_stop_signal_ends_translating_and_scoring(translator: Translator) -> None:
     stop = StopFlag()
     stop.signum = 2
@@ -343,7 +369,7 @@ def test_bf16_translates_as_float32_does_but_for_rounding(
 
 
 def test_an_unknown_number_type_is_refused(tiny_run: TinyRun) -> None:
-    with pytest.raises(ConfigError, match="dtype='int4' is unknown; use 'float32' or 'bf16'"):
+    with pytest.raises(ConfigError, match="dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"):
         Translator.load(tiny_run.best, dtype="int4")
 
 

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from yiwen.files import MANIFEST, sha256, write_json
+from yiwen.files import MANIFEST, new_folder, sha256, write_json
 
 MAX_TOKENS = 24
 """Longest side the tiny model was trained on, eos counted: what is longer is translated in pieces."""
@@ -81,6 +81,24 @@ ema_decay = 0.9
         encoding="utf-8",
     )
     return recipe
+
+
+def exported(bundle: Path, folder: Path, *, dtype: str = "float32", has_weights: bool = True) -> Path:
+    """A copy of a bundle with an exported engine in it, unverified, with or without the weights it was made from."""
+    from yiwen.bundle import load_model, open_bundle
+    from yiwen.engines.exported import ExportInfo, write_info
+    from yiwen.export.ct2_spec import write_model
+
+    shutil.copytree(bundle, folder)
+    opened = open_bundle(folder)
+    with new_folder(folder / "ctranslate2") as inside:
+        write_model(inside, load_model(opened), source=opened.source, target=opened.target, dtype=dtype)
+        max_len = opened.info.model.max_len
+        info = ExportInfo(dtype=dtype, max_len=max_len, yiwen_version="0", ctranslate2_version="0", weights="")
+        write_info(inside, info)
+    if not has_weights:
+        (folder / "model.safetensors").unlink()
+    return folder
 
 
 def tampered(bundle: Path, folder: Path, **changes: object) -> Path:

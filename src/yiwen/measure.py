@@ -26,6 +26,8 @@ class Measurement:
 
     model: str
     """Folder of the model."""
+    engine: str
+    """What computed the translations."""
     test_set: str
     """What was translated."""
     evaluation: Evaluation
@@ -39,7 +41,8 @@ class Measurement:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        result = {"model": self.model, "test_set": self.test_set, **self.evaluation.to_json(), "flags": self.flags}
+        result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
+        result |= {**self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()
@@ -55,22 +58,23 @@ def measure(
     search: SearchConfig | None = None,
     lowercase: bool = False,
     output: Path | None = None,
+    engine: str = "auto",
     device: str = "auto",
-    dtype: str = "float32",
+    dtype: str = "auto",
     threads: int = 0,
     stop: StopFlag | None = None,
 ) -> Measurement:
     """Translate a test set and score the result.
 
     Args:
-        model: A bundle.
+        model: A bundle, or a run: then its best model.
         src: Source text, a sentence a line; with `ref` None too, the test set of the model's recipe.
         ref: One reference a line.
         compare_with: Another bundle, translated the same way, for a test of significance.
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
         output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any.
-        device, dtype, threads: As in `Translator.load`.
+        engine, device, dtype, threads: As in `Translator.load`.
         stop: Polled between batches.
 
     Raises:
@@ -84,10 +88,11 @@ def measure(
     # All that can be wrong is looked at first: translating may take long.
     if output is not None and output.is_dir():
         raise ConfigError(f"--output {output} is a folder; give the path of a JSON file")
-    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    model = translator.bundle.folder
     other = None
     if compare_with is not None:
-        other = Translator.load(compare_with, device=device, dtype=dtype, threads=threads)
+        other = Translator.load(compare_with, engine=engine, device=device, dtype=dtype, threads=threads)
         pairs = [f"{each.src_lang} -> {each.tgt_lang}" for each in (translator, other)]
         if pairs[0] != pairs[1]:
             raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
@@ -126,6 +131,7 @@ def measure(
         output = model.parent / "evaluations" / f"{model.name}-{name}{'-lowercase' if lowercase else ''}.json"
     measurement = Measurement(
         model=str(model),
+        engine=translator.engine.description,
         test_set=name,
         evaluation=evaluation,
         comparison=comparison,
@@ -151,7 +157,8 @@ def _settings(model: Path) -> EvaluationConfig:
 
 def print_measurement(measurement: Measurement, console: Console) -> None:
     """Show scores, signatures and what else a reader should know."""
-    lines = [f"{measurement.test_set}: {measurement.evaluation.n_lines:,} lines by {measurement.model}"]
+    n_lines = measurement.evaluation.n_lines
+    lines = [f"{measurement.test_set}: {n_lines:,} lines by {measurement.model} ({measurement.engine})"]
     lines += [f"  {score}" for score in measurement.evaluation.scores]
     if measurement.comparison is not None:
         lines += ["compared:", *(f"  {difference}" for difference in measurement.comparison.differences)]

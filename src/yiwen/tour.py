@@ -167,17 +167,18 @@ def _cross_attention(translator: Translator, text: str, translation: str) -> tup
     """Weights (T, S) and the pieces they belong to, the end of both sentences included."""
     import torch
 
+    from yiwen.bundle import load_model
     from yiwen.data.batching import collate
     from yiwen.model.attention import recorded_attention
     from yiwen.text.normalise import normalise
 
-    source, target, engine = translator.bundle.source, translator.bundle.target, translator.engine
+    source, target, model = translator.bundle.source, translator.bundle.target, load_model(translator.bundle)
     src_ids, tgt_ids = source.encode([normalise(text)]), target.encode([normalise(translation)])
-    batch = collate(src_ids, tgt_ids).to(engine.device)
-    with recorded_attention(engine.model) as maps, torch.inference_mode():
-        engine.model(batch.src_ids, batch.tgt_in)
-    layer = engine.model.config.n_decoder_layers - 1
-    weights = maps[f"decoder.layers.{layer}.cross_attention"][0].mean(dim=0).cpu().numpy()
+    batch = collate(src_ids, tgt_ids)
+    with recorded_attention(model) as maps, torch.inference_mode():
+        model(batch.src_ids, batch.tgt_in)
+    layer = model.config.n_decoder_layers - 1
+    weights = maps[f"decoder.layers.{layer}.cross_attention"][0].mean(dim=0).numpy()
     return weights, [*source.pieces(src_ids[0]), "</s>"], [*target.pieces(tgt_ids[0]), "</s>"]
 
 

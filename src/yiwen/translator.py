@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from yiwen.bundle import Bundle, load_model, open_bundle
-from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.bundle import Bundle, open_bundle
+from yiwen.engines.pool import ahead
+from yiwen.engines.select import open_engine
+from yiwen.errors import ConfigError, DataError
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
-    from yiwen.engines.torch_engine import TorchEngine
+    from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
 T = TypeVar("T")
@@ -71,12 +73,8 @@ class Score:
         return self.log_prob / self.n_tokens
 
 
-@dataclass
-class _Plan:
-    """What one text becomes: for each line the indexes of its segments."""
-
-    lines: list[tuple[str, list[int]]] = field(default_factory=list)
-    flags: set[str] = field(default_factory=set)
+_Plan = list[tuple[str, range]]
+"""What one text becomes: its lines, each with the indexes of its segments; none where the line is blank."""
 
 
 class Translator:
@@ -87,46 +85,51 @@ class Translator:
     Ein Hund rennt.
     """
 
-    def __init__(self, bundle: Bundle, engine: TorchEngine) -> None:
+    def __init__(self, bundle: Bundle, engine: Engine, *, n_at_once: int = 1, note: str = "") -> None:
+        """Join a bundle and its engine; `load` does it for a folder.
+
+        Args:
+            bundle: An opened bundle.
+            engine: What computes; its ids are the bundle's.
+            n_at_once: Blocks of a stream that the engine is given at the same time.
+            note: What a user should know of how the engine was chosen.
+        """
         self.bundle = bundle
         self.engine = engine
+        self.note = note
         self.src_lang = bundle.info.src_lang
         self.tgt_lang = bundle.info.tgt_lang
+        self._n_at_once = n_at_once
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto", dtype: str = "float32", threads: int = 0) -> Translator:
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        engine: str = "auto",
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int = 0,
+    ) -> Translator:
         """Open and verify a bundle, and make its engine ready.
 
         Args:
-            folder: The bundle.
-            device: `auto`, `cpu`, `cuda`.
-            dtype: `float32` (the reference) or `bf16` (faster where the hardware has it).
+            folder: The bundle, or a run: then its best model.
+            engine: `torch`, `ctranslate2` (the bundle must have been exported), or `auto`: the exported engine where
+                there is one and nothing below asks for another, else torch.
+            device: `auto`, `cpu`, `cuda`. With `engine="auto"` a device other than the CPU means torch.
+            dtype: `auto`: as exported, or the torch engine's choice. `float32` (the reference) and `bf16` (faster
+                where the hardware has it) mean the torch engine.
             threads: Processor threads; 0 for all.
 
         Raises:
             CheckpointError: If anything is wrong with the bundle.
-            ConfigError: If device or dtype is not to be had.
-            MissingDependencyError: If torch is not installed.
+            ConfigError: If engine, device or dtype is not to be had.
+            MissingDependencyError: If torch is needed and not installed.
         """
-        if dtype not in ("float32", "bf16"):
-            raise ConfigError(f"dtype={dtype!r} is unknown; use 'float32' or 'bf16'")
         bundle = open_bundle(Path(folder))
-        try:
-            import torch
-        except ImportError as error:
-            raise MissingDependencyError("translating needs torch: pip install 'yiwen[train]'") from error
-
-        from yiwen import hardware
-        from yiwen.engines.torch_engine import TorchEngine
-
-        chosen = hardware.choose(device=device, precision=dtype, threads=threads)
-        hardware.apply(chosen)
-        engine = TorchEngine(
-            load_model(bundle),
-            device=chosen.device,
-            dtype=torch.bfloat16 if dtype == "bf16" else torch.float32,
-        )
-        return cls(bundle, engine)
+        opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads)
+        return cls(bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note)
 
     def translate(
         self,
@@ -151,8 +154,7 @@ class Translator:
             ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
         """
         config = search or self.bundle.info.search
-        segments: list[list[int]] = []
-        plans = [self._plan(text, segments) for text in texts]
+        plans, segments = self._plan(texts)
         forced = self._prefix_ids(plans, prefixes, len(segments)) if prefixes is not None else None
         hypotheses = self.engine.search(segments, config=config, prefixes=forced, stop=stop)
         texts_of = self._decode(hypotheses)
@@ -168,11 +170,18 @@ class Translator:
             search: As in `translate`.
             stop: Polled between batches.
         """
-        for block in _blocks(lines):
-            texts = [line.decode("utf-8", errors="replace") for line in block]
+
+        def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
             # A line is one line whatever it holds: here no character inside it starts another.
-            for line, translation in zip(block, self.translate(texts, search=search, stop=stop), strict=True):
-                yield translation if _is_utf8(line) else _flagged(translation, "invalid_utf8")
+            texts = [line.decode("utf-8", errors="replace") for line in block]
+            translations = self.translate(texts, search=search, stop=stop)
+            return [
+                _flagged(translation, "invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
+                for line, text, translation in zip(block, texts, translations, strict=True)
+            ]
+
+        blocks = ahead(translated, _blocks(lines), n_at_once=self._n_at_once, stop=stop, doing="translation")
+        return itertools.chain.from_iterable(blocks)
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, first_line: int = 1, stop: StopFlag | None = None
@@ -212,20 +221,24 @@ class Translator:
             )
             first_line += len(block)
 
-    def _plan(self, text: str, segments: list[list[int]]) -> _Plan:
-        """Cut one text into segments, which are appended to `segments`."""
-        plan = _Plan()
-        for line in text.split("\n"):
-            clean = normalise(line)
-            if not clean:
-                plan.lines.append((line, []))
-                continue
-            pieces = list(_split_long(self.bundle.source.encode([clean])[0], self.bundle.source, self.limit))
-            if len(pieces) > 1:
-                plan.flags.add("segmented")
-            plan.lines.append((line, list(range(len(segments), len(segments) + len(pieces)))))
-            segments += pieces
-        return plan
+    def _plan(self, texts: Sequence[str]) -> tuple[list[_Plan], list[list[int]]]:
+        """Cut texts into segments; returns what becomes of each text, and the ids of all segments."""
+        lines_of = [text.split("\n") for text in texts]
+        clean = [[normalise(line) for line in lines] for lines in lines_of]
+        encoded = iter(self.bundle.source.encode([line for lines in clean for line in lines if line]))
+        limit = self.limit
+        segments: list[list[int]] = []
+        plans: list[_Plan] = []
+        for lines, clean_lines in zip(lines_of, clean, strict=True):
+            plan: _Plan = []
+            for line, is_text in zip(lines, clean_lines, strict=True):
+                start = len(segments)
+                if is_text:
+                    ids = next(encoded)
+                    segments += (ids,) if len(ids) <= limit else _split_long(ids, self.bundle.source, limit)
+                plan.append((line, range(start, len(segments))))
+            plans.append(plan)
+        return plans, segments
 
     @property
     def limit(self) -> int:
@@ -244,15 +257,15 @@ class Translator:
         for plan, prefix in zip(plans, prefixes, strict=True):
             if not normalise(prefix):
                 continue
-            if len(plan.lines) != 1:
-                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {len(plan.lines)} lines; use one line")
+            if len(plan) != 1:
+                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {len(plan)} lines; use one line")
             (ids,) = self.bundle.target.encode([normalise(prefix)])
             if len(ids) > self.room:
                 raise ConfigError(
                     f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {self.room}; "
                     "shorten it"
                 )
-            for segment in plan.lines[0][1][:1]:
+            for segment in plan[0][1][:1]:
                 forced[segment] = ids
         return forced
 
@@ -262,22 +275,22 @@ class Translator:
 
     def _join(self, plan: _Plan, hypotheses: list[list[Hypothesis]], texts_of: list[list[str]]) -> Translation:
         """Put the segments of one text together again."""
-        between = "" if self.tgt_lang.split("-")[0] in UNSPACED else " "
-        used = [segment for _, segments in plan.lines for segment in segments]
+        used = [segment for _, segments in plan for segment in segments]
         best = [hypotheses[segment][0] for segment in used]
-        flags = plan.flags | ({"cut"} if any(not h.is_finished for h in best) else set())
-        alternatives: tuple[Alternative, ...] = ()
-        if len(used) == 1 and len(plan.lines) == 1 and len(hypotheses[used[0]]) > 1:
-            group = zip(texts_of[used[0]], hypotheses[used[0]], strict=True)
-            alternatives = tuple(Alternative(text, h.score) for text, h in group)
+        if len(plan) == 1 and len(used) == 1:  # a line of a file: nearly all there ever is
+            group = hypotheses[used[0]]
+            texts = texts_of[used[0]]
+            alternatives = tuple(map(Alternative, texts, (h.score for h in group))) if len(group) > 1 else ()
+            return Translation(texts[0], best[0].score, alternatives, () if best[0].is_finished else ("cut",))
+        between = "" if self.tgt_lang.split("-")[0] in UNSPACED else " "
+        flags = {"cut": any(not h.is_finished for h in best), "segmented": any(len(s) > 1 for _, s in plan)}
         return Translation(
             text="\n".join(
                 between.join(texts_of[segment][0] for segment in segments) if segments else line
-                for line, segments in plan.lines
+                for line, segments in plan
             ),
             score=math.fsum(h.score for h in best) / len(best) if best else 0.0,
-            alternatives=alternatives,
-            flags=tuple(sorted(flags)),
+            flags=tuple(flag for flag, is_set in flags.items() if is_set),
         )
 
 

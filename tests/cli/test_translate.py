@@ -32,6 +32,32 @@ def test_lines_go_in_and_lines_come_out(run: Commands, tiny_run: TinyRun) -> Non
     assert done.lines == [t.text for t in expected]
 
 
+def test_a_run_and_an_exported_engine_translate_too(run: Commands, tiny_run: TinyRun, exported_bundle: Path) -> None:
+    plain, of_run, exported, sampled, refused = (
+        run("translate", model, *options, "--threads", 1, stdin=b"Deti gedi bapu.\n")
+        for model, *options in (
+            (tiny_run.best,),
+            (tiny_run.folder,),
+            (exported_bundle,),
+            (exported_bundle, "--sampling"),
+            (tiny_run.best, "--engine", "ctranslate2"),
+        )
+    )
+    assert plain.out == of_run.out == exported.out != b""
+    assert [done.code for done in (plain, of_run, exported, sampled)] == [0, 0, 0, 0]
+    assert refused.code == 2
+    assert f"yiwen export {tiny_run.best} --to ctranslate2" in refused.err
+
+
+def test_why_the_exported_engine_is_passed_over_is_told(
+    run: Commands, exported_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
+    done = run("translate", exported_bundle, *QUICK, stdin=b"Deti.\n")
+    assert done.code == 0
+    assert done.err.startswith(f"note: the exported engine of {exported_bundle} computes in float32, which this proc")
+
+
 @pytest.mark.parametrize(
     ("text", "n_lines"),
     [
@@ -105,7 +131,7 @@ def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -
         (["--beam-size", "0"], "search.beam_size is 0; use 1 for greedy search or more for a beam"),
         (["--n-best", "9"], "search.n_best=9 asks for more than search.beam_size=5 can find"),
         (["--temperature", "0"], "search.temperature is 0.0; use more than 0"),
-        (["--dtype", "int4"], "dtype='int4' is unknown; use 'float32' or 'bf16'"),
+        (["--dtype", "int4"], "dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"),
         (["--device", "tpu"], "device='tpu' is unknown"),
         (["--output", "missing/out.txt"], "--output missing/out.txt: the folder missing does not exist; make it first"),
         (["--output", "."], "--output . is a folder; give the path of a file"),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, DType, LengthPenalty, Model, Threads
+from yiwen.cli.options import AsJson, BeamSize, Device, DType, Engine, LengthPenalty, Model, Threads
 
 
 def evaluate(
@@ -21,8 +21,9 @@ def evaluate(
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
     as_json: AsJson = False,
+    engine: Engine = "auto",
     device: Device = "auto",
-    dtype: DType = "float32",
+    dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
     """Translate a test set and score it, with signatures.
@@ -45,6 +46,7 @@ def evaluate(
             search=open_bundle(model).info.search.changed(beam_size=beam_size, length_penalty=length_penalty),
             lowercase=lowercase,
             output=output,
+            engine=engine,
             device=device,
             dtype=dtype,
             threads=threads,

@@ -14,10 +14,15 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, e.g. training.max_steps=100. Repeatable."),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, e.g. runs/NAME/best.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a run: its best model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
+Engine = Annotated[
+    str, typer.Option(help="auto: the exported engine where the model has one, else torch; torch; or ctranslate2.")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
-DType = Annotated[str, typer.Option("--dtype", help="float32, or bf16: faster where the hardware has it.")]
+DType = Annotated[
+    str, typer.Option("--dtype", help="auto; float32 or bf16 (faster where the hardware has it) mean torch.")
+]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, Model, Threads
 
 
 def score(
     model: Model,
     src: Annotated[Path, typer.Argument(help="Source text, a sentence a line.")],
     tgt: Annotated[Path, typer.Argument(help="Its translation, line for line.")],
+    engine: Engine = "auto",
     device: Device = "auto",
-    dtype: DType = "float32",
+    dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
     """Print how likely TGT translates SRC, line by line.
@@ -23,11 +24,12 @@ def score(
     A line of output is the log-probability a subword of a line of TGT, given that of SRC.
     Use it to rank or filter parallel text: the higher, the likelier.
     """
-    from yiwen.cli.streams import counted, input_lines, line_pairs
+    from yiwen.cli.streams import counted, input_lines, line_pairs, tell_note
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
-    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    tell_note(translator.note)
     with stop_on_signals() as stop, input_lines(src, stop=stop) as src_lines, input_lines(tgt, stop=stop) as tgt_lines:
         pairs = line_pairs(src_lines, tgt_lines, names=(src, tgt))
         for result in counted(translator.score_pairs(pairs, stop=stop)):

@@ -78,6 +78,12 @@ class _Stdin(io.RawIOBase):
         return len(content)
 
 
+def tell_note(note: str) -> None:
+    """Show what a user should know of how an engine was chosen, where there is anything."""
+    if note:
+        print(f"note: {note}", file=sys.stderr)
+
+
 def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path, Path]) -> Iterator[tuple[str, str]]:
     """Both sides line by line.
 
@@ -98,6 +104,9 @@ def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path,
 
 def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:
     """Pass items through; count them on stderr where that is a terminal."""
+    if not sys.stderr.isatty():  # nobody watches: neither the import nor the counting costs anything
+        yield from items
+        return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, LengthPenalty, Model, Threads
+from yiwen.cli.options import BeamSize, Device, DType, Engine, LengthPenalty, Model, Threads
 
 
 def translate(
@@ -26,19 +26,23 @@ def translate(
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
+    engine: Engine = "auto",
     device: Device = "auto",
-    dtype: DType = "float32",
+    dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
     """Translate text line by line: every line in gives one line out.
 
     Search settings that are not given are those of the model's recipe.
     """
-    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.cli.streams import counted, input_lines, output_stream, tell_note
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
-    translator = Translator.load(model, device=device, dtype=dtype, threads=threads)
+    if sampling and engine == "auto":
+        engine = "torch"  # the exported engine cannot
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    tell_note(translator.note)
     search = translator.bundle.info.search.changed(
         beam_size=beam_size,
         length_penalty=length_penalty,

@@ -11,14 +11,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-import numpy as np
 import sentencepiece
 
 from yiwen.config import STRICT
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.text.normalise import normalise
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PAD_ID: Final = 0
 UNK_ID: Final = 1
@@ -166,6 +168,8 @@ class Subword:
 
     def is_byte(self) -> np.ndarray:
         """Which ids are byte pieces, (V,), bool."""
+        import numpy as np  # translating needs none, and it takes as long to import as half of what does
+
         return np.array([self._processor.is_byte(piece) for piece in range(self.vocab_size)])
 
 

@@ -1,0 +1,133 @@
+"""Which engine translates: the exported one where a bundle has one, else the model itself. Imports torch only for that.
+
+engine        what it means
+auto          ctranslate2 where BUNDLE/ctranslate2 is there, the device is a CPU, dtype is left open and this
+              machine can compute it; else torch
+ctranslate2   the exported engine, which computes in the number type it was exported in
+torch         the trained model: the reference, and what can do everything
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model
+from yiwen.errors import ConfigError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from yiwen.engines.engine import Engine
+
+ENGINES: Final = ("auto", "torch", "ctranslate2")
+DTYPES: Final = ("auto", "float32", "bf16")
+TORCH_DTYPE: Final = "float32"
+"""What `dtype="auto"` is for the torch engine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """An engine, ready, and what a user should know of how it was chosen."""
+
+    engine: Engine
+    n_at_once: int = 1
+    """Blocks of a file that it is to be given at the same time, so that no core waits between two of them."""
+    note: str = ""
+    """Why the exported engine was passed over, where it was; else empty."""
+
+
+def open_engine(
+    bundle: Bundle, *, engine: str = "auto", device: str = "auto", dtype: str = "auto", threads: int = 0
+) -> Opened:
+    """Make the engine of a bundle ready.
+
+    Args:
+        bundle: An opened bundle.
+        engine: `auto`, `torch` or `ctranslate2`.
+        device: `auto`, `cpu`, `cuda` ...
+        dtype: `auto`; or `float32` or `bf16`, which only the torch engine can choose.
+        threads: Processor threads; 0 for all.
+
+    Raises:
+        CheckpointError: If what the engine reads is not there or damaged.
+        ConfigError: If engine, device or dtype is unknown or not to be had together.
+        MissingDependencyError: If torch is needed and not installed.
+    """
+    if engine not in ENGINES:
+        raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
+    has_export = (bundle.folder / EXPORTED).is_dir()
+    if engine == "ctranslate2":
+        if not has_export:
+            raise ConfigError(
+                f"engine='ctranslate2', but {bundle.folder} holds no {EXPORTED} folder; make one: "
+                f"yiwen export {bundle.folder} --to ctranslate2"
+            )
+        if dtype != "auto":
+            raise ConfigError(
+                f"dtype={dtype!r} with engine='ctranslate2': an exported engine computes as it was exported; leave "
+                "dtype out, or export again with --dtype"
+            )
+        return _exported(bundle, device=device, threads=threads)
+    note = ""
+    if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
+        obstacle = _obstacle(bundle)
+        if not obstacle or not (_has_weights(bundle) and _has_torch()):  # it says itself what it cannot do
+            return _exported(bundle, device="cpu", threads=threads)
+        note = f"{obstacle}; using torch"
+    return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note)
+
+
+def _obstacle(bundle: Bundle) -> str:
+    """Why the exported model cannot do what is asked of it here; empty where it can."""
+    from ctranslate2 import get_supported_compute_types
+
+    from yiwen.engines.exported import COMPUTE_TYPES, read_info
+
+    if bundle.info.search.sampling:
+        return f"the search settings of {bundle.folder} ask for sampling, which an exported engine cannot do"
+    dtype = read_info(bundle.folder / EXPORTED).dtype
+    if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
+        return ""
+    return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
+
+
+def _has_weights(bundle: Bundle) -> bool:
+    return (bundle.folder / WEIGHTS).is_file()
+
+
+def _has_torch() -> bool:
+    return find_spec("torch") is not None
+
+
+def _exported(bundle: Bundle, *, device: str, threads: int) -> Opened:
+    from yiwen.engines.ct2_engine import CT2Engine
+
+    folder = bundle.folder / EXPORTED
+    where = "cpu" if device == "auto" else device
+    engine = CT2Engine(folder, source=bundle.source, target=bundle.target, device=where, threads=threads)
+    return Opened(engine=engine, n_at_once=2)
+
+
+def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, note: str) -> Opened:
+    if not _has_torch():
+        has_export = (bundle.folder / EXPORTED).is_dir()
+        remedy = (
+            "leave engine, device and dtype out to use the exported engine that the bundle holds"
+            if has_export
+            else f"where torch is installed, make an exported engine with `yiwen export {bundle.folder} --to "
+            "ctranslate2` and use the bundle that then holds one"
+        )
+        raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
+    import torch
+
+    from yiwen import hardware
+    from yiwen.engines.torch_engine import TorchEngine
+
+    dtype = TORCH_DTYPE if dtype == "auto" else dtype
+    chosen = hardware.choose(device=device, precision=dtype, threads=threads)
+    hardware.apply(chosen)
+    model = load_model(bundle)
+    engine = TorchEngine(model, device=chosen.device, dtype=torch.bfloat16 if dtype == "bf16" else torch.float32)
+    return Opened(engine=engine, note=note)
