@@ -121,25 +121,61 @@ class CT2Engine:
         ]
         found: list[list[Hypothesis]] = [[] for _ in sources]
         odd = [i for i, prefix in enumerate(forced) if len(prefix)]
-        free = [i for i, prefix in enumerate(forced) if not len(prefix)]
-
-        def submit(batch: list[int]) -> list[Any]:
-            longest = max(limits[i] for i in batch)
-            return self._submit([sources[i] for i in batch], config, max_decoding_length=longest + _SPARE)
-
-        batches = batches_of(free, sources, config.beam_size)
-        for batch, calls in in_flight(batches, submit, self.replicas, stop, "translation"):
-            for i, group in zip(batch, self._seen(calls, config), strict=True):
-                if is_settled(group, limit=limits[i], config=config):
-                    found[i] = hypotheses(group, config)[: config.n_best]
-                else:
-                    odd.append(i)
+        waiting = {i: -math.inf for i, prefix in enumerate(forced) if not len(prefix)}
+        for min_len in (0, 1):
+            unsettled = self._search_once(sources, limits, waiting, found, config, min_len=min_len, stop=stop)
+            # Where the one rule in the way is that nothing may end at once, CTranslate2 may be told so.
+            waiting = {i: end for i, end in unsettled.items() if min_len == 0 and config.min_len == 1 and end < 0.0}
+            odd += [i for i in unsettled if i not in waiting]
         for i in odd:
             if stop is not None:
                 stop.check("translation")
             again = self._greedy_again if config.beam_size == 1 else self._beam_again
             found[i] = again(sources[i], forced[i], limits[i], config)
         return found
+
+    def _search_once(
+        self,
+        sources: Sequence[Ids],
+        limits: Sequence[int],
+        ends: dict[int, float],
+        found: list[list[Hypothesis]],
+        config: SearchConfig,
+        *,
+        min_len: int,
+        stop: StopFlag | None,
+    ) -> dict[int, float]:
+        """Search in batches and fill `found` where the result is ours.
+
+        Args:
+            sources, limits, found: All sentences: their ids, longest translations and results, filled in here.
+            ends: The sentences to search, by place, with the log-probability of ending at once.
+            config: Search rules.
+            min_len: 1 to forbid an end at once.
+            stop: Polled between batches.
+
+        Returns:
+            The sentences that are not settled, by place, with the log-probability of ending at once; 0 where unknown.
+        """
+        unsettled: dict[int, float] = {}
+
+        def submit(batch: list[int]) -> list[Any]:
+            longest = max(limits[i] for i in batch)
+            return self._submit(
+                [sources[i] for i in batch], config, max_decoding_length=longest + _SPARE, min_decoding_length=min_len
+            )
+
+        batches = batches_of(ends, sources, config.beam_size)
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, "translation"):
+            for i, group in zip(batch, self._seen(calls, config), strict=True):
+                # What the soft-max gave to the others when the end was taken from it.
+                raised = -math.log1p(-math.exp(ends[i])) if min_len else 0.0
+                seen = [Seen(h.ids, h.log_prob - raised, h.is_finished) for h in group]
+                if is_settled(seen, limit=limits[i], config=config, raised=raised):
+                    found[i] = hypotheses(seen, config)[: config.n_best]
+                else:
+                    unsettled[i] = min((h.log_prob for h in seen if h.is_finished and not h.ids), default=0.0)
+        return unsettled
 
     def score(
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None

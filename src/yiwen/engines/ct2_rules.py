@@ -50,25 +50,39 @@ def exponent(config: SearchConfig) -> float:
     return config.length_penalty if config.penalty == "average" and config.length_penalty != 0 else 1e-9
 
 
-def is_settled(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> bool:
-    """True where CTranslate2's W best of a call without a shortest length are provably ours as well.
+def is_settled(seen: Sequence[Seen], *, limit: int, config: SearchConfig, raised: float = 0.0) -> bool:
+    """True where CTranslate2's W best are provably ours as well.
 
     Its search stops after the step T at which W hypotheses have ended, and hands out the W best of these. Fewer than
     W ended before T, so one that ended at T is among them: if none is longer than our limit, our search reached T
     too. A hypothesis that is too short for us, pad or bos may have taken a place: where one is among the W best, no.
     Where one was registered but is not among them, W others were, no earlier than at T, and these are the W best.
+
+    What it left out, because more than W ended, may matter where it ordered them in another way than we do.
+
+    Args:
+        seen: What it handed out, with log-probabilities that `score` would give.
+        limit: Longest translation in subwords.
+        config: Our rules.
+        raised: What forbidding the end at the first step added to each log-probability when it ordered them.
     """
-    n = config.beam_size
-    if len(seen) < n or not all(h.is_finished and h.is_possible for h in seen):
+    if len(seen) < config.beam_size or not all(h.is_finished and h.is_possible for h in seen):
         return False
     if not all(config.min_len <= len(h.ids) <= limit for h in seen):
         return False
-    if config.penalty != "gnmt" or n == 1:
+    orders_as_we_do = config.penalty == "none" or (config.penalty == "average" and raised == 0.0)
+    if config.beam_size == 1 or orders_as_we_do:
         return True
-    # It ordered by sums: one it left out has at most the smallest, and any length up to T. Could that be among ours?
-    smallest, longest = min(h.log_prob for h in seen), max(len(h.ids) for h in seen) + 1
-    best_left_out = max(smallest / length_divisor(length, config) for length in (1, longest))
-    return sorted((h.score for h in hypotheses(seen, config)), reverse=True)[config.n_best - 1] >= best_left_out
+    lengths = [len(h.ids) + 1 for h in seen]
+    if config.penalty == "gnmt":
+        # It ordered by sums: one that it left out has at most the smallest, and any length up to T.
+        smallest = min(h.log_prob for h in seen)
+        best_left_out = max(smallest / length_divisor(length, config) for length in (1, max(lengths)))
+    else:
+        # It ordered by scores that were too high by something: one that it left out had at most the smallest.
+        scores = ((h.log_prob + raised) / length_divisor(n, config) for h, n in zip(seen, lengths, strict=True))
+        best_left_out = min(scores)
+    return hypotheses(seen, config)[config.n_best - 1].score >= best_left_out
 
 
 def hypotheses(seen: Iterable[Seen], config: SearchConfig) -> list[Hypothesis]:

@@ -14,7 +14,7 @@ from yiwen.engines.exported import COMPUTE_TYPES
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.stop import StopFlag
 
-BATCH_TOKENS: Final = 4096
+BATCH_TOKENS: Final = 2048
 """Source positions times hypotheses that travel together."""
 _AHEAD: Final = 4
 """Batches handed over ahead of time for each replica: enough to keep it busy, few enough to stop soon."""
