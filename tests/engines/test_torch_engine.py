@@ -15,15 +15,19 @@ from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 V = 29
 
 
-@pytest.fixture(scope="module")
-def engine() -> TorchEngine:
-    """A model with random weights, sharp enough that hypotheses differ."""
+def random_model() -> Transformer:
+    """Random weights, sharp enough that hypotheses differ."""
     torch.manual_seed(3)
     config = ModelConfig(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=2, max_len=31)
     model = Transformer(config, src_vocab_size=V, tgt_vocab_size=V)
     with torch.no_grad():
         model.output_weight.mul_(4.0)
-    return TorchEngine(model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def engine() -> TorchEngine:
+    return TorchEngine(random_model())
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +132,7 @@ def test_samples_are_reproducible_sorted_and_as_many_as_asked_for(
 
 
 def test_bf16_runs_and_keeps_its_log_probs_in_float32(engine: TorchEngine, sources: list[list[int]]) -> None:
-    import copy
-
-    rounded = TorchEngine(copy.deepcopy(engine.model), dtype=torch.bfloat16)
+    rounded = TorchEngine(random_model(), dtype=torch.bfloat16)
     exact = engine.score(sources, sources)
     for row, other in zip(exact, rounded.score(sources, sources), strict=True):
         assert row == pytest.approx(other, abs=0.6)

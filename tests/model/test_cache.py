@@ -143,12 +143,44 @@ def test_a_cache_before_its_first_step_can_be_reordered_too(make_model: MakeMode
 def test_stepping_and_selecting_leave_the_old_cache_as_it_was(make_model: MakeModel) -> None:
     model = make_model()
     _, cache = stepped(model, random_target(3), started(model, SRC_IDS))
-    before = [tensor.clone() for kv in (*cache.past, *cache.memories) if kv is not None for tensor in kv]
+    before = [tensor.clone() for tensor in (*cache.layers(), *itertools.chain(*cache.memories))]
     last_ids = torch.tensor([5, 6, 7])
     first, _ = model.step(last_ids, cache)
     cache.select(torch.tensor([2, 1, 0])).select_sentences(torch.tensor([0]))
     again, later = model.step(last_ids, cache)
     assert torch.equal(first, again)
     assert (cache.length, later.length) == (T, T + 1)
-    after = [tensor for kv in (*cache.past, *cache.memories) if kv is not None for tensor in kv]
+    after = [*cache.layers(), *itertools.chain(*cache.memories)]
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@torch.no_grad()
+def test_the_room_grows_when_it_is_full_and_decoding_stays_the_same(make_model: MakeModel, positions: str) -> None:
+    model = make_model(positions=positions, max_len=37, n_kv_heads=2)
+    tgt_in = random_target(3, length=37)
+    rooms = []
+    cache = started(model, SRC_IDS)
+    logits = []
+    for t in range(37):
+        step_logits, cache = model.step(tgt_in[:, t], cache)
+        if t % 5 == 4:  # a reordering in between keeps the room
+            cache = cache.select(torch.tensor([2, 0, 1])).select(torch.tensor([1, 2, 0]))
+        logits.append(step_logits)
+        rooms.append(cache.past.size(0))
+    torch.testing.assert_close(torch.stack(logits, dim=1), model.logits(model(SRC_IDS, tgt_in)), rtol=0, atol=1e-5)
+    assert (rooms[0], rooms[15], rooms[16], rooms[31], rooms[36]) == (16, 16, 32, 32, 64)
+
+
+@torch.no_grad()
+def test_an_order_that_changes_nothing_copies_nothing(make_model: MakeModel) -> None:
+    model = make_model()
+    _, cache = stepped(model, random_target(3 * 2), started(model, SRC_IDS))
+    assert cache.select(torch.arange(6)).past is cache.past
+    swapped = torch.tensor([1, 0, 2, 3, 4, 5])
+    fewer = torch.tensor([0, 1, 2, 3])
+    for rows in (swapped, fewer):
+        selected = cache.select(rows)
+        assert selected.past is not cache.past
+        for ours, theirs in zip(selected.layers(), cache.layers(), strict=True):
+            assert torch.equal(ours, theirs[:, :, rows])

@@ -90,8 +90,7 @@ def test_a_layer_step_equals_the_last_row_of_the_whole_layer(make_model: MakeMod
     cross_bias = attention_bias(padding_mask(src_ids, 0), torch.float32)
     x = torch.randn(1, T, 24)
     whole = layer(x, memory, attention_bias(target_mask(tgt_in, 0), torch.float32), cross_bias)
-    past = None
+    past = torch.empty(T, 2, 1, 2 * 4)  # keys and values of one row, 2 heads of 4
     for t in range(T):
-        out, past = layer.step(x[:, t : t + 1], past, memory, None, cross_bias)
+        out = layer.step(x[:, t : t + 1], past[: t + 1], memory, None, cross_bias)
         torch.testing.assert_close(out, whole[:, t : t + 1], rtol=0, atol=1e-5)
-        assert past.key.shape == past.value.shape == (1, 2, t + 1, 4)

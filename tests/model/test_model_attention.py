@@ -108,24 +108,20 @@ def test_grouped_queries_equal_full_heads_with_repeated_weights() -> None:
             repeated = [part.unflatten(0, (n_kv_heads, K)).repeat_interleave(3, dim=0).flatten(0, 1) for part in (k, v)]
             ours.copy_(torch.cat([q, *repeated]))
     x = torch.randn(B, Q, d_model)
-    out, cache = grouped(x, None)
-    torch.testing.assert_close(out, full(x, None)[0], rtol=1e-5, atol=1e-6)
-    assert cache.key.shape == cache.value.shape == (B, n_kv_heads, Q, K)  # the cache holds the few heads only
+    torch.testing.assert_close(grouped(x, None), full(x, None), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("positions", ["none", "rotary"])
-def test_self_attention_with_a_past_equals_self_attention_over_the_whole(positions: str) -> None:
+@torch.no_grad()
+def test_self_attention_step_by_step_equals_self_attention_over_the_whole(positions: str) -> None:
     torch.manual_seed(1)
     attention = SelfAttention(24, 6, 3, 0.0, RotaryPositions(11, 4) if positions == "rotary" else None)
     x = torch.randn(B, 7, 24)
     lower_triangle = torch.ones(7, 7, dtype=torch.bool).tril()[None, None]
-    bias = attention_bias(lower_triangle, torch.float32)
-    whole, all_keys_values = attention(x, bias)
-    first, past = attention(x[:, :5], bias[..., :5, :5])
-    second, now = attention(x[:, 5:], bias[..., 5:, :], past)
-    torch.testing.assert_close(torch.cat([first, second], dim=1), whole, rtol=1e-5, atol=1e-6)
-    for ours, theirs in zip(now, all_keys_values, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    whole = attention(x, attention_bias(lower_triangle, torch.float32))
+    past = torch.empty(7, 2, B, 3 * 4)  # of the few heads only
+    steps = [attention.step(x[:, t : t + 1], past[: t + 1], None) for t in range(7)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=1e-5, atol=1e-6)
 
 
 def test_cross_attention_projects_the_memory_to_its_few_heads() -> None:
@@ -138,9 +134,9 @@ def test_cross_attention_projects_the_memory_to_its_few_heads() -> None:
 def test_attention_dropout_is_off_in_evaluation() -> None:
     attention = SelfAttention(24, 6, 6, 0.5, None)
     x = torch.randn(B, Q, 24)
-    assert not torch.equal(attention(x, None)[0], attention(x, None)[0])
+    assert not torch.equal(attention(x, None), attention(x, None))
     attention.eval()
-    assert torch.equal(attention(x, None)[0], attention(x, None)[0])
+    assert torch.equal(attention(x, None), attention(x, None))
 
 
 @pytest.mark.parametrize("changes", [{}, {"positions": "alibi", "n_kv_heads": 2}])

@@ -61,14 +61,14 @@ def naive_beam(model: FakeModel, sentence: int, max_len: int, prefix: Ids, confi
         candidates = candidates[: 2 * W]
         ended = set()
         for total, ids, token in candidates[:W]:
-            if token == EOS and len(found) < W:
+            if token == EOS:
                 found.append(Hypothesis(ids, total / length_divisor(t + 1, config), total, True))
                 ended.add(ids)
         if t == max_len:
             for ids, total in beams:
                 if ids not in ended and len(found) < W:
                     found.append(Hypothesis(ids, total / length_divisor(t, config), total, False))
-        if len(found) == W:
+        if len(found) >= W:
             break
         beams = [((*ids, token), total) for total, ids, token in candidates if token != EOS][:W]
     return sorted(found, key=lambda hypothesis: -hypothesis.score)[: config.n_best]
@@ -175,14 +175,18 @@ def test_a_sentence_finds_the_same_alone_and_in_any_batch_also_with_others_leavi
         assert alone == together[sentence]
 
 
-def test_a_done_sentence_leaves_the_batch() -> None:
+def test_done_sentences_leave_the_batch_in_groups() -> None:
     model, config = FakeModel(), SearchConfig(beam_size=3)
     beam_search(model.step, model.start(SENTENCES), make_task(MAX_LENS), config)
-    n_rows_together = model.n_rows
-    model.n_rows = 0
+    n_rows_together, n_steps = model.n_rows, []
     for sentence in SENTENCES:
+        model.n_steps = 0
         beam_search(model.step, model.start([sentence]), make_task([MAX_LENS[sentence]]), config)
-    assert n_rows_together == model.n_rows
+        n_steps.append(model.n_steps)
+    n_open = [sum(n > t for n in n_steps) for t in range(max(n_steps))]
+    assert n_open[0] > 8
+    assert min(n_open) < 8
+    assert n_rows_together == 3 * sum(n if n <= 8 else min(8 * math.ceil(n / 8), len(SENTENCES)) for n in n_open)
 
 
 def test_a_search_stops_when_as_many_hypotheses_as_beams_were_found() -> None:

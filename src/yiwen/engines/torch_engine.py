@@ -14,6 +14,7 @@ from torch import Tensor
 
 from yiwen.data.batching import collate, pad
 from yiwen.engines.engine import Ids
+from yiwen.engines.packed import can_pack, pack
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.model.cache import DecoderCache
 from yiwen.model.masks import padding_mask
@@ -28,7 +29,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.translate import forced_log_probs
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
-BATCH_TOKENS = 4096
+BATCH_TOKENS = 8192
 """Source positions times hypotheses that travel together."""
 
 
@@ -47,11 +48,14 @@ class TorchEngine:
             device: Where to compute.
             dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
         """
-        self.model = model.to(device=device, dtype=dtype).eval()
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
-        is_plain = device == "cpu" and dtype == torch.bfloat16
-        use_attention(self.model, plain_attention if is_plain else fused_attention)
+        is_packed = device == "cpu" and can_pack(dtype)
+        self.model = model.to(device=device, dtype=torch.float32 if is_packed else dtype).eval()
+        if is_packed:
+            pack(self.model, dtype)
+        # For one query a hypothesis, and in bf16 for any number, the fused kernel of a CPU loses to plain products.
+        use_attention(self.model, plain_attention if device == "cpu" else fused_attention)
 
     @torch.inference_mode()
     def search(
@@ -92,7 +96,7 @@ class TorchEngine:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         scores: list[list[float]] = [[] for _ in sources]
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-        for batch in _batches(longest, BATCH_TOKENS // 4):  # whole logits are held here: fewer at a time
+        for batch in _batches(longest, BATCH_TOKENS // 8):  # whole logits are held here: fewer at a time
             if stop is not None:
                 stop.check("scoring")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
@@ -138,7 +142,7 @@ class TorchEngine:
         log_probs = logits.float().log_softmax(dim=-1)
         # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.
         # After the soft-max: the others keep the probability that `score` gives them.
-        log_probs[:, [PAD_ID, BOS_ID]] = -torch.inf
+        log_probs[:, PAD_ID] = log_probs[:, BOS_ID] = -torch.inf
         return log_probs, cache
 
 

@@ -1,6 +1,6 @@
 """Scaled dot-product attention and its multi-head form (Vaswani et al. 2017, sections 3.2.1 and 3.2.2).
 
-Shapes: B batch, Q query length, M memory length, D d_model, H heads, K d_head.
+Shapes: B batch, Q query length, M memory length, D d_model, H heads, K d_head; in a search R hypotheses, T positions.
 """
 
 from __future__ import annotations
@@ -103,27 +103,39 @@ class SelfAttention(nn.Module):
         self.qkv_proj = nn.Linear(d_model, d_model + 2 * self.heads.d_kv)
         self.rotary = rotary
 
-    def forward(self, x_BQD: Tensor, bias: Tensor | None, past: KeyValue | None = None) -> tuple[Tensor, KeyValue]:
-        """Attend within x, and to `past` before it.
+    def forward(self, x_BQD: Tensor, bias: Tensor | None) -> Tensor:
+        """Attend within x, (B, Q, D) -> (B, Q, D); the bias is broadcast to (B, H, Q, Q)."""
+        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD, 0)
+        out: Tensor = self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
+        return out
+
+    def step(self, x_R1D: Tensor, past_T2RE: Tensor, bias: Tensor | None) -> Tensor:
+        """One new position of R sequences attends to itself and to all before it.
 
         Args:
-            x_BQD: The new positions.
-            bias: Additive bias, broadcast to (B, H, Q, M).
-            past: Keys and values of earlier positions.
+            x_R1D: The new position.
+            past_T2RE: Keys and values of all T positions, E = kv heads x K; those of the last are written here.
+            bias: Additive bias, broadcast to (R, H, 1, T).
 
         Returns:
-            The result, (B, Q, D), and the keys and values of all M = past + Q positions.
+            The result, (R, 1, D).
         """
+        q_RH1K, k_RH1K, v_RH1K = self._project(x_R1D, past_T2RE.size(0) - 1)
+        past_T2RHK = past_T2RE.view(*past_T2RE.shape[:3], -1, self.heads.d_head)
+        past_T2RHK[-1, 0] = k_RH1K[:, :, 0]
+        past_T2RHK[-1, 1] = v_RH1K[:, :, 0]
+        keys_RHTK, values_RHTK = past_T2RHK.permute(1, 2, 3, 0, 4)
+        out: Tensor = self.heads(q_RH1K, KeyValue(keys_RHTK, values_RHTK), bias)
+        return out
+
+    def _project(self, x_BQD: Tensor, offset: int) -> list[Tensor]:
+        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions offset, offset + 1, ..."""
         heads = self.heads
-        q_BQD, k_BQD, v_BQD = self.qkv_proj(x_BQD).split([x_BQD.size(2), heads.d_kv, heads.d_kv], dim=2)
-        q_BHQK, k_BHQK, v_BHQK = (split_heads(part, heads.d_head) for part in (q_BQD, k_BQD, v_BQD))
+        parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), heads.d_kv, heads.d_kv], dim=2)
+        q_BHQK, k_BHQK, v_BHQK = (split_heads(part, heads.d_head) for part in parts)
         if self.rotary is not None:
-            offset = 0 if past is None else past.key.size(2)
             q_BHQK, k_BHQK = self.rotary(q_BHQK, offset), self.rotary(k_BHQK, offset)
-        now = KeyValue(k_BHQK, v_BHQK)
-        if past is not None:
-            now = KeyValue(torch.cat([past.key, k_BHQK], dim=2), torch.cat([past.value, v_BHQK], dim=2))
-        return heads(q_BHQK, now, bias), now
+        return [q_BHQK, k_BHQK, v_BHQK]
 
 
 class CrossAttention(nn.Module):

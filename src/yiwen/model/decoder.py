@@ -29,7 +29,7 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_BTD: Tensor, memory: KeyValue, self_bias: Tensor | None, cross_bias: Tensor | None) -> Tensor:
         """All target positions at once: (B, T, D) -> (B, T, D)."""
-        x_BTD = self.self_residual(x_BTD, lambda y_BTD: self.self_attention(y_BTD, self_bias)[0])
+        x_BTD = self.self_residual(x_BTD, lambda y_BTD: self.self_attention(y_BTD, self_bias))
         x_BTD = self.cross_residual(x_BTD, lambda y_BTD: self.cross_attention(y_BTD, memory, cross_bias))
         x_BTD = self.feed_residual(x_BTD, self.feed_forward)
         return x_BTD
@@ -37,43 +37,32 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x_R1D: Tensor,
-        past: KeyValue | None,
+        past_T2RE: Tensor,
         memory: KeyValue,
         self_bias: Tensor | None,
         cross_bias: Tensor | None,
-    ) -> tuple[Tensor, KeyValue]:
-        """One new position of R = B x W hypotheses, W of each sentence.
+    ) -> Tensor:
+        """One new position of R = B x W hypotheses, W of each sentence: (R, 1, D) -> (R, 1, D).
 
         The W hypotheses of a sentence attend to its one memory as W queries, so the memory is never copied.
 
         Args:
             x_R1D: The new position.
-            past: Keys and values of the positions before it, R rows.
+            past_T2RE: Keys and values of the target up to the new position, which are written here.
             memory: Projected memory, B rows.
-            self_bias: Broadcast to (R, H, 1, positions).
+            self_bias: Broadcast to (R, H, 1, T).
             cross_bias: Broadcast to (B, H, W, S).
-
-        Returns:
-            The result, (R, 1, D), and the keys and values of all positions so far.
         """
         n_sentences = memory.key.size(0)
-        now: list[KeyValue] = []
-
-        def attend_self(y_R1D: Tensor) -> Tensor:
-            out_R1D: Tensor
-            out_R1D, key_value = self.self_attention(y_R1D, self_bias, past)
-            now.append(key_value)
-            return out_R1D
 
         def attend_memory(y_R1D: Tensor) -> Tensor:
-            y_BWD = y_R1D.view(n_sentences, -1, y_R1D.size(2))
-            out_BWD: Tensor = self.cross_attention(y_BWD, memory, cross_bias)
+            out_BWD: Tensor = self.cross_attention(y_R1D.view(n_sentences, -1, y_R1D.size(2)), memory, cross_bias)
             return out_BWD.view(y_R1D.shape)
 
-        x_R1D = self.self_residual(x_R1D, attend_self)
+        x_R1D = self.self_residual(x_R1D, lambda y_R1D: self.self_attention.step(y_R1D, past_T2RE, self_bias))
         x_R1D = self.cross_residual(x_R1D, attend_memory)
         x_R1D = self.feed_residual(x_R1D, self.feed_forward)
-        return x_R1D, now[0]
+        return x_R1D
 
 
 class Decoder(nn.Module):

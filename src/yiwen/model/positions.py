@@ -88,7 +88,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
     return torch.tensor(slopes)
 
 
-def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, device: torch.device) -> Tensor:
+def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
     """Penalty that grows with distance: -slope x |query position - key position|.
 
     Args:
@@ -96,7 +96,7 @@ def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, de
         n_queries: Q; the first query stands at position `offset`.
         n_keys: M; keys stand at 0, 1, ...
         offset: Position of the first query.
-        device: Where to put it.
+        device: Where to put it; None is the default device.
 
     Returns:
         Additive bias, (1, H, Q, M), float32. Bidirectional attention uses the same distances both ways.

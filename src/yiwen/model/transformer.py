@@ -28,6 +28,8 @@ class Transformer(nn.Module):
     (B, T, V), exist only where a caller asks for them.
     """
 
+    distances: Tensor | None
+
     def __init__(self, config: ModelConfig, *, src_vocab_size: int, tgt_vocab_size: int, pad_id: int = 0) -> None:
         """Build the model with freshly drawn weights.
 
@@ -56,6 +58,11 @@ class Transformer(nn.Module):
         self.src_positions = _build_positions(config)
         self.tgt_positions = _build_positions(config)
         self.embedding_dropout = Dropout(config.dropout)
+        # ALiBi's penalties for the keys of a newest query, (1, H, 1, max_len): the last t belong to t keys.
+        distances = None
+        if config.positions == "alibi":
+            distances = alibi_bias(config.n_heads, 1, config.max_len, offset=config.max_len - 1)
+        self.register_buffer("distances", distances, persistent=False)
         self.encoder = Encoder(config, rotary)
         self.decoder = Decoder(config, rotary)
         self.output_proj = (
@@ -100,17 +107,14 @@ class Transformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Decoder states (..., D) -> unnormalised scores of the next token (..., V)."""
-        return F.linear(states, self.output_weight)
+        if self.output_proj is None:
+            return F.linear(states, self.output_weight)
+        logits: Tensor = self.output_proj(states)
+        return logits
 
     def start(self, memory_BSD: Tensor, src_mask: Tensor) -> DecoderCache:
         """The cache before the first step of a search."""
-        memories = self.decoder.project(memory_BSD)
-        return DecoderCache(
-            length=0,
-            past=(None,) * len(memories),
-            memories=memories,
-            cross_bias=attention_bias(src_mask, memories[0].key.dtype),
-        )
+        return DecoderCache.empty(self.decoder.project(memory_BSD), attention_bias(src_mask, memory_BSD.dtype))
 
     def step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         """Decode one more position.
@@ -123,20 +127,11 @@ class Transformer(nn.Module):
             Unnormalised scores of the next token, (R, V), and the cache with this position in it.
         """
         x_R1D = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, cache.length)
-        self_bias = None
-        if self.config.positions == "alibi":
-            self_bias = alibi_bias(
-                self.config.n_heads, 1, cache.length + 1, offset=cache.length, device=last_ids.device
-            ).to(x_R1D.dtype)
-        now = []
-        for layer, past, memory in zip(self.decoder, cache.past, cache.memories, strict=True):
-            x_R1D, key_value = layer.step(x_R1D, past, memory, self_bias, cache.cross_bias)
-            now.append(key_value)
-        states_RD = self.decoder.final_norm(x_R1D)[:, 0]
-        later = DecoderCache(
-            length=cache.length + 1, past=tuple(now), memories=cache.memories, cross_bias=cache.cross_bias
-        )
-        return self.logits(states_RD), later
+        cache = cache.longer(last_ids.size(0))
+        self_bias = None if self.distances is None else self.distances[..., -cache.length :]
+        for layer, past_T2RE, memory in zip(self.decoder, cache.layers(), cache.memories, strict=True):
+            x_R1D = layer.step(x_R1D, past_T2RE, memory, self_bias, cache.cross_bias)
+        return self.logits(self.decoder.final_norm(x_R1D)[:, 0]), cache
 
     def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, offset: int = 0) -> Tensor:
         """Embeddings times sqrt(d_model) plus positions, then dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""

@@ -4,9 +4,10 @@ The rules, those of the engine that exported models run in, so that both find th
 - each step looks at the 2 W best continuations of a sentence's W hypotheses;
 - a continuation that ends counts as found when it is among the first W of them;
 - the first W that do not end go on;
-- a sentence is done when W hypotheses were found, or at its length limit, where those still going count as cut.
+- a sentence is done after the step at which W hypotheses are found (all that end at this step count: the score,
+  not the order, decides among them), or at its length limit, where those still going count as cut.
 
-Shapes: B sentences still searched, W beam size, V vocabulary.
+Shapes: B sentences in the batch, W beam size, V vocabulary.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import torch
 from torch import Tensor
 
 from yiwen.search.config import SearchConfig
+from yiwen.search.continuations import best_continuations
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
-from yiwen.search.step import State, StepFn, Task
+from yiwen.search.step import State, StepFn, Task, places_kept
 
 
 def beam_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:
@@ -35,69 +37,66 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
         For each sentence its n_best hypotheses, best first; fewer where the vocabulary holds no more.
     """
     W = config.beam_size
-    alive = list(range(len(task.max_lens)))
-    found: list[list[Hypothesis]] = [[] for _ in alive]
-    last_ids = torch.full((len(alive) * W,), task.bos_id, device=task.device)
+    batch = list(range(len(task.max_lens)))  # sentence at each place
+    is_done = [False] * len(batch)  # place by place; done ones may stay a while
+    found: list[list[Hypothesis]] = [[] for _ in batch]
+    last_ids = torch.full((len(batch) * W,), task.bos_id, device=task.device)
     # All W hypotheses of a sentence start equal: only the first may be continued, or they would stay equal.
-    sums_BW = torch.full((len(alive), W), -torch.inf, device=task.device)
+    sums_BW = torch.full((len(batch), W), -torch.inf, device=task.device)
     sums_BW[:, 0] = 0.0
-    history_BWT = torch.empty((len(alive), W, 0), dtype=torch.int64, device=task.device)
+    history_BWT = torch.empty((len(batch), W, 0), dtype=torch.int64, device=task.device)
     for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, alive, t, W)
-        top_sums, from_beam, tokens = _best_continuations(sums_BW, log_probs, 2 * W)
+        log_probs = task.force_prefix(log_probs, batch, t, W)
+        top_sums, from_beam, tokens = best_continuations(sums_BW, log_probs, min(2 * W, W * log_probs.size(1)))
         is_end = tokens == task.eos_id
-        _collect_ends(found, alive, (top_sums, from_beam, is_end), history_BWT, config)
-        at_limit = [t >= task.max_lens[sentence] for sentence in alive]
-        for place in (place for place, is_cut in enumerate(at_limit) if is_cut):
-            _collect_cut(found[alive[place]], sums_BW[place], history_BWT[place], config)
+        open_found = [None if done else found[sentence] for sentence, done in zip(batch, is_done, strict=True)]
+        _collect_ends(open_found, (top_sums, from_beam, is_end), history_BWT, config)
+        for place, sentence in enumerate(batch):
+            if not is_done[place] and t >= task.max_lens[sentence]:
+                _collect_cut(found[sentence], sums_BW[place], history_BWT[place], config)
+                is_done[place] = True
+            is_done[place] = is_done[place] or len(found[sentence]) >= W
+        if all(is_done):
+            break
         # The first W that do not end: a stable sort puts them in front and keeps their order.
         order_BW = is_end.to(torch.int8).argsort(dim=1, stable=True)[:, :W]
         sums_BW, beams_BW, tokens_BW = (part.gather(1, order_BW) for part in (top_sums, from_beam, tokens))
-        staying = [place for place, sentence in enumerate(alive) if len(found[sentence]) < W and not at_limit[place]]
-        if not staying:
-            break
-        keep = torch.tensor(staying, device=task.device)
-        rows = (beams_BW + torch.arange(len(alive), device=task.device)[:, None] * W)[keep].flatten()
-        state = state.select(rows)
-        history_BWT = torch.cat([history_BWT.flatten(0, 1)[rows], tokens_BW[keep].view(-1, 1)], dim=1)
-        history_BWT = history_BWT.view(len(staying), W, -1)
-        if len(staying) < len(alive):
-            state = state.select_sentences(keep)
-            alive = [alive[place] for place in staying]
-        sums_BW, last_ids = sums_BW[keep], tokens_BW[keep].flatten()
+        rows_BW = beams_BW + torch.arange(len(batch), device=task.device)[:, None] * W
+        kept = places_kept(is_done)
+        if len(kept) < len(batch):
+            places = torch.tensor(kept, device=task.device)
+            sums_BW, rows_BW, tokens_BW = sums_BW[places], rows_BW[places], tokens_BW[places]
+            batch, is_done = [batch[place] for place in kept], [is_done[place] for place in kept]
+            state = state.select(rows_BW.flatten()).select_sentences(places)
+        else:
+            state = state.select(rows_BW.flatten())
+        history_BWT = torch.cat([history_BWT.flatten(0, 1)[rows_BW], tokens_BW[:, :, None]], dim=2)
+        last_ids = tokens_BW.flatten()
     return [sorted(hypotheses, key=lambda h: -h.score)[: config.n_best] for hypotheses in found]
 
 
-def _best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The n best of all W x V continuations of each sentence: their sums, beams and tokens, each (B, n), best first."""
-    B = sums_BW.size(0)
-    V = log_probs.size(1)
-    # The n best of a sentence are among the n best of each of its hypotheses: two small sorts, not one over W x V.
-    row_best, row_tokens = log_probs.topk(min(n, V), dim=1)
-    sums = (sums_BW.view(-1, 1) + row_best).view(B, -1)
-    top_sums, places = sums.topk(min(n, sums.size(1)), dim=1)
-    return top_sums, places // row_best.size(1), row_tokens.view(B, -1).gather(1, places)
-
-
 def _collect_ends(
-    found: list[list[Hypothesis]],
-    alive: list[int],
+    found: list[list[Hypothesis] | None],
     continuations: tuple[Tensor, Tensor, Tensor],
     history_BWT: Tensor,
     config: SearchConfig,
 ) -> None:
-    """Add to `found` the hypotheses that end among the first W continuations (sums, beams, is_end)."""
+    """Add the hypotheses that end among the first W continuations (sums, beams, is_end) to those of their sentence.
+
+    `found` has the hypotheses of the sentence at each place, None where it is done.
+    """
     top_sums, from_beam, is_end = (part[:, : config.beam_size] for part in continuations)
-    for place, rank in (is_end & top_sums.isfinite()).nonzero().tolist():
-        if len(found[alive[place]]) < config.beam_size:
-            ids = tuple(history_BWT[place, from_beam[place, rank]].tolist())
-            log_prob = top_sums[place, rank].item()
-            found[alive[place]].append(
-                Hypothesis(ids, log_prob / length_divisor(len(ids) + 1, config), log_prob, is_finished=True)
-            )
+    ends = (is_end & top_sums.isfinite()).nonzero()
+    places, ranks = ends.unbind(1)
+    sentences_ids = history_BWT[places, from_beam[places, ranks]].tolist()
+    for place, ids, log_prob in zip(places.tolist(), sentences_ids, top_sums[places, ranks].tolist(), strict=True):
+        hypotheses = found[place]
+        if hypotheses is not None:
+            score = log_prob / length_divisor(len(ids) + 1, config)
+            hypotheses.append(Hypothesis(tuple(ids), score, log_prob, is_finished=True))
 
 
 def _collect_cut(found: list[Hypothesis], sums_W: Tensor, history_WT: Tensor, config: SearchConfig) -> None:

@@ -23,9 +23,30 @@ class DecodeState(Protocol):
         """Keep, repeat or reorder sources: old sentence of each new one, (B',)."""
 
 
+GROUP = 8
+"""Sentences that leave a large batch together."""
+
 State = TypeVar("State", bound=DecodeState)
 StepFn = Callable[[Tensor, State], tuple[Tensor, State]]
 """(last_ids (R,), state) -> (log_probs (R, V), state)."""
+
+
+def places_kept(is_done: Sequence[bool]) -> list[int]:
+    """Places of the sentences that go on in the batch: those not done, and some done ones to fill up a group of eight.
+
+    Done sentences leave in groups, because a batch of a new size costs more than a few rows that nobody needs: its
+    memories are copied, and matrix libraries prepare a kernel for every size. Of 13 sentences, 4 of them done, all
+    stay; once 5 are done, 8 go on; below that they leave one by one.
+    """
+    n_open = len(is_done) - sum(is_done)
+    n_kept = n_open if n_open <= GROUP else min(len(is_done), -(-n_open // GROUP) * GROUP)
+    n_fill = n_kept - n_open
+    kept = []
+    for place, done in enumerate(is_done):
+        if not done or n_fill > 0:
+            kept.append(place)
+            n_fill -= done
+    return kept
 
 
 @dataclass(frozen=True, kw_only=True)
