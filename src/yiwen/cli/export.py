@@ -18,6 +18,9 @@ def export(
     output: Annotated[
         Path | None, typer.Option(help="A new model folder without the weights; into MODEL itself where not given.")
     ] = None,
+    shortlist: Annotated[
+        bool, typer.Option("--shortlist", help="Score only the subwords that the training text makes likely.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a model fast: export it to CTranslate2.
@@ -38,9 +41,21 @@ def export(
         raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
     bundle = open_bundle(model)
     prepared = runs_root() / ".prepared" / bundle.info.data_fingerprint
-    valid = Store.open(prepared).valid if prepared.is_dir() else None
+    store = Store.open(prepared) if prepared.is_dir() else None
+    if shortlist and store is None:
+        raise ConfigError(
+            f"--shortlist learns from the text that {bundle.folder} was trained on, which is not prepared here "
+            f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
+        )
     with stop_on_signals() as stop:
-        report = export_ctranslate2(bundle, dtype=dtype, valid=valid, output=output, stop=stop)
+        report = export_ctranslate2(
+            bundle,
+            dtype=dtype,
+            valid=store.valid if store else None,
+            output=output,
+            shortlist=store if shortlist else None,
+            stop=stop,
+        )
     print_report(report, Console(stderr=as_json))
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))

@@ -14,13 +14,14 @@ from ctranslate2 import get_supported_compute_types
 
 import yiwen
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, subword_paths
-from yiwen.data.store import TextPairs
+from yiwen.data.store import Store, TextPairs
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import ConfigError
 from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
+from yiwen.export.shortlist import add_shortlist
 from yiwen.files import new_folder, remove, sha256
 from yiwen.model.transformer import Transformer
 from yiwen.stop import StopFlag
@@ -52,6 +53,7 @@ def export_ctranslate2(
     dtype: str = "int8",
     valid: TextPairs | None,
     output: Path | None = None,
+    shortlist: Store | None = None,
     stop: StopFlag | None = None,
 ) -> ExportReport:
     """Export a bundle's model and make sure that it translates as the trained one.
@@ -61,6 +63,8 @@ def export_ctranslate2(
         dtype: Number type of the weights: a key of `COMPUTE_TYPES`.
         valid: Text to compare both on and to score with BLEU; None where there is none.
         output: A new bundle that holds the exported model instead of the weights; None: into the bundle itself.
+        shortlist: The text that the model was trained on, to learn from it which target subwords a source subword
+            may become (`export.shortlist`); None: all are scored.
         stop: Polled between steps.
 
     Raises:
@@ -74,7 +78,7 @@ def export_ctranslate2(
     folder = home / EXPORTED if output is None else home.with_name(f".tmp-{EXPORTED}-{home.name}")
     model = load_model(bundle)
     with new_folder(folder) as temporary:
-        info = _write_verified(temporary, bundle, model, dtype=dtype, valid=valid, stop=stop)
+        info = _write_verified(temporary, bundle, model, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
     if output is not None:
         try:
             _copy_bundle(bundle, output)
@@ -87,7 +91,14 @@ def export_ctranslate2(
 
 
 def _write_verified(
-    folder: Path, bundle: Bundle, model: Transformer, *, dtype: str, valid: TextPairs | None, stop: StopFlag | None
+    folder: Path,
+    bundle: Bundle,
+    model: Transformer,
+    *,
+    dtype: str,
+    valid: TextPairs | None,
+    shortlist: Store | None,
+    stop: StopFlag | None,
 ) -> ExportInfo:
     """Write an exported model with its `export.json` after it was compared with the trained one."""
     source, target = bundle.source, bundle.target
@@ -111,20 +122,20 @@ def _write_verified(
         report: dict[str, Any] = {"float32": verify.compare_exactly(trained, engine, test_set.sources, stop=stop)}
         del engine
     report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
+    usual: Any = {"target": target, "tgt_lang": bundle.info.tgt_lang, "search": bundle.info.search, "stop": stop}
     golden = None
     if report["is_verified"]:
         engine = CT2Engine(folder, source=source, target=target, is_new=True)
         if dtype != "float32":
-            report[dtype] = verify.compare_quality(
-                trained,
-                engine,
-                test_set,
-                target=target,
-                tgt_lang=bundle.info.tgt_lang,
-                search=bundle.info.search,
-                stop=stop,
-            )
+            report[dtype] = verify.compare_quality(trained, engine, test_set, **usual)
         golden = verify.choose_golden(engine, test_set.sources)
+        del engine
+    if shortlist is not None:
+        add_shortlist(folder, shortlist)
+        if report["is_verified"]:
+            engine = CT2Engine(folder, source=source, target=target, is_new=True)
+            remedy = "without --shortlist"
+            report["shortlist"] = verify.compare_quality(trained, engine, test_set, **usual, remedy=remedy)
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info
@@ -139,7 +150,8 @@ def _copy_bundle(bundle: Bundle, output: Path) -> None:
 
 def print_report(report: ExportReport, console: Console) -> None:
     """Show what was exported and how it compares."""
-    exact, rounded = report.verification["float32"], report.verification.get(report.dtype, {})
+    exact, shortlist = report.verification["float32"], report.verification.get("shortlist")
+    rounded = report.verification.get(report.dtype) if report.dtype != "float32" else None
     lines = [
         f"{report.folder / EXPORTED}: {report.dtype}, {report.n_bytes / 1e6:.1f} MB",
         f"  as float32: {exact['n_sentences']:,} sentences, {exact['n_tokens']:,} greedy tokens equal "
@@ -147,16 +159,22 @@ def print_report(report: ExportReport, console: Console) -> None:
     ]
     if not report.verification["is_verified"]:
         lines.append(f"  unverified: CTranslate2 cannot compute {report.dtype} on this machine's processor")
-    elif report.dtype != "float32":
-        lines.append(
-            f"  as {report.dtype}: {rounded['agreement']:.1%} of {rounded['n_sentences']:,} translations equal, "
-            f"log-probabilities {rounded['mean_log_prob_difference']:.1g} apart on average"
-        )
-        if rounded["n_lines"]:
-            lines.append(
-                f"  BLEU {rounded['bleu_exported']:.2f}, trained {rounded['bleu_trained']:.2f}, "
-                f"on {rounded['n_lines']:,} lines"
-            )
-        if not rounded["is_bleu_checked"]:
-            lines.append(f"  note: the bound on BLEU was not checked, it needs {verify.BLEU_LINES:,} validation lines")
+    for name, found in ((f"as {report.dtype}", rounded), ("with its shortlist", shortlist)):
+        if found:
+            lines += _quality_lines(name, found)
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+
+
+def _quality_lines(name: str, found: dict[str, Any]) -> list[str]:
+    """How a model that is meant to differ a little compares."""
+    lines = [
+        f"  {name}: {found['agreement']:.1%} of {found['n_sentences']:,} translations equal, "
+        f"log-probabilities {found['mean_log_prob_difference']:.1g} apart on average"
+    ]
+    if found["n_lines"]:
+        lines.append(
+            f"  BLEU {found['bleu_exported']:.2f}, trained {found['bleu_trained']:.2f}, on {found['n_lines']:,} lines"
+        )
+    if not found["is_bleu_checked"]:
+        lines.append(f"  note: the bound on BLEU was not checked, it needs {verify.BLEU_LINES:,} validation lines")
+    return lines

@@ -137,9 +137,20 @@ def compare_quality(
     target: Subword,
     tgt_lang: str,
     search: SearchConfig,
+    remedy: str = "with --dtype float32",
     stop: StopFlag | None = None,
 ) -> dict[str, Any]:
     """Compare a rounded model with the trained one, as users will use it.
+
+    Args:
+        trained: The trained model.
+        exported: What is to be published.
+        test_set: What both translate.
+        target: Target subwords.
+        tgt_lang: Chooses BLEU's tokeniser.
+        search: Search rules of the bundle.
+        remedy: How to export so that this cannot fail.
+        stop: Polled between batches.
 
     Returns:
         Share of equal translations, differences of forced log-probabilities, BLEU of both.
@@ -176,7 +187,7 @@ def compare_quality(
         if n_lines >= BLEU_LINES and before - after > BLEU_TOLERANCE:
             raise ExportError(
                 f"the exported model has BLEU {after:.2f} on {n_lines} lines, the trained one {before:.2f}: it loses "
-                f"{before - after:.2f}, more than {BLEU_TOLERANCE}; nothing was written, export with --dtype float32"
+                f"{before - after:.2f}, more than {BLEU_TOLERANCE}; nothing was written, export {remedy}"
             )
     return result
 
