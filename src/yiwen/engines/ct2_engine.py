@@ -25,7 +25,7 @@ from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
 
 GREEDY: Final = SearchConfig(beam_size=1)
 _SPARE: Final = 2
-"""Steps past the longest limit of a batch, so that no hypothesis within its limit meets the end of the call."""
+"""Steps past the longest limit of a batch: no hypothesis within its limit meets the end of the call."""
 
 
 class CT2Engine:
@@ -212,17 +212,15 @@ class CT2Engine:
         What is forbidden before the soft-max instead of after it leaves the likeliest of the rest the same; the
         log-probabilities are those of a second pass.
         """
-        (seen,) = self._seen(
-            self._submit(
-                [source],
-                config,
-                prefix=prefix,
-                max_decoding_length=limit + 1,
-                min_decoding_length=min(config.min_len, limit + 1),
-                suppress_sequences=self._forbidden,
-            ),
+        call = self._submit(
+            [source],
             config,
+            prefix=prefix,
+            max_decoding_length=limit + 1,
+            min_decoding_length=min(config.min_len, limit + 1),
+            suppress_sequences=self._forbidden,
         )
+        (seen,) = self._seen(call, config)
         return self._scored_again(source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)], config)
 
     def _beam_again(self, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
