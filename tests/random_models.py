@@ -72,7 +72,10 @@ def random_model(config: ModelConfig, *, seed: int = 1, eos: float = 1.5) -> Tra
     model = Transformer(config, src_vocab_size=n_src, tgt_vocab_size=N_TGT).eval()
     for parameter in model.parameters():
         if parameter.dim() == 1:  # norms are born as ones and biases as zeros: a lost one would not be noticed
-            parameter.add_(0.4 * torch.randn_like(parameter))
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    # A part that all states share: it is what makes one token likely and another unlikely everywhere.
+    shared = list(model.decoder)[-1].feed_forward.outer.bias
+    shared.add_(1.5 * torch.randn_like(shared).sign())
     src, tgt = torch.randint(N_SPECIAL, n_src, (32, 7)), torch.randint(N_SPECIAL, N_TGT, (32, 11))
     tgt[:, 0] = BOS_ID
     states = model(src, tgt).flatten(0, 1)

@@ -31,6 +31,7 @@ from yiwen.data.store import Store
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.model.config import PRESETS
+from yiwen.model.linear import has_onednn, onednn_product, use_product
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import PAD_ID
 from yiwen.training.config import TrainingConfig
@@ -52,6 +53,8 @@ def our_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Module
     training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
     use_attention(model, plain_attention if chosen.attention == "plain" else fused_attention)
+    if has_onednn():
+        use_product(model, onednn_product)
     average = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
     average.load_state_dict(model.state_dict())
     optimizers = build_optimizers(model, training)

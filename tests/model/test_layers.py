@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.model import ModelConfig
+from yiwen.model.dropout import Dropout, dropout
 from yiwen.model.layers import (
-    Dropout,
     FeedForward,
     GatedFeedForward,
     PostNorm,
@@ -21,7 +21,6 @@ from yiwen.model.layers import (
     build_final_norm,
     build_norm,
     build_residual,
-    dropout,
 )
 
 SHAPE = {"d_model": 24, "n_heads": 6, "d_ff": 13}

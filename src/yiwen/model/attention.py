@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from yiwen.model.layers import dropout
+from yiwen.model.dropout import dropout
+from yiwen.model.layers import softmax
+from yiwen.model.linear import Linear
 from yiwen.model.positions import RotaryPositions
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
@@ -39,7 +40,7 @@ def attention_weights(q_BHQK: Tensor, k_BHMK: Tensor, bias: Tensor | None) -> Te
     scores_BHQM = (q_BHQK * q_BHQK.size(-1) ** -0.5) @ k_BHMK.transpose(-2, -1)
     if bias is not None:
         scores_BHQM = scores_BHQM + bias
-    return torch.softmax(scores_BHQM, dim=-1)
+    return softmax(scores_BHQM)
 
 
 def plain_attention(
@@ -76,7 +77,7 @@ class MultiHeadAttention(nn.Module):
         self.n_shared = n_heads // n_kv_heads
         self.dropout = dropout
         self.attend: Attend = plain_attention
-        self.out_proj = nn.Linear(d_model, d_model)
+        self.out_proj = Linear(d_model, d_model)
 
     def forward(self, q_BHQK: Tensor, memory: KeyValue, bias: Tensor | None) -> Tensor:
         """Attend from queries to keys and values: (B, Q, D)."""
@@ -100,7 +101,7 @@ class SelfAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = MultiHeadAttention(d_model, n_heads, n_kv_heads, dropout)
-        self.qkv_proj = nn.Linear(d_model, d_model + 2 * self.heads.d_kv)
+        self.qkv_proj = Linear(d_model, d_model + 2 * self.heads.d_kv)
         self.rotary = rotary
 
     def forward(self, x_BQD: Tensor, bias: Tensor | None) -> Tensor:
@@ -147,8 +148,8 @@ class CrossAttention(nn.Module):
     def __init__(self, d_model: int, n_heads: int, n_kv_heads: int, dropout: float) -> None:
         super().__init__()
         self.heads = MultiHeadAttention(d_model, n_heads, n_kv_heads, dropout)
-        self.q_proj = nn.Linear(d_model, d_model)
-        self.kv_proj = nn.Linear(d_model, 2 * self.heads.d_kv)
+        self.q_proj = Linear(d_model, d_model)
+        self.kv_proj = Linear(d_model, 2 * self.heads.d_kv)
 
     def project(self, memory_BSD: Tensor) -> KeyValue:
         """Keys and values of the memory, each (B, kv heads, S, K); computed once per sentence."""

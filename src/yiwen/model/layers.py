@@ -9,37 +9,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.model.config import ModelConfig
+from yiwen.model.dropout import Dropout
+from yiwen.model.linear import Linear
+
+_FAST_WIDTH = 16
+"""Narrower rows make PyTorch's soft-max on a CPU five times slower: it falls back to one number at a time."""
 
 
-def dropout(x: Tensor, p: float) -> Tensor:
-    """Set a share `p` of the values to zero and scale the rest up (Srivastava et al. 2014).
-
-    On a CPU, p is rounded to 1/256 and one random byte decides each value: drawn eight at a time from the default
-    generator this costs a tenth of `F.dropout`, which there takes longer than the matrix product before it.
-    """
-    if p == 0.0:
-        return x
-    if x.device.type != "cpu":
-        return F.dropout(x, p)
-    n_dropped = min(max(round(p * 256), 1), 255)
-    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-    random_bytes = words.view(torch.uint8)[: x.numel()].view(x.shape)
-    return x * (random_bytes >= n_dropped).to(x.dtype).mul_(256 / (256 - n_dropped))
-
-
-class Dropout(nn.Module):
-    """`dropout` in training, nothing otherwise."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as x."""
-        return dropout(x, self.p) if self.training else x
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
+def softmax(scores: Tensor) -> Tensor:
+    """Soft-max over the last dimension, computed in float32; rows may be as short as sentences are."""
+    if scores.device.type != "cpu":
+        return torch.softmax(scores, dim=-1)
+    width, wide = scores.size(-1), scores.float()  # gradients in bf16 would take fifteen times as long
+    if width < _FAST_WIDTH:
+        wide = F.pad(wide, (0, _FAST_WIDTH - width), value=torch.finfo(torch.float32).min)
+    return torch.softmax(wide, dim=-1)[..., :width].to(scores.dtype)
 
 
 class FeedForward(nn.Module):
@@ -47,13 +31,17 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.inner = Linear(d_model, d_ff)
+        self.outer = Linear(d_ff, d_model)
         self.activation = activation
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         """(B, L, D) -> (B, L, D), each position by itself."""
-        out: Tensor = self.outer(self.activation(self.inner(x_BLD)))
+        if self.activation is F.relu:  # in one piece with the product
+            inner_BLF = self.inner(x_BLD, with_relu=True)
+        else:
+            inner_BLF = self.activation(self.inner(x_BLD))
+        out: Tensor = self.outer(inner_BLF)
         return out
 
 
@@ -62,8 +50,8 @@ class GatedFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
-        self.gate_inner = nn.Linear(d_model, 2 * d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.gate_inner = Linear(d_model, 2 * d_ff)
+        self.outer = Linear(d_ff, d_model)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         """(B, L, D) -> (B, L, D), each position by itself."""
@@ -82,7 +70,7 @@ class PostNorm(nn.Module):
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
-        out: Tensor = self.norm(x_BLD + self.dropout(sublayer(x_BLD)))
+        out: Tensor = self.norm(self.dropout.add(x_BLD, sublayer(x_BLD)))
         return out
 
 
@@ -96,7 +84,7 @@ class PreNorm(nn.Module):
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
-        out: Tensor = x_BLD + self.dropout(sublayer(self.norm(x_BLD)))
+        out: Tensor = self.dropout.add(x_BLD, sublayer(self.norm(x_BLD)))
         return out
 
 

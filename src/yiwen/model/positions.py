@@ -88,7 +88,9 @@ def alibi_slopes(n_heads: int) -> Tensor:
     return torch.tensor(slopes)
 
 
-def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
+def alibi_bias(
+    n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, device: torch.device | None = None
+) -> Tensor:
     """Penalty that grows with distance: -slope x |query position - key position|.
 
     Args:

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import ModelConfig
 from yiwen.model.decoder import Decoder
+from yiwen.model.dropout import Dropout
 from yiwen.model.encoder import Encoder
 from yiwen.model.init import initialise
-from yiwen.model.layers import Dropout
+from yiwen.model.linear import compute_dtype
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
 from yiwen.model.positions import LearnedPositions, NoPositions, RotaryPositions, SinusoidalPositions, alibi_bias
 
@@ -82,7 +83,7 @@ class Transformer(nn.Module):
     def encode(self, src_ids: Tensor) -> Tensor:
         """Source ids (B, S), closed by eos -> memory (B, S, D)."""
         x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
-        bias = self._self_bias(padding_mask(src_ids, self.pad_id), src_ids.size(1), _compute_dtype(x_BSD))
+        bias = self._self_bias(padding_mask(src_ids, self.pad_id), src_ids.size(1), compute_dtype(x_BSD))
         memory_BSD: Tensor = self.encoder(x_BSD, bias)
         return memory_BSD
 
@@ -98,7 +99,7 @@ class Transformer(nn.Module):
             Decoder states, (B, T, D); row t has seen tgt_in[:, : t + 1] and no later token.
         """
         x_BTD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions)
-        dtype = _compute_dtype(x_BTD)
+        dtype = compute_dtype(x_BTD)
         self_bias = self._self_bias(target_mask(tgt_in, self.pad_id), tgt_in.size(1), dtype)
         states_BTD: Tensor = self.decoder(
             x_BTD, self.decoder.project(memory_BSD), self_bias, attention_bias(src_mask, dtype)
@@ -141,7 +142,9 @@ class Transformer(nn.Module):
                 "split the text, or train with a larger model.max_len"
             )
         x_BLD = embedding(ids) * math.sqrt(self.config.d_model)
-        out: Tensor = self.embedding_dropout(positions(x_BLD, offset))
+        # From here to the last layer activations have one type: mixed ones would be converted at every product.
+        positioned_BLD = positions(x_BLD, offset).to(compute_dtype(x_BLD))
+        out: Tensor = self.embedding_dropout(positioned_BLD)
         return out
 
     def _self_bias(self, mask: Tensor, length: int, dtype: torch.dtype) -> Tensor:
@@ -160,9 +163,3 @@ def _build_positions(config: ModelConfig) -> nn.Module:
             return LearnedPositions(config.max_len, config.d_model)
         case "rotary" | "alibi":
             return NoPositions()
-
-
-def _compute_dtype(x: Tensor) -> torch.dtype:
-    """The type that matrix products will have: autocast's where it is on, else that of x."""
-    device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype

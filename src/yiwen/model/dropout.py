@@ -1,0 +1,113 @@
+"""Dropout (Srivastava et al. 2014; section 5.4 of the paper), and residual sums with it.
+
+PyTorch's own costs more on a CPU than the matrix product before it: it draws a float for each value, and multiplies.
+Here one random byte decides each value, eight are drawn and compared at a time, and dropping a value is one bitwise
+AND with all ones or all zeros. Equal states of the default generator give equal results.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_ONES: Final = 0x0101010101010101
+"""A one in each byte of a 64-bit word."""
+_LOW: Final = 0x7F7F7F7F7F7F7F7F
+"""All bits but the highest of each byte."""
+_INTEGER: Final = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+"""Integers as wide as these numbers."""
+
+
+def dropout(x: Tensor, p: float) -> Tensor:
+    """Set a share `p` of the values to zero and scale the rest up; on a CPU p is rounded to 1/256."""
+    if p == 0.0:
+        return x
+    if x.device.type != "cpu":
+        return F.dropout(x, p)
+    dropped: Tensor = _Dropout.apply(x, _n_dropped(p))  # type: ignore[no-untyped-call]
+    return dropped
+
+
+def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
+    """x + dropout(y), with one pass over the values less than in two steps."""
+    if p == 0.0:
+        return x + y
+    if x.device.type != "cpu" or x.dtype != y.dtype:
+        return x + dropout(y, p)
+    out: Tensor = _DroppedSum.apply(x, y, _n_dropped(p))  # type: ignore[no-untyped-call]
+    return out
+
+
+class Dropout(nn.Module):
+    """`dropout` in training, nothing otherwise."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape as x."""
+        return dropout(x, self.p) if self.training else x
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """x + dropout(y): a residual connection."""
+        return dropped_sum(x, y, self.p if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, n_dropped: int) -> Tensor:
+        mask = _mask(x, n_dropped)
+        ctx.save_for_backward(mask)
+        ctx.scale = 256 / (256 - n_dropped)
+        return _keep(x, mask).mul_(ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return _keep(grads[0], mask).mul_(ctx.scale), None
+
+
+class _DroppedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, n_dropped: int) -> Tensor:
+        mask = _mask(y, n_dropped)
+        ctx.save_for_backward(mask)
+        ctx.scale = 256 / (256 - n_dropped)
+        return torch.add(x, _keep(y, mask), alpha=ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return grads[0], _keep(grads[0], mask).mul_(ctx.scale), None
+
+
+def _n_dropped(p: float) -> int:
+    """Of the 256 values of a byte, those that drop a value."""
+    return min(max(round(p * 256), 1), 255)
+
+
+def _mask(x: Tensor, n_dropped: int) -> Tensor:
+    """All ones (-1) where a value stays and 0 where it goes: integers of x's shape and width.
+
+    A byte decides for staying when it is n_dropped or more. All eight bytes of a word are compared at once: to the
+    lower seven bits of each is added what carries into its highest bit from the threshold on.
+    """
+    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    low = words.bitwise_and(_LOW)
+    if n_dropped <= 128:
+        is_high = low.add_((128 - n_dropped) * _ONES).bitwise_or_(words)
+    else:
+        is_high = low.add_((256 - n_dropped) * _ONES).bitwise_and_(words)
+    is_kept = is_high.bitwise_right_shift_(7).bitwise_and_(_ONES).view(torch.uint8)[: x.numel()].view(x.shape)
+    return is_kept.to(_INTEGER[x.dtype]).neg_()
+
+
+def _keep(x: Tensor, mask: Tensor) -> Tensor:
+    return x.contiguous().view(mask.dtype).bitwise_and(mask).view(x.dtype)
