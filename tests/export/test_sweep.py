@@ -50,7 +50,7 @@ def sweep(folder: Path, seed: int) -> tuple[dict[str, int], dict[str, int]]:
             counts["lists"] += 1
             # At equal ranks, whatever stands there: hypotheses that tie may change places.
             if scores_differ_by(a, b) > 2 * verify.LOG_PROB_TOLERANCE:
-                # CTranslate2 may keep pad and bos in its beam, which ours never does. No trained model finds them likely.
+                # CTranslate2 may keep pad and bos in its beam, ours never does. No trained model finds them likely.
                 assert sees_pad_or_bos(engine, source), describe(config)
                 counts["forbidden"] += 1
                 continue
