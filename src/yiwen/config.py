@@ -11,6 +11,7 @@ import ast
 import copy
 import dataclasses
 import difflib
+import functools
 import inspect
 import json
 import textwrap
@@ -20,7 +21,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from yiwen.errors import ConfigError
 
@@ -64,12 +65,21 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
 
     try:
         # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
-        return pydantic.TypeAdapter(cls).validate_json(json.dumps(table))
+        adapter: pydantic.TypeAdapter[T] = _adapter(cast(Any, cls))
+        return adapter.validate_json(json.dumps(table))
     except pydantic.ValidationError as error:
         problems = [_explain(cls, problem, source) for problem in error.errors()]
     except TypeError as error:  # TOML has dates; no setting of ours is one
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
     raise ConfigError("\n".join(dict.fromkeys(problems)))
+
+
+@functools.cache
+def _adapter(cls: type[Any]) -> Any:
+    """Building one takes 10 to 30 ms: as long as opening a model."""
+    import pydantic
+
+    return pydantic.TypeAdapter(cls)
 
 
 def override(table: Table, settings: Sequence[str]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -82,6 +81,8 @@ def _memory_gib() -> float | None:
 
 def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:
     """Versions of all packages that yiwen names, and the missing ones by the extra that brings them."""
+    import importlib.metadata  # here: every command imports this module
+
     versions: dict[str, str | None] = {}
     missing: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("yiwen") or []:
