@@ -10,6 +10,7 @@ Shapes: B rows, S source length, T target length, both with eos.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,9 @@ from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 WINDOW = 1 << 18
 """Rows that are sorted by length together: enough for full batches of every length, few enough to sort quickly."""
+
+BATCH_COST = 1000
+"""What one more batch costs, in positions: measured as 450 (d_model 256) and 1,300 (128) on a CPU."""
 
 Rows = npt.NDArray[np.int64]
 Update = list[Rows]
@@ -154,23 +158,48 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
 
 
 def _fill(rows: Rows, lengths: Lengths, batch_tokens: int) -> Update:
-    """Sort rows by both lengths and cut the sorted list into batches of at most batch_tokens positions a side."""
-    src, tgt = lengths.src[rows] + 1, lengths.tgt[rows] + 1
+    """Sort rows by both lengths and cut the sorted list into batches of at most batch_tokens positions a side.
+
+    Of all ways to cut, the one that computes least: padded positions of both sides, and BATCH_COST for each batch
+    (the shortest path from the first row to the last, found from left to right).
+    """
+    src, tgt = (side[rows].astype(np.int64) + 1 for side in (lengths.src, lengths.tgt))
     # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
     # on both sides also where one length gives way to the next.
-    longest, lean = np.maximum(src, tgt).astype(np.int64), src - tgt
+    longest, lean = np.maximum(src, tgt), src - tgt
     order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
-    rows, longest = rows[order], longest[order]
-    batches = []
+    rows, src, tgt, longest = rows[order], src[order], tgt[order], longest[order]
+    n = len(rows)
+    cost = np.full(n + 1, np.inf)  # of the cheapest way to cut the first i rows
+    cut = np.zeros(n + 1, dtype=np.int64)  # where its last batch starts
+    cost[0] = 0
     start = 0
-    while start < len(rows):
-        most = max(1, batch_tokens // int(longest[start]))
-        width = np.maximum.accumulate(longest[start : start + most])
-        fits = width * np.arange(1, len(width) + 1) <= batch_tokens
-        n = max(1, int(np.count_nonzero(fits)))  # fits is true up to the first that is too much, then false
-        batches.append(rows[start : start + n])
-        start += n
-    return batches
+    while start < n:
+        most = min(max(1, batch_tokens // int(longest[start])), n - start)
+        counts = np.arange(1, most + 1)
+        widths = np.maximum.accumulate(np.stack([src[start : start + most], tgt[start : start + most]]), axis=1)
+        fits = int(np.count_nonzero(widths.max(axis=0) * counts <= batch_tokens))  # all up to the first too much
+        ends = _cuts(start, max(1, fits), n=n)
+        sizes = ends - start
+        total = cost[start] + widths.sum(axis=0)[sizes - 1] * sizes + BATCH_COST
+        is_better = total < cost[ends]
+        cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
+        start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
+    cuts = [n]
+    while cuts[-1] > 0:
+        cuts.append(int(cut[cuts[-1]]))
+    return [rows[first:last] for first, last in itertools.pairwise(reversed(cuts))]
+
+
+def _cuts(start: int, most: int, *, n: int) -> npt.NDArray[np.int64]:
+    """Where a batch of at most `most` rows from `start` may end: with at least half of them, or with the last row.
+
+    Cuts fall on a grid of one in some sixteen rows of a batch, or there would be as many beginnings as rows.
+    """
+    grid = 1 << max(0, (most // 16).bit_length() - 1)
+    last = start + most
+    ends = np.arange((start + most // 2) // grid * grid + grid, last + 1, grid)
+    return np.append(ends, last) if last == n or len(ends) == 0 else ends
 
 
 def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Update]:
