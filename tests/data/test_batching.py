@@ -147,7 +147,7 @@ def test_batches_are_cut_where_padding_and_their_number_cost_least() -> None:
             for n in range(1, len(rows) - start + 1)
             if n == 1 or n * max(longest[row] for row in rows[start : start + n]) <= 97
         )
-        sizes = [n for n in range(fits // 2 + 1, fits + 1)]
+        sizes = range(fits // 2 + 1, fits + 1)
         return min(cost([rows[start : start + n]]) + cheapest(start + n) for n in sizes)
 
     assert cost([batch.tolist() for batch in batches]) == cheapest(0)
