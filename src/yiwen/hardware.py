@@ -1,4 +1,4 @@
-"""What this machine computes with: device, number type, threads, attention path, allocator. Chosen once, recorded.
+"""What this machine computes with: device, number type, threads, attention, products, allocator. Chosen once, recorded.
 
 A resumed run keeps what its first start chose, because another choice would change the last digits of every loss.
 """
@@ -10,12 +10,18 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
+from yiwen.measured import faster_attention, faster_products, remembered
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Precision = Literal["float32", "bf16"]
+Attention = Literal["plain", "fused"]
+Products = Literal["torch", "onednn"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
 
@@ -32,22 +38,30 @@ class Hardware:
     """Number type of matrix products in training; weights and losses stay float32."""
     threads: int
     """Processor threads of one operation."""
-    attention: Literal["plain", "fused"]
+    attention: Attention
     """How equation 1 is computed: as matrix products, or by PyTorch's fused kernel."""
+    products: Products = "torch"
+    """Who computes the products of linear layers: PyTorch, or oneDNN called directly."""
     keeps_memory: bool
     """Whether the C allocator keeps freed memory instead of handing it back to the kernel after each step."""
+    batch_tokens: int = 0
+    """Size of a micro-batch that training.batch_tokens = "auto" found; 0: the recipe says it."""
 
 
-def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -> Hardware:
-    """Decide everything that is left open.
+def choose(
+    *, device: str = "auto", precision: str = "auto", threads: int = 0, attention: str = "auto", products: str = "auto"
+) -> Hardware:
+    """Decide everything that is left open; on a CPU attention and products are measured, once per machine.
 
     Args:
         device: `auto`, or a device of torch.
         precision: `auto`, `float32` or `bf16`.
         threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected).
+        attention: `auto`, `plain` or `fused`.
+        products: `auto`, `torch` or `onednn`.
 
     Raises:
-        ConfigError: If a device is asked for that is not there.
+        ConfigError: If a device or a library is asked for that is not there.
     """
     import torch
 
@@ -59,15 +73,58 @@ def choose(*, device: str = "auto", precision: str = "auto", threads: int = 0) -
     if precision == "auto":
         fast_bf16 = has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported()
         precision = "bf16" if fast_bf16 else "float32"
-    # On a CPU the fused kernel loses to plain products in bf16 at the lengths of sentences, and wins in float32.
-    attention: Literal["plain", "fused"] = "plain" if is_cpu and precision == "bf16" else "fused"
+    threads = threads or default_threads()
+    if products == "onednn":
+        _check_onednn(device)
+    if attention == "auto":
+        attention = _measured_attention(precision, threads) if is_cpu else "fused"
+    if products == "auto":
+        products = _measured_products(precision, threads) if is_cpu else "torch"
     return Hardware(
         device=device,
-        precision="bf16" if precision == "bf16" else "float32",
-        threads=threads or default_threads(),
-        attention=attention,
+        precision=cast(Precision, precision),
+        threads=threads,
+        attention=cast(Attention, attention),
+        products=cast(Products, products),
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
+
+
+def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, str | int]:
+    """What every measurement depends on, besides what is measured."""
+    import torch
+
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else _processor_name()
+    return {
+        "processor": name,
+        "device": device,
+        "torch": torch.__version__,
+        "precision": precision,
+        "threads": threads,
+    }
+
+
+def in_words(hardware: Hardware) -> str:
+    """One line for the user: what was chosen."""
+    threads = f"{hardware.threads} thread{'s' if hardware.threads > 1 else ''}"
+    parts = [
+        f"computing on {hardware.device} in {hardware.precision}, {threads}",
+        f"{hardware.attention} attention",
+        f"products by {hardware.products}",
+        f"freed memory is {'kept' if hardware.keeps_memory else 'given back'}",
+    ]
+    if hardware.batch_tokens:
+        parts.append(f"micro-batches of {hardware.batch_tokens:,} positions")
+    return "; ".join(parts)
+
+
+def apply_to_model(model: nn.Module, hardware: Hardware) -> None:
+    """Let a model compute as chosen."""
+    from yiwen.model.attention import fused_attention, plain_attention, use_attention
+    from yiwen.model.linear import onednn_product, torch_product, use_product
+
+    use_attention(model, plain_attention if hardware.attention == "plain" else fused_attention)
+    use_product(model, onednn_product if hardware.products == "onednn" else torch_product)
 
 
 def check_device(device: str) -> None:
@@ -137,6 +194,30 @@ def has_native_bf16() -> bool:
 def default_threads() -> int:
     """Processor threads where nobody says how many: OMP_NUM_THREADS, or all cores that this process may use."""
     return _threads_asked_for() or usable_cores()
+
+
+def _measured_attention(precision: str, threads: int) -> str:
+    return remembered(
+        {"what": "attention", **question(precision=precision, threads=threads)},
+        is_answer=lambda answer: answer in ("plain", "fused"),
+        measure=lambda: faster_attention(precision=precision, threads=threads),
+    )
+
+
+def _measured_products(precision: str, threads: int) -> str:
+    return remembered(
+        {"what": "products", **question(precision=precision, threads=threads)},
+        is_answer=lambda answer: answer in ("torch", "onednn"),
+        measure=lambda: faster_products(precision=precision, threads=threads),
+    )
+
+
+def _check_onednn(device: str) -> None:
+    from yiwen.model.linear import has_onednn
+
+    if device != "cpu" or not has_onednn():
+        why = f"device={device!r}" if device != "cpu" else "this torch has none"
+        raise ConfigError(f"products='onednn', but {why}, and oneDNN is for processors; use 'auto' or 'torch'")
 
 
 def _threads_asked_for() -> int:

@@ -126,7 +126,8 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, note: str) 
     from yiwen.engines.torch_engine import TorchEngine
 
     dtype = TORCH_DTYPE if dtype == "auto" else dtype
-    chosen = hardware.choose(device=device, precision=dtype, threads=threads)
+    # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
+    chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
     model = load_model(bundle)
     engine = TorchEngine(model, device=chosen.device, dtype=torch.bfloat16 if dtype == "bf16" else torch.float32)

@@ -23,6 +23,9 @@ CHUNK_TOKENS = 256
 BLOCK_TOKENS = 1024
 """Rows whose logit gradients wait, in bf16, for one product with their states: a multiple of CHUNK_TOKENS."""
 
+_SMALLEST_P = 1e-30
+"""Far enough above the smallest float32 number for its logarithm to be exact."""
+
 
 def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, *, pad_id: int, smoothing: float) -> tuple[Tensor, Tensor]:
     """Cross-entropy against smoothed targets, summed over real tokens.
@@ -106,11 +109,9 @@ class _ChunkedLoss(torch.autograd.Function):
                 grad, p = z_grad[place : place + end - start], p_room[: end - start]
                 torch.mm(chunk, weight.t(), out=grad)  # the logits, where their gradient will stand
                 p.copy_(grad)
-                z_gold, z_max = p.gather(1, gold), grad.amax(dim=1, keepdim=True)
+                z_gold = p.gather(1, gold)
                 torch.softmax(p, dim=1, out=p)
-                # The largest p is 1 / sum exp(z - max z): the norm without another exponential, and no underflow.
-                log_norm = z_max - p.amax(dim=1, keepdim=True).log()
-                loss_sum += (log_norm - (1 - smoothing) * z_gold).sum()
+                loss_sum += (_log_norm(grad, p, z_gold, gold) - (1 - smoothing) * z_gold).sum()
                 if states_grad is None or weight_grad is None:
                     continue
                 p.scatter_add_(1, gold, p.new_full(gold.shape, smoothing - 1))
@@ -129,3 +130,19 @@ class _ChunkedLoss(torch.autograd.Function):
         states_grad, weight_grad = ctx.saved_tensors
         (grad,) = grads
         return grad * states_grad, grad * weight_grad, None, None, None
+
+
+def _log_norm(z: Tensor, p: Tensor, z_gold: Tensor, gold: Tensor) -> Tensor:
+    """log sum exp z of each row, (C, 1), without another exponential: p = exp(z) / norm for every entry.
+
+    Args:
+        z: Logits, (C, V).
+        p: Their soft-max.
+        z_gold: The logit of each row's gold token, (C, 1), float32.
+        gold: The gold tokens, (C, 1).
+    """
+    p_gold = p.gather(1, gold)
+    # Looking at the values makes an accelerator wait; there, and where p underflows, the largest entries do it.
+    if z.device.type == "cpu" and bool((p_gold > _SMALLEST_P).all()):
+        return z_gold - p_gold.log()
+    return z.amax(dim=1, keepdim=True) - p.amax(dim=1, keepdim=True).log()

@@ -17,8 +17,9 @@ class TrainingConfig:
 
     max_steps: int = 20_000
     """Updates in all."""
-    batch_tokens: int = 4096
-    """Positions of a micro-batch on its longer side, padding counted: what memory is spent on."""
+    batch_tokens: int | Literal["auto"] = 4096
+    """Positions of a micro-batch on its longer side, padding counted: what memory is spent on; auto: the fastest here,
+    which needs update_tokens."""
     update_tokens: int = 0
     """Real target tokens an update gathers over micro-batches; 0: one micro-batch an update. The paper: 25,000."""
     optimizer: Literal["adam", "adamw", "muon"] = "adamw"
@@ -70,11 +71,23 @@ class TrainingConfig:
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
     """Processor threads; 0: all."""
+    attention: Literal["auto", "plain", "fused"] = "auto"
+    """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here."""
+    products: Literal["auto", "torch", "onednn"] = "auto"
+    """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 
     def __post_init__(self) -> None:
-        for name in ("max_steps", "batch_tokens", "validate_every", "checkpoint_every", "keep_last", "log_every"):
+        if self.batch_tokens == "auto" and self.update_tokens == 0:
+            raise ConfigError(
+                "training.batch_tokens='auto' needs training.update_tokens: auto decides how much is computed at a "
+                "time, never what an update learns from; set update_tokens, for example to 4096, or give "
+                "batch_tokens a number"
+            )
+        for name in ("max_steps", "validate_every", "checkpoint_every", "keep_last", "log_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 1 or more")
+        if self.batch_tokens != "auto" and self.batch_tokens < 1:
+            raise ConfigError(f"training.batch_tokens is {self.batch_tokens}; use 1 or more, or 'auto'")
         for name in (
             "update_tokens",
             "warmup_steps",
@@ -97,6 +110,12 @@ class TrainingConfig:
                 f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="
                 f"{self.keep_last}; raise keep_last"
             )
+
+    @property
+    def micro_batch_tokens(self) -> int:
+        """batch_tokens once it is settled: a run puts the number found in the place of "auto" before training."""
+        assert self.batch_tokens != "auto"
+        return self.batch_tokens
 
 
 MAY_CHANGE: Final = frozenset({"max_steps", "patience", "log_every", "keep_last"})
