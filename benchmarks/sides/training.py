@@ -29,9 +29,7 @@ from yiwen.data.batching import Batch, Update, epoch_updates
 from yiwen.data.loader import lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.model import ModelConfig, Transformer
-from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.model.config import PRESETS
-from yiwen.model.linear import has_onednn, onednn_product, use_product
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import PAD_ID
 from yiwen.training.config import TrainingConfig
@@ -52,9 +50,7 @@ def our_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Module
     hardware.apply(chosen)
     training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
-    use_attention(model, plain_attention if chosen.attention == "plain" else fused_attention)
-    if has_onednn():
-        use_product(model, onednn_product)
+    hardware.apply_to_model(model, chosen)
     average = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
     average.load_state_dict(model.state_dict())
     optimizers = build_optimizers(model, training)

@@ -25,10 +25,10 @@ from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.stop import StopFlag
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
-from yiwen.training.config import MAY_CHANGE
+from yiwen.training.config import MAY_CHANGE, TrainingConfig
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
-from yiwen.training.translation import translation_job
+from yiwen.training.translation import fastest_batch_tokens, translation_job
 
 SAMPLING_NOTE: Final = (
     "note: tokenizer.sampling is on, and SentencePiece draws differently in every process; "
@@ -78,12 +78,15 @@ def train_recipe(
         recipe, chosen = _settle(run, loaded.recipe)
         hardware.apply(chosen)
         store = Store.open(prepared.folder)
+        chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
+        if console is not None:
+            console.print(hardware.in_words(chosen), highlight=False, markup=False, soft_wrap=True)
         if recipe.tokenizer.sampling > 0 and console is not None:
             console.print(SAMPLING_NOTE, soft_wrap=True)
         job = translation_job(
             store,
             recipe.model,
-            recipe.training,
+            training,
             hardware=chosen,
             max_tokens=recipe.data.max_tokens,
             search=recipe.search,
@@ -93,7 +96,7 @@ def train_recipe(
         trainer = Trainer(
             run,
             job,
-            recipe.training,
+            training,
             hardware=chosen,
             stop=stop,
             resume_from=latest_checkpoint(run / "checkpoints"),
@@ -151,10 +154,34 @@ def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
             ) from error
     else:
         training = recipe.training
-        chosen = hardware.choose(device=training.device, precision=training.precision, threads=training.threads)
-        write_json(hardware_path, {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
+        chosen = hardware.choose(
+            device=training.device,
+            precision=training.precision,
+            threads=training.threads,
+            attention=training.attention,
+            products=training.products,
+        )
+        _write_hardware(run, chosen)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return recipe, chosen
+
+
+def _settle_micro_batch(
+    run: Path, store: Store, recipe: Recipe, chosen: Hardware, stop: StopFlag
+) -> tuple[Hardware, TrainingConfig]:
+    """Put a number in the place of `batch_tokens = "auto"`: a run keeps the one that its first start found."""
+    training = recipe.training
+    if training.batch_tokens != "auto":
+        return chosen, training
+    if chosen.batch_tokens == 0:
+        size = fastest_batch_tokens(store, recipe.model, training, hardware=chosen, stop=stop)
+        chosen = dataclasses.replace(chosen, batch_tokens=size)
+        _write_hardware(run, chosen)
+    return chosen, dataclasses.replace(training, batch_tokens=chosen.batch_tokens)
+
+
+def _write_hardware(run: Path, chosen: Hardware) -> None:
+    write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
 
 
 def _refuse_changes(path: Path, now: Recipe) -> None:

@@ -26,6 +26,7 @@ ORDER = [
     {"search"},
     {"tasks"},
     {"bundle"},
+    {"measured"},
     {"hardware"},
     {"engines"},
     {"analysis", "evaluation"},

@@ -83,10 +83,18 @@ def test_every_row_once_within_the_budget(sides: list[tuple[int, int]], batch_to
     for rows in flat(updates):
         longest = max(max(sides[row]) + 1 for row in rows)
         assert len(rows) * longest <= batch_tokens or len(rows) == 1
-    tokens = [sum(sides[row][1] + 1 for rows in update for row in rows) for update in updates]
-    last_batches = [sum(sides[row][1] + 1 for row in update[-1]) for update in updates]
-    assert all(n >= update_tokens for n in tokens[:-1])
-    assert all(n - last < max(update_tokens, 1) for n, last in zip(tokens, last_batches, strict=True))
+    so_far = np.cumsum([sum(sides[row][1] + 1 for row in rows) for rows in flat(updates)])
+    after = np.cumsum([len(update) for update in updates]) - 1  # the micro-batch that each update closes with
+    steps = so_far // max(update_tokens, 1)
+    assert all(np.diff(steps, prepend=0)[after[:-1]] > 0)  # it passes a multiple of update_tokens, and no other does
+    assert all(np.diff(steps, prepend=0)[np.setdiff1d(np.arange(len(so_far)), after)] == 0)
+
+
+def test_the_size_of_micro_batches_does_not_change_what_an_update_gathers() -> None:
+    given = random_lengths(2000)
+    n_tokens = int(given.tgt.sum()) + 2000
+    counts = {size: len(order(given, batch_tokens=size, update_tokens=1000)) for size in (100, 300, 1000)}
+    assert all(abs(count - n_tokens / 1000) <= 1 for count in counts.values()), counts
 
 
 def test_a_row_longer_than_the_budget_travels_alone() -> None:

@@ -47,11 +47,19 @@ class Batch:
     """Real tokens of tgt_out, eos counted."""
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch on a device."""
+        """The same batch on a device; a GPU copies it while it computes what was asked for before."""
+        if torch.device(device).type == "cpu":
+            return self
+
+        def copied(ids: Tensor) -> Tensor:
+            # Only from pinned memory does a copy not wait.
+            pinned = ids.pin_memory() if torch.device(device).type == "cuda" else ids
+            return pinned.to(device, non_blocking=True)
+
         return Batch(
-            src_ids=self.src_ids.to(device, non_blocking=True),
-            tgt_in=self.tgt_in.to(device, non_blocking=True),
-            tgt_out=self.tgt_out.to(device, non_blocking=True),
+            src_ids=copied(self.src_ids),
+            tgt_in=copied(self.tgt_in),
+            tgt_out=copied(self.tgt_out),
             n_tokens=self.n_tokens,
         )
 
@@ -81,7 +89,8 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
         epoch: From 0.
         batch_tokens: A micro-batch holds at most this many positions on its longer side, padding counted: B x
             max(S, T). A single row that is longer travels alone.
-        update_tokens: An update gathers micro-batches until it has this many real target tokens; 0: one each.
+        update_tokens: Real target tokens an update gathers on average, whatever batch_tokens is: updates close with
+            the micro-batches that fill the first, the second ... of these numbers; 0: one micro-batch each.
 
     Returns:
         Updates in order; every row appears as often as its corpus's weight asks for.
@@ -115,24 +124,30 @@ def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:
 
     A source [5, 6] and a target [7] become src_ids [5, 6, eos], tgt_in [bos, 7], tgt_out [7, eos].
     """
-    tgt_out = pad([np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in tgt])
-    tgt_in = np.roll(tgt_out, 1, axis=1)
-    tgt_in[:, 0] = BOS_ID
-    tgt_in[tgt_in == EOS_ID] = PAD_ID  # the eos of a short row moved right; as input it is padding
+    tgt_out = pad(tgt, closing=EOS_ID)
+    tgt_in = np.full_like(tgt_out, BOS_ID)
+    tgt_in[:, 1:] = pad(tgt)
     return Batch(
-        src_ids=torch.from_numpy(pad([np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in src])),
+        src_ids=torch.from_numpy(pad(src, closing=EOS_ID)),
         tgt_in=torch.from_numpy(tgt_in),
         tgt_out=torch.from_numpy(tgt_out),
-        n_tokens=int((tgt_out != PAD_ID).sum()),
+        n_tokens=sum(map(len, tgt)) + len(tgt),
     )
 
 
-def pad(sequences: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Sequences of unequal length -> one array (B, longest), filled up with `PAD_ID`."""
-    longest = max(map(len, sequences))
-    padded = np.full((len(sequences), longest), PAD_ID, dtype=np.int64)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
+def pad(sequences: Sequence[Ids], *, closing: int | None = None) -> npt.NDArray[np.int64]:
+    """Sequences of unequal length -> one array (B, longest), filled up with `PAD_ID`.
+
+    Args:
+        sequences: Ids of each.
+        closing: An id to put after the last of each, which makes all longer by one.
+    """
+    lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+    padded = np.full((len(sequences), int(lengths.max()) + (closing is not None)), PAD_ID, dtype=np.int64)
+    # All sequences at once: a loop over rows took five times as long.
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(sequences)
+    if closing is not None:
+        padded[np.arange(len(padded)), lengths] = closing
     return padded
 
 
@@ -205,11 +220,12 @@ def _cuts(start: int, most: int, *, n: int) -> npt.NDArray[np.int64]:
 def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Update]:
     updates: list[Update] = []
     current: Update = []
-    n_tokens = 0
+    n_tokens, n_due = 0, update_tokens  # both of the whole epoch: what one update has too much, the next has less
     for rows in batches:
         current.append(rows)
         n_tokens += int(lengths.tgt[rows].sum()) + len(rows)
-        if n_tokens >= update_tokens:
+        if n_tokens >= n_due:
             updates.append(current)
-            current, n_tokens = [], 0
+            current = []
+            n_due = (n_tokens // update_tokens + 1) * update_tokens if update_tokens else 0
     return [*updates, current] if current else updates

@@ -42,7 +42,8 @@ def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30
     )
 
 
-def batch_of_shape(n_rows: int, length: int) -> Batch:
-    """A made-up batch of the largest shape that can occur, to meet memory trouble before training starts."""
-    row = np.full(length - 1, 4, dtype=np.int64)
-    return collate([row] * n_rows, [row] * n_rows)
+def batch_of_shape(n_rows: int, length: int, *, vocab_size: int = 5) -> Batch:
+    """A made-up batch, for trials before training starts: all rows have `length` positions on both sides."""
+    ids = 4 + np.arange(n_rows * (length - 1)) * 7919 % (vocab_size - 4)  # a prime spreads them over the vocabulary
+    rows = list(ids.reshape(n_rows, length - 1))
+    return collate(rows, rows)

@@ -185,7 +185,7 @@ class Trainer:
                     self.job.lengths,
                     seed=self.config.seed,
                     epoch=self.progress.epoch,
-                    batch_tokens=self.config.batch_tokens,
+                    batch_tokens=self.config.micro_batch_tokens,
                     update_tokens=self.config.update_tokens,
                 )
             if self.progress.update < len(self.updates):

@@ -67,11 +67,13 @@ def compute_gradients(
         loss_sum += micro_loss.detach()
     norms = torch._foreach_norm([p.grad for p in model.parameters() if p.grad is not None])
     norm = torch.stack([n.float() for n in norms]).norm()
+    # The one place of an update that waits for a GPU; batches are counted here, where they were made.
+    loss, length = torch.stack([loss_sum, norm]).tolist()
     return Gradients(
-        loss_sum=loss_sum.item(),
+        loss_sum=loss,
         n_tokens=n_tokens,
         n_src_tokens=sum(int((batch.src_ids != 0).sum()) for batch in batches),
-        norm=norm.item(),
+        norm=length,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,8 +16,8 @@ from yiwen.bundle import BundleInfo, save_bundle
 from yiwen.data.loader import batch_of_shape, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
-from yiwen.hardware import Hardware
-from yiwen.model.attention import fused_attention, plain_attention, use_attention
+from yiwen.hardware import Hardware, apply_to_model, question, release_memory
+from yiwen.measured import remembered
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
@@ -22,8 +25,11 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig
 from yiwen.training.loop import Job
+from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
+
+NOTHING: Final = "{folder} holds no training pair; see its report for what was dropped and why"
 
 
 def translation_job(
@@ -50,13 +56,11 @@ def translation_job(
     """
     lengths = lengths_of(store)
     if len(lengths.src) == 0:
-        raise DataError(f"{store.folder} holds no training pair; see its report for what was dropped and why")
+        raise DataError(NOTHING.format(folder=store.folder))
     torch.manual_seed(seed_of(config.seed))
-    model = Transformer(
-        model_config, src_vocab_size=store.source.vocab_size, tgt_vocab_size=store.target.vocab_size
-    ).to(hardware.device)
-    use_attention(model, plain_attention if hardware.attention == "plain" else fused_attention)
-    valid = ValidationSet(store, metric=config.metric, max_len=model_config.max_len, batch_tokens=config.batch_tokens)
+    model = _build(store, model_config, hardware)
+    batch_tokens = config.micro_batch_tokens
+    valid = ValidationSet(store, metric=config.metric, max_len=model_config.max_len, batch_tokens=batch_tokens)
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
@@ -86,9 +90,59 @@ def translation_job(
         d_model=model_config.d_model,
         lengths=lengths,
         load=lambda rows, seed: load_batch(store, rows, seed=seed, max_tokens=max_tokens),
-        largest=lambda: batch_of_shape(max(1, config.batch_tokens // longest), longest),
+        largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
         loss_fn=translation_loss(config.label_smoothing),
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
     )
+
+
+def fastest_batch_tokens(
+    store: Store, model_config: ModelConfig, config: TrainingConfig, *, hardware: Hardware, stop: StopFlag
+) -> int:
+    """What `batch_tokens = "auto"` is here: tried with the real model on pairs of median length, or remembered.
+
+    Raises:
+        DataError: If there is nothing to train on.
+        Stopped: After a stop signal.
+    """
+    lengths = lengths_of(store)
+    if len(lengths.src) == 0:
+        raise DataError(NOTHING.format(folder=store.folder))
+    usual = int(np.median(np.maximum(lengths.src, lengths.tgt))) + 1
+    vocab_sizes = store.source.vocab_size, store.target.vocab_size
+
+    def measure() -> int:
+        model = _build(store, model_config, hardware).train()
+
+        def rate(size: int) -> float:
+            stop.check("the search for the fastest micro-batch")
+            batch = batch_of_shape(max(1, size // usual), usual, vocab_size=min(vocab_sizes))
+            return tokens_per_second(model, batch, loss_fn=translation_loss(config.label_smoothing), hardware=hardware)
+
+        return best_size(sizes_to_try(config.update_tokens), rate)
+
+    try:
+        return remembered(
+            {
+                "what": "batch_tokens",
+                **question(precision=hardware.precision, threads=hardware.threads, device=hardware.device),
+                "ways": f"{hardware.attention}, {hardware.products}",
+                "model": json.dumps([dataclasses.asdict(model_config), *vocab_sizes, usual]),
+                "update_tokens": config.update_tokens,
+            },
+            is_answer=lambda answer: type(answer) is int and 0 < answer <= config.update_tokens,
+            measure=measure,
+        )
+    finally:
+        if hardware.keeps_memory:
+            release_memory()
+
+
+def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:
+    """The model, freshly drawn from the default generator, computing as chosen."""
+    source, target = store.source.vocab_size, store.target.vocab_size
+    model = Transformer(model_config, src_vocab_size=source, tgt_vocab_size=target).to(hardware.device)
+    apply_to_model(model, hardware)
+    return model

@@ -1,0 +1,153 @@
+"""What the fastest way is, measured instead of guessed: once per machine, the answer kept in the user's cache folder.
+
+Answers lie in XDG_CACHE_HOME/yiwen, else ~/.cache/yiwen: a small JSON file for each question. Removing them is safe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from yiwen.files import write_json
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T", str, int)
+Question = Mapping[str, str | int]
+"""What an answer depends on: the processor, the version of torch, the sizes tried ..."""
+
+TIE: Final = 1.05
+"""How many times faster a way must be for us to leave the usual one: clocks on a busy machine are no better."""
+
+_ROWS: Final = 64
+_LENGTHS: Final = (16, 24, 48)
+"""Sentences, and subwords of short, usual and long ones: what attention is timed on."""
+
+
+def remembered(question: Question, *, is_answer: Callable[[Any], bool], measure: Callable[[], T]) -> T:
+    """The answer to a question about this machine: from the cache, or measured now and kept there.
+
+    A cache that cannot be read or written costs the measurement again and nothing else.
+
+    Args:
+        question: Everything that the answer depends on.
+        is_answer: Whether what stands in the cache can be one.
+        measure: Finds the answer.
+    """
+    path = _cache_folder() / f"{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:20]}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if entry["question"] == question and is_answer(entry["answer"]):
+            known: T = entry["answer"]
+            return known
+    answer = measure()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {"question": question, "answer": answer})
+    return answer
+
+
+def faster_attention(*, precision: str, threads: int) -> str:
+    """`plain` or `fused`: what takes less time on a CPU, forward and backward, for batches of sentences."""
+    import torch
+
+    from yiwen.model.attention import fused_attention, plain_attention
+
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    generator = torch.Generator().manual_seed(1)
+    plain = fused = 0.0
+    with _threads(threads):
+        for length in _LENGTHS:
+            q, k, v = (
+                torch.randn(_ROWS, 4, length, 64, generator=generator).to(dtype).requires_grad_() for _ in range(3)
+            )
+            bias = torch.zeros(_ROWS, 1, 1, length, dtype=dtype)
+            ways = [partial(attend, q, k, v, bias) for attend in (plain_attention, fused_attention)]
+            seconds = best_seconds([_with_gradients(way) for way in ways])
+            plain, fused = plain + seconds[0], fused + seconds[1]
+    return "fused" if fused * TIE < plain else "plain"
+
+
+def faster_products(*, precision: str, threads: int) -> str:
+    """`torch` or `onednn`: what takes less time on a CPU for the two products of a feed-forward layer.
+
+    oneDNN where they are equal: inside a whole model it saves a little more, having added bias and ReLU on the way.
+    """
+    import torch
+
+    from yiwen.model.linear import has_onednn, onednn_product, torch_product
+
+    if not has_onednn():
+        return "torch"
+    is_bf16 = precision == "bf16"
+    generator = torch.Generator().manual_seed(1)
+    shapes = ((1024, 256), (1024, 256), (256, 1024))
+    x, inner, outer = (torch.randn(*shape, generator=generator).requires_grad_() for shape in shapes)
+    inner_bias, outer_bias = torch.zeros(1024, requires_grad=True), torch.zeros(256, requires_grad=True)
+
+    def layer(product: Callable[..., torch.Tensor]) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+            return product(product(x, inner, inner_bias, True), outer, outer_bias, False)
+
+    with _threads(threads):
+        ways = [_with_gradients(partial(layer, product)) for product in (torch_product, onednn_product)]
+        plain, onednn = best_seconds(ways, limit=0.3)
+    return "torch" if plain * TIE < onednn else "onednn"
+
+
+def best_seconds(ways: Sequence[Callable[[], object]], *, rounds: int = 9, limit: float = 0.1) -> list[float]:
+    """Least time of each way, in seconds; they take turns, so that what else runs hits all of them.
+
+    Args:
+        ways: What to time; each runs once before the clock counts.
+        rounds: Turns at most.
+        limit: Seconds after which no new round begins.
+    """
+    best = [math.inf] * len(ways)
+    for way in ways:
+        way()
+    began = time.perf_counter()
+    for number in range(rounds):
+        if number > 0 and time.perf_counter() - began > limit:
+            break
+        for place, way in enumerate(ways):
+            start = time.perf_counter()
+            way()
+            best[place] = min(best[place], time.perf_counter() - start)
+    return best
+
+
+def _with_gradients(way: Callable[[], torch.Tensor]) -> Callable[[], None]:
+    def run() -> None:
+        y = way()
+        y.backward(y.detach())  # type: ignore[no-untyped-call]
+
+    return run
+
+
+@contextmanager
+def _threads(threads: int) -> Iterator[None]:
+    """Compute with so many threads inside the block."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _cache_folder() -> Path:
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification tells us to ignore a relative path; a user without a home has no cache.
+    return (Path(chosen) if Path(chosen).is_absolute() else Path("~/.cache").expanduser()) / "yiwen"
