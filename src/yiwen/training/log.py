@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -61,11 +62,16 @@ class TrainingLog:
 
     def __init__(self, run: Path, *, step: int, max_steps: int, metrics_bytes: int, console: Console | None) -> None:
         """Open the outputs of a run that stands at `step`; a console of None keeps silent."""
-        self.metrics = Record(run / "metrics.jsonl", n_bytes=metrics_bytes)
         timing = run / "timing.jsonl"
         self._seconds_before = _seconds_at(timing, step)
-        self._timing = Record(timing, n_bytes=whole_lines(timing))
-        self._board = _board(run / "tensorboard", step)
+        with ExitStack() as opened:  # where one cannot be opened, those before it are closed
+            self.metrics = Record(run / "metrics.jsonl", n_bytes=metrics_bytes)
+            opened.callback(self.metrics.close)
+            self._timing = Record(timing, n_bytes=whole_lines(timing))
+            opened.callback(self._timing.close)
+            self._board = _board(run / "tensorboard", step)
+            opened.callback(self._board.close)
+            self._opened = opened.pop_all()
         self._console = console or Console(quiet=True, stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -90,9 +96,7 @@ class TrainingLog:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._progress.stop()
-        self.metrics.close()
-        self._timing.close()
-        self._board.close()
+        self._opened.close()
 
     @property
     def train_seconds(self) -> float:

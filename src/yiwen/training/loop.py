@@ -99,6 +99,7 @@ class Trainer:
             )
         self.progress.data = data
         self.updates: list[Update] = []
+        self.memory = MemoryRecord(run / "memory.jsonl")
         self.log = TrainingLog(
             run,
             step=self.progress.step,
@@ -106,7 +107,6 @@ class Trainer:
             metrics_bytes=self.progress.metrics_bytes,
             console=console,
         )
-        self.memory = MemoryRecord(run / "memory.jsonl")
         self.saved_step = self.progress.step if resume_from is not None else -1
 
     def train(self) -> Progress:
