@@ -2,6 +2,9 @@
 
     python benchmarks/training.py                        # d_model 256, one thread, 3 rounds of 30 updates a side
     python benchmarks/training.py --model tiny           # d_model 128
+    python benchmarks/training.py --precision float32    # ours in float32, too
+    python benchmarks/training.py --threads 2 --scaling  # ours with two threads against ours with one
+    python benchmarks/training.py --rivals eole          # and other toolkits that are installed (all of them: all)
     python benchmarks/training.py --quick                # ends within a minute; a first impression
     python benchmarks/training.py --output               # also writes benchmarks/results/training-....md and .json
 
@@ -11,7 +14,8 @@ of its own, ours and the loop's in turn, because the C allocator's state and the
 The text is Multi30k English-German where YIWEN_DATA is set, else the generated demo corpus.
 
 `benchmarks/sides/training.py` holds both sides: ours is the whole update as `yiwen train` does it, the loop's what a
-careful PyTorch user writes, and no more than training needs.
+careful PyTorch user writes, and no more than training needs. `benchmarks/sides/rivals.py` holds the other toolkits,
+which make their own batches of the same text and size.
 
 Share of peak: 6 x (encoder parameters x source tokens + (decoder + output parameters) x target tokens) / seconds,
 divided by the best bf16 matrix product measured here (4096 x 256 x 1024, best of five, same threads).
@@ -22,32 +26,40 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import math
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import yiwen
+from sides.report import RESULTS, in_fresh_process, machine_lines, publish, shown, spread
+from sides.rivals import ADAPTERS, missing
 from yiwen import hardware
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.data.prepare import DataConfig, prepare
-from yiwen.files import write_json, write_text
+from yiwen.data.store import Store
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.config import PRESETS
 from yiwen.text.subword import TokenizerConfig
 
 VOCAB_SIZE = 8000
-SIDES = ("ours", "loop")
-SCRIPT = Path(__file__).parent / "sides" / "training.py"
-RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What one column of the table runs."""
+
+    name: str
+    arguments: tuple[str, ...]
+    threads: int
+    script: str = "training.py"
 
 
 def flops_per_token(name: str) -> tuple[float, float]:
@@ -78,94 +90,122 @@ def prepared_text(folder: Path, *, is_quick: bool) -> tuple[Path, str]:
     return prepare(data, tokenizer, root=folder, base=folder).folder, name
 
 
-def in_fresh_process(arguments: list[str], *, threads: int) -> dict[str, Any]:
-    """Run this script again for one window; its last line is the result."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    command = [sys.executable, str(SCRIPT), *arguments]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    result: dict[str, Any] = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
-    return result
+def write_pieces(store: Store, folder: Path) -> Path:
+    """Write the text as subwords with a space between, and the vocabulary, as other toolkits read them."""
+    folder.mkdir()
+    rows = np.arange(len(store))
+    for side, subword, ids in (("src", store.source, store.src_ids(rows)), ("tgt", store.target, store.tgt_ids(rows))):
+        lines = (" ".join(subword.pieces(sentence.tolist())) + "\n" for sentence in ids)
+        (folder / f"train.{side}").write_text("".join(lines), encoding="utf-8")
+    pieces = store.target.pieces(list(range(store.target.vocab_size)))
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
+    return folder
+
+
+def sides_of(options: argparse.Namespace, store: Path, folder: Path) -> tuple[list[Side], list[str]]:
+    """The columns, ours first, and why some are missing."""
+    common = [
+        *("--store", str(store), "--updates", str(options.updates), "--warm-up", str(options.warm_up)),
+        *("--seconds", str(options.seconds), "--update-tokens", str(options.update_tokens)),
+    ]
+    shared = ("--model", options.model, "--batch-tokens", str(options.batch_tokens))
+
+    def side(name: str, what: str, threads: int) -> Side:
+        arguments = (what, *common, *shared, "--threads", str(threads), "--precision", options.precision)
+        return Side(name=name, arguments=arguments, threads=threads)
+
+    if options.scaling:
+        both = [side(f"{n} thread{'s' * (n > 1)}", "ours", n) for n in (options.threads, 1)]
+        return both, []
+    sides, skipped = [side("ours", "ours", options.threads), side("loop", "loop", options.threads)], []
+    names = list(ADAPTERS) if options.rivals == "all" else [name for name in options.rivals.split(",") if name]
+    for name in names:
+        if reason := missing(name):
+            skipped.append(f"{name}: {reason}")
+            continue
+        text = folder / "rivals"
+        if not text.exists():
+            write_pieces(Store.open(store), text)
+        arguments = (name, "--text", str(text), "--updates", str(max(2, options.updates // 3)), *shared)
+        sides.append(Side(name=name, arguments=arguments, threads=options.threads, script="rivals.py"))
+    return sides, skipped
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """All rounds, ours and the loop's in turn."""
+    """All rounds, the sides in turn."""
     store, text = prepared_text(folder, is_quick=options.quick)
-    windows: dict[str, list[dict[str, Any]]] = {side: [] for side in SIDES}
-    common = [
-        *("--store", str(store), "--model", options.model, "--threads", str(options.threads)),
-        *("--updates", str(options.updates), "--warm-up", str(options.warm_up), "--seconds", str(options.seconds)),
-        *("--batch-tokens", str(options.batch_tokens), "--update-tokens", str(options.update_tokens)),
-    ]
-    peak = in_fresh_process(["peak", "--threads", str(options.threads)], threads=options.threads)["flops"]
+    sides, skipped = sides_of(options, store, folder)
+    windows: dict[str, list[dict[str, Any]]] = {side.name: [] for side in sides}
+    peaks = {
+        side.threads: in_fresh_process("training.py", ["peak", "--threads", str(side.threads)], threads=side.threads)
+        for side in sides
+    }
     for number in range(options.rounds):
-        for side in SIDES:
-            found = in_fresh_process([side, "--round", str(number), *common], threads=options.threads)
-            windows[side].append(found)
+        for side in sides:
+            arguments = [*side.arguments, *(("--round", str(number)) if side.script == "training.py" else ())]
+            found = in_fresh_process(side.script, arguments, threads=side.threads)
+            windows[side.name].append(found)
             rate = found["tgt_tokens"] / found["seconds"]
-            print(f"round {number + 1} {side}: {rate:,.0f} tokens/s, {found['peak_mib']:,.0f} MiB", flush=True)
-    counts = {found["parameters"] for side in SIDES for found in windows[side]}
+            print(f"round {number + 1} {side.name}: {rate:,.0f} tokens/s, {found['peak_mib']:,.0f} MiB", flush=True)
+    counts = {found["parameters"] for each in windows.values() for found in each if "parameters" in found}
     if len(counts) != 1:
         raise SystemExit(f"the two sides have different models: {sorted(counts)} parameters")
-    return summary(options, windows, peak=peak, text=text)
+    peak = {side.name: peaks[side.threads]["flops"] for side in sides}
+    return {**summary(options, windows, peak=peak), "text": text, "skipped": skipped}
 
 
 def summary(
-    options: argparse.Namespace, windows: dict[str, list[dict[str, Any]]], *, peak: float, text: str
+    options: argparse.Namespace, windows: dict[str, list[dict[str, Any]]], *, peak: dict[str, float]
 ) -> dict[str, Any]:
     """The figures of a whole measurement."""
 
     def rates(side: str, count: str, clock: str = "seconds") -> list[float]:
         return [found[count] / found[clock] for found in windows[side]]
 
-    pairs = list(zip(rates("ours", "tgt_tokens"), rates("loop", "tgt_tokens"), strict=True))
-    ratios = [ours / loop for ours, loop in pairs]
-    by_processor = zip(*(rates(side, "tgt_tokens", "processor_seconds") for side in SIDES), strict=True)
-    memory = {side: max(found["peak_mib"] for found in windows[side]) for side in SIDES}
-    src_flops, tgt_flops = flops_per_token(options.model)
+    ours, base, *_ = names = list(windows)
+    ratios = {
+        name: spread([a / b for a, b in zip(rates(ours, "tgt_tokens"), rates(name, "tgt_tokens"), strict=True)], 2)
+        for name in names[1:]
+    }
+    by_processor = zip(*(rates(side, "tgt_tokens", "processor_seconds") for side in (ours, base)), strict=True)
+    memory = {side: max(found["peak_mib"] for found in windows[side]) for side in names}
+    per_src, per_tgt = flops_per_token(options.model)
 
-    def share(side: str) -> float:
-        work = [
-            src_flops * src + tgt_flops * tgt
-            for src, tgt in zip(rates(side, "src_tokens"), rates(side, "tgt_tokens"), strict=True)
-        ]
-        return statistics.median(work) / peak
+    def per_second(side: str, src: float, tgt: float) -> float:
+        pairs = zip(rates(side, "src_tokens"), rates(side, "tgt_tokens"), strict=True)
+        return statistics.median(src * a + tgt * b for a, b in pairs)
 
-    n_updates = sum(found["updates"] for found in windows["ours"])
     return {
         "benchmark": "training",
+        "kind": "scaling" if options.scaling else "speed",
         "date": datetime.date.today().isoformat(),
         "model": options.model,
-        "text": text,
         "threads": options.threads,
         "rounds": options.rounds,
         "updates_a_window": options.updates,
-        "tgt_tokens_an_update": round(sum(found["tgt_tokens"] for found in windows["ours"]) / n_updates),
-        "parameters": windows["ours"][0]["parameters"],
-        "precision": hardware.choose(device="cpu").precision,
-        "ratio": round(statistics.median(ratios), 2),
-        "ratio_min": round(min(ratios), 2),
-        "ratio_max": round(max(ratios), 2),
-        "ratio_by_processor_time": round(statistics.median(ours / loop for ours, loop in by_processor), 2),
-        "tokens_per_s": {side: round(statistics.median(rates(side, "tgt_tokens"))) for side in SIDES},
-        "all_tokens_per_s": {
-            side: round(
-                statistics.median(
-                    a + b for a, b in zip(rates(side, "src_tokens"), rates(side, "tgt_tokens"), strict=True)
-                )
-            )
-            for side in SIDES
-        },
-        "peak_mib": {side: round(memory[side]) for side in SIDES},
-        "memory_ratio": round(memory["ours"] / memory["loop"], 2),
-        "share_of_peak": {side: round(share(side), 3) for side in SIDES},
-        "bf16_peak_gflops": round(peak / 1e9),
+        "tgt_tokens_an_update": round(
+            sum(found["tgt_tokens"] for found in windows[ours]) / sum(found["updates"] for found in windows[ours])
+        ),
+        "parameters": windows[ours][0]["parameters"],
+        "precision": hardware.choose(device="cpu", precision=options.precision).precision,
+        "ratio": ratios[base]["median"],
+        "ratio_min": ratios[base]["min"],
+        "ratio_max": ratios[base]["max"],
+        "ratio_by_processor_time": round(statistics.median(a / b for a, b in by_processor), 2),
+        "ratios": ratios,
+        "tokens_per_s": {side: round(per_second(side, 0, 1)) for side in names},
+        "all_tokens_per_s": {side: round(per_second(side, 1, 1)) for side in names},
+        "peak_mib": {side: round(memory[side]) for side in names},
+        "memory_ratio": round(memory[ours] / memory[base], 2),
+        "share_of_peak": {side: round(per_second(side, per_src, per_tgt) / peak[side], 3) for side in names},
+        "bf16_peak_gflops": round(peak[ours] / 1e9),
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
     }
 
 
-def as_markdown(result: dict[str, Any]) -> str:
+def as_markdown(result: dict[str, Any], command: str) -> str:
     """The result for a reader."""
-    machine = result["hardware"]
+    machine, names = result["hardware"], list(result["tokens_per_s"])
     shape = ", ".join(f"{key} {value}" for key, value in PRESETS[result["model"]].items())
     rows = [
         ("target tokens/s, padding not counted", "tokens_per_s"),
@@ -173,26 +213,28 @@ def as_markdown(result: dict[str, Any]) -> str:
         ("share of the bf16 peak", "share_of_peak"),
         ("peak memory, MiB", "peak_mib"),
     ]
-    table = "\n".join(f"| {name} | {result[key]['ours']:,} | {result[key]['loop']:,} |" for name, key in rows)
+    table = "\n".join(f"| {name} | {' | '.join(f'{result[key][side]:,}' for side in names)} |" for name, key in rows)
+    peak = f"bf16 matrix product {result['bf16_peak_gflops']} GFLOP/s; "
+    others = "".join(f"- ours / {name}: {shown(result['ratios'][name])}\n" for name in names[2:])
+    skipped = "".join(f"- not measured: {reason}\n" for reason in result["skipped"])
     return f"""# Training speed, {result["date"]}
 
-`python benchmarks/training.py --model {result["model"]} --threads {result["threads"]} --rounds {result["rounds"]} \
---updates {result["updates_a_window"]}`
+`{command}`
 
 - model `{result["model"]}`: {shape}, {VOCAB_SIZE:,} shared subwords, {result["parameters"]:,} parameters
 - text: {result["text"]}, {result["tgt_tokens_an_update"]:,} target tokens an update
-- machine: {machine["processor"]}, {result["threads"]} of {machine["cores"]} cores, {machine["memory_gib"]} GiB; \
-bf16 matrix product {result["bf16_peak_gflops"]} GFLOP/s; {machine["system"]}
-- versions: yiwen {machine["yiwen"]}, torch {machine["torch"]}, Python {machine["python"]}
-- ours computes in {result["precision"]}, the loop (`torch.nn.Transformer`) in float32
+{machine_lines(machine, result["threads"], note=peak)}
+- ours computes in {result["precision"]}{", the loop (`torch.nn.Transformer`) in float32" * ("loop" in names)}
 
-| | ours | loop |
-|---|---|---|
+| | {" | ".join(names)} |
+|---|{"---|" * len(names)}
 {table}
 
-**Ratio of target tokens/s: {result["ratio"]}** (over rounds {result["ratio_min"]} to {result["ratio_max"]}; by \
-processor time {result["ratio_by_processor_time"]}). Ratio of peak memory: {result["memory_ratio"]}.
-"""
+**Ratio of target tokens/s, {names[0]} / {names[1]}: {result["ratio"]}** (over rounds {result["ratio_min"]} to \
+{result["ratio_max"]}; by processor time {result["ratio_by_processor_time"]}). Ratio of peak memory: \
+{result["memory_ratio"]}.
+
+{others}{skipped}"""
 
 
 def parsed() -> argparse.Namespace:
@@ -200,9 +242,12 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=["small", "tiny"], default="small", help="preset of the shape")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", choices=["auto", "bf16", "float32"], default="auto", help="of our side")
+    parser.add_argument("--scaling", action="store_true", help="ours with --threads against ours with one")
+    parser.add_argument("--rivals", default="", metavar="NAMES", help=f"of {', '.join(ADAPTERS)}; or all")
     parser.add_argument("--rounds", type=int, default=3, help="windows a side")
     parser.add_argument("--updates", type=int, default=30, help="updates a window")
-    parser.add_argument("--warm-up", type=int, default=3, help="updates before each window")
+    parser.add_argument("--warm-up", type=int, help="updates before each window, of the same batches; all of them")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end a window early after this many")
     parser.add_argument("--batch-tokens", type=int, default=4096, help="positions of a batch, padding counted")
     parser.add_argument("--update-tokens", type=int, default=0, help="target tokens gathered an update; 0: one batch")
@@ -210,7 +255,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()
     if options.quick:
-        options.rounds, options.updates, options.warm_up = 2, 2, 1
+        options.rounds, options.updates = 2, 2
+    if options.warm_up is None:
+        options.warm_up = options.updates
+    if options.scaling and (options.threads < 2 or options.rivals):
+        parser.error("--scaling compares our threads with one of ours: give --threads 2 or more, and no --rivals")
+    if unknown := {name for name in options.rivals.split(",") if name and name != "all"} - set(ADAPTERS):
+        parser.error(f"--rivals {', '.join(sorted(unknown))} is unknown; use {', '.join(ADAPTERS)} or all")
     return options
 
 
@@ -219,14 +270,14 @@ def main() -> None:
     options = parsed()
     with tempfile.TemporaryDirectory() as name:
         result = measure(options, Path(name))
-    report = as_markdown(result)
-    print(f"\n{report}")
-    if options.output is not None:
-        options.output.mkdir(parents=True, exist_ok=True)
-        stem = f"training-{result['date']}-{options.model}-{options.threads}-threads"
-        write_text(options.output / f"{stem}.md", report)
-        write_json(options.output / f"{stem}.json", result)
-    print(json.dumps(result))
+    command = f"python benchmarks/training.py --model {options.model} --threads {options.threads}"
+    command += f" --rounds {options.rounds} --updates {options.updates}" + " --scaling" * options.scaling
+    stem = f"training-{result['date']}-{options.model}-{options.threads}-threads" + "-scaling" * options.scaling
+    if options.precision != "auto":
+        command, stem = f"{command} --precision {options.precision}", f"{stem}-{options.precision}"
+    if options.rivals:
+        command, stem = f"{command} --rivals {options.rivals}", f"{stem}-rivals"
+    publish(result, as_markdown(result, command), folder=options.output, stem=stem)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from memory import peak_mib
 from torch import Tensor, nn
 
 from yiwen import hardware
@@ -44,9 +43,9 @@ TrainOn = Callable[[Update, int], float]
 """(rows, step) -> loss in nats a token, after one whole update."""
 
 
-def our_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Module, TrainOn]:
+def our_side(store: Store, config: ModelConfig, threads: int, precision: str) -> tuple[nn.Module, TrainOn]:
     """One update as `yiwen.training.loop` makes it."""
-    chosen = hardware.choose(device="cpu", threads=threads)
+    chosen = hardware.choose(device="cpu", precision=precision, threads=threads)
     hardware.apply(chosen)
     training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
@@ -151,12 +150,14 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
     torch.manual_seed(1)
     store = Store.open(options.store)
     config = ModelConfig(**PRESETS[options.model])
-    build = our_side if options.side == "ours" else loop_side
-    model, train_on = build(store, config, options.threads)
+    if options.side == "ours":
+        model, train_on = our_side(store, config, options.threads, options.precision)
+    else:
+        model, train_on = loop_side(store, config, options.threads)
     plan = epoch_updates(
         lengths_of(store), seed=1, epoch=0, batch_tokens=options.batch_tokens, update_tokens=options.update_tokens
     )
-    first = options.round * (options.updates + options.warm_up)
+    first = options.round * options.updates
     n_src = n_tgt = n = 0
     began = processor_began = 0.0
     loss = math.nan
@@ -165,7 +166,8 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
             began, processor_began = time.perf_counter(), time.process_time()
         if n > options.warm_up and time.perf_counter() - began > options.seconds:
             break
-        rows = plan[(first + n) % len(plan)]
+        # The same batches as warm-up and on the clock: in all epochs but the first their shapes are known.
+        rows = plan[(first + n % options.updates) % len(plan)]
         n += 1
         loss = train_on(rows, n)
         if n > options.warm_up:
@@ -182,16 +184,6 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
         "peak_mib": peak_mib(),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
-
-
-def peak_mib() -> float:
-    """Most memory that this process has held. `ru_maxrss` is the fall-back: on Linux it also counts the parent's."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n")
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return size / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def bf16_peak(threads: int) -> float:
@@ -214,6 +206,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path)
     parser.add_argument("--model", choices=PRESETS)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", default="auto")
     parser.add_argument("--round", type=int, default=0)
     parser.add_argument("--updates", type=int)
     parser.add_argument("--warm-up", type=int)
