@@ -88,7 +88,8 @@ def trained(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     minutes = (time.perf_counter() - began) / 60
     found = measure(run / "final", search=SearchConfig(beam_size=5))
     bleu = next(score for score in found.evaluation.scores if score.name.lower() == "bleu")
-    test_set = Path(loaded.recipe.data.test.src).stem if loaded.recipe.data.test else found.test_set
+    corpus = loaded.recipe.data.test
+    test_set = Path(corpus.src or corpus.path).stem if corpus else found.test_set
     test = {"set": test_set, "engine": found.engine, "bleu": round(bleu.value, 2), "signature": bleu.signature}
     return {**curve(run), "settings": settings, "minutes_in_all": round(minutes, 2), "test": test}
 

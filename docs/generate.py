@@ -1,6 +1,7 @@
-"""Write what can be read off the code: the configuration pages and the file trees of both READMEs.
+"""Write what can be read off: the configuration pages, the file trees of both READMEs, tables of measurements.
 
-`python docs/generate.py` writes them, `--check` fails where one is not current. Chinese texts stand in
+`python docs/generate.py` writes them, `--check` fails where one is not current. `docs/figures.py` draws the results of
+the benchmarks. Chinese texts stand in
 `docs/chinese.toml`: meanings by their English text (so that a changed meaning asks for a new translation), files by
 their path.
 """
@@ -16,6 +17,8 @@ import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import figures
 
 from yiwen.config import attribute_docs, describe
 from yiwen.recipe import Recipe
@@ -58,20 +61,29 @@ TOP = {
 
 def main() -> None:
     """Write all generated texts, or with `--check` name those that are not current and exit 1."""
-    outdated = [path for path, text in generated().items() if path.read_text(encoding="utf-8") != text]
+    outdated = [path for path, text in generated().items() if not is_current(path, text)]
     if "--check" in sys.argv[1:]:
         for path in outdated:
             print(f"{path.relative_to(ROOT)} is not current; run `make docs`", file=sys.stderr)
         sys.exit(1 if outdated else 0)
     for path, text in generated().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for missing in sorted(untranslated()):
         print(f"docs/chinese.toml lacks: {missing}", file=sys.stderr)
 
 
+def is_current(path: Path, text: str) -> bool:
+    """True where a file holds just this text."""
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
 def generated() -> dict[Path, str]:
     """Every generated text by its path."""
     texts = {ROOT / "docs" / language / "configuration.md": configuration(language) for language in ("en", "zh")}
+    for language in ("en", "zh"):
+        for name, text in figures.pages(ROOT / "benchmarks" / "results", language).items():
+            texts[ROOT / "docs" / "figures" / f"{name}.{language}.md"] = text
     for language, name in README.items():
         texts[ROOT / name] = with_tree((ROOT / name).read_text(encoding="utf-8"), language)
     return texts

@@ -29,6 +29,7 @@ def name_of(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "docs"))  # as for a script there
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -116,7 +117,7 @@ def test_the_five_files_to_read_first_exist() -> None:
 
 def test_generated_pages_and_trees_are_current(generator: ModuleType) -> None:
     for path, text in generator.generated().items():
-        assert path.read_text(encoding="utf-8") == text, f"{name_of(path)} is not current; run `make docs`"
+        assert generator.is_current(path, text), f"{name_of(path)} is not current; run `make docs`"
 
 
 def test_every_setting_and_file_has_its_chinese_line(generator: ModuleType) -> None:
@@ -133,7 +134,7 @@ def test_the_manual_builds_and_fetches_nothing_from_elsewhere(config: str, tmp_p
         timeout=120,
     )
     pages = list(tmp_path.rglob("index.html"))
-    assert len(pages) == 6
+    assert len(pages) == len(list((ROOT / "docs" / "en").glob("*.md")))
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert re.findall(r"<(?:script|img|iframe)[^>]+src=\"?(?:https?:)?//[^\s>]+", text) == []

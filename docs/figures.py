@@ -1,0 +1,192 @@
+"""Tables and charts of the manual's page on benchmarks, from the newest of `benchmarks/results/*.json`.
+
+Charts are SVG inside the page: they take its colours, and nothing binary has to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+Result = dict[str, Any]
+Bar = tuple[str, float, bool]
+"""Label, value, and whether it is ours."""
+
+NOTHING = {"en": "Not measured yet.\n", "zh": "尚未测量。\n"}
+CHINESE = {
+    "model": "模型",
+    "threads": "线程",
+    "side": "对象",
+    "target tokens/s": "目标词元/秒",
+    "share of the bf16 peak": "占 bf16 峰值",
+    "peak MiB": "内存峰值 MiB",
+    "ours is faster by": "我们快几倍",
+    "ours": "yiwen",
+    "loop": "普通循环",
+    "engine": "引擎",
+    "beam": "束宽",
+    "sentences/s": "句/秒",
+    "alone: ms, p50": "单句毫秒 p50",
+    "ms, p95": "毫秒 p95",
+    "BLEU": "BLEU",
+    "run": "训练",
+    "final model, test set": "最终模型，测试集",
+    "minutes to validation BLEU": "达到验证集 BLEU 的分钟数",
+    "not reached": "未达到",
+    "ratio of sentences/s": "句/秒之比",
+    "median": "中位数",
+    "least to greatest": "最小到最大",
+    "whole path / direct, beam 1": "整条路径 / 直接调用，束宽 1",
+    "whole path / direct, beam 5": "整条路径 / 直接调用，束宽 5",
+    "student, beam 1 / teacher, beam 5": "学生，束宽 1 / 教师，束宽 5",
+    "student / teacher, beam 1": "学生 / 教师，束宽 1",
+    "student / teacher, beam 5": "学生 / 教师，束宽 5",
+    "validation BLEU by minutes of training": "验证集 BLEU 与训练分钟数",
+    "measured on": "测量日期",
+}
+
+Say = Callable[[str], str]
+
+
+def pages(results: Path, language: str) -> dict[str, str]:
+    """Generated parts of the page by name: training, translation, time_to_bleu."""
+    found = [
+        {**json.loads(path.read_text(encoding="utf-8")), "file": path.name} for path in sorted(results.glob("*.json"))
+    ]
+    chosen = {name: [each for each in found if each.get("benchmark", "") == name] for name in PARTS}
+    say: Say = (lambda text: CHINESE.get(text, text)) if language == "zh" else (lambda text: text)
+    return {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
+
+
+def training(results: list[Result], say: Say) -> str:
+    """Rates of both sides, and of other toolkits."""
+    kept = newest(results, lambda r: (r["model"], r["threads"], r.get("kind", "speed"), r["precision"]))
+    rows, bars = [], []
+    for result in kept:
+        for side, rate in result["tokens_per_s"].items():
+            is_ours = side == "ours" or result.get("kind") == "scaling"
+            name = f"{say(side)} {result['precision']}" if is_ours else say(side)
+            ratio = result.get("ratios", {"loop": {"median": result["ratio"]}}).get(side, {}).get("median")
+            cells = [result["model"], result["threads"], name, f"{rate:,}", f"{result['share_of_peak'][side]:.0%}"]
+            cells += [f"{result['peak_mib'][side]:,}", "" if ratio is None else f"{ratio:.2f}"]
+            rows.append([*cells, result["date"]])
+            bars.append((f"{result['model']}, {result['threads']}: {name}", rate, is_ours))
+    header = ["model", "threads", "side", "target tokens/s", "share of the bf16 peak", "peak MiB", "ours is faster by"]
+    return f"{bar_chart(bars, say('target tokens/s'))}\n{table([*header, 'measured on'], rows, say)}"
+
+
+def translation(results: list[Result], say: Say) -> str:
+    """Rates of the engines, and the ratios that were measured in turn."""
+    real = [result for result in results if not result["model"].startswith("demo")] or results
+    parts = []
+    for result in newest(real, lambda r: (r["model"].partition(":")[0], r["threads"])):
+        entries = result["table"]
+        bars = [
+            (
+                f"{entry['engine']}, {say('beam')} {entry['beam']}",
+                entry["sentences_per_s"],
+                "Hugging" not in entry["engine"],
+            )
+            for entry in sorted(entries, key=lambda entry: (-entry["beam"], -entry["sentences_per_s"]))
+        ]
+        rows = [
+            [
+                *(entry["engine"], entry["beam"], f"{entry['sentences_per_s']:,.0f}"),
+                *(f"{entry['tgt_tokens_per_s']:,.0f}", f"{entry['p50_ms']:.1f}", f"{entry['p95_ms']:.1f}"),
+                *(f"{entry['peak_mib']:,}", "" if entry["bleu"] is None else f"{entry['bleu']:.2f}"),
+            ]
+            for entry in entries
+        ]
+        ratios = [
+            [say(name), f"{found['rate']['median']:.2f}", f"{found['rate']['min']:.2f} – {found['rate']['max']:.2f}"]
+            for name, found in result["ratios"].items()
+        ]
+        header = ["engine", "beam", "sentences/s", "target tokens/s", "alone: ms, p50", "ms, p95", "peak MiB", "BLEU"]
+        parts += [
+            f"{result['model']}; {result['text']}; {say('threads')}: {result['threads']}; {result['date']}\n",
+            bar_chart(bars, say("sentences/s")),
+            table(header, rows, say),
+            table(["ratio of sentences/s", "median", "least to greatest"], ratios, say),
+        ]
+    return "\n".join(parts)
+
+
+def time_to_bleu(results: list[Result], say: Say) -> str:
+    """Minutes to each goal, and the curves."""
+    kept = [r for r in newest(results, lambda r: (r["run"],)) if r["minutes_to"]]
+    rows = []
+    for result in kept:
+        goals = [say("not reached") if goal is None else f"{goal:.1f}" for goal in result["minutes_to"].values()]
+        test = f"{result['test']['bleu']:.2f}" if "test" in result else ""
+        rows.append([result["run"], result["hardware"]["chosen"]["threads"], *goals, test, result["date"]])
+    lines = {result["run"]: [(p["minutes"], p["valid_bleu"]) for p in result["points"]] for result in kept}
+    goals = [f"{say('minutes to validation BLEU')} {goal}" for goal in (kept[0]["minutes_to"] if kept else ())]
+    header = ["run", "threads", *goals, "final model, test set", "measured on"]
+    chart = line_chart(lines, say("validation BLEU by minutes of training"))
+    return f"{chart}\n{table(header, rows, say)}"
+
+
+PARTS: dict[str, Callable[[list[Result], Say], str]] = {
+    "training": training,
+    "translation": translation,
+    "time_to_bleu": time_to_bleu,
+}
+
+
+def newest(results: Iterable[Result], key: Callable[[Result], tuple[Any, ...]]) -> list[Result]:
+    """The newest result of each kind; of the same day the one with more columns."""
+    kept: dict[tuple[Any, ...], Result] = {}
+    for result in sorted(results, key=lambda r: (r["date"], len(r.get("tokens_per_s", ())), r["file"])):
+        kept[key(result)] = result
+    return [kept[name] for name in sorted(kept)]
+
+
+def table(header: list[str], rows: list[list[Any]], say: Say) -> str:
+    """A table; numbers to the right."""
+    lines = [" | ".join(map(say, header)), " | ".join(["---", *["---:"] * (len(header) - 1)])]
+    return "".join(f"| {line} |\n" for line in [*lines, *(" | ".join(map(str, row)) for row in rows)])
+
+
+def bar_chart(bars: list[Bar], title: str) -> str:
+    """Horizontal bars, ours in the colour of the page."""
+    top = max((value for _, value, _ in bars), default=0) or 1
+    parts = [f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>']
+    for i, (label, value, is_ours) in enumerate(bars):
+        y, width = 24 + 22 * i, max(1, round(300 * value / top))
+        colour = "#009688" if is_ours else "#9e9e9e"
+        parts += [
+            f'<text x="310" y="{y + 13}" text-anchor="end">{escape(label)}</text>',
+            f'<rect x="320" y="{y}" width="{width}" height="17" fill="{colour}"/>',
+            f'<text x="{326 + width}" y="{y + 13}">{value:,.0f}</text>',
+        ]
+    return svg(parts, height=30 + 22 * len(bars), title=title)
+
+
+def line_chart(lines: dict[str, list[tuple[float, float]]], title: str) -> str:
+    """One line a run over minutes, from 0 to the highest score."""
+    points = [point for line in lines.values() for point in line]
+    longest, top = (max((point[i] for point in points), default=0) or 1 for i in (0, 1))
+    parts = [f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>']
+    for score in range(0, int(top) + 1, 10):
+        y = 225 - 190 * score / top
+        parts.append(f'<line x1="40" x2="600" y1="{y:.0f}" y2="{y:.0f}" stroke="currentColor" opacity="0.2"/>')
+        parts.append(f'<text x="32" y="{y + 4:.0f}" text-anchor="end">{score}</text>')
+    for minute in range(0, int(longest) + 1, max(1, int(longest) // 8)):
+        parts.append(f'<text x="{40 + 560 * minute / longest:.0f}" y="244" text-anchor="middle">{minute}</text>')
+    for i, (name, line) in enumerate(lines.items()):
+        path = " ".join(f"{40 + 560 * x / longest:.0f},{225 - 190 * y / top:.0f}" for x, y in line)
+        colour = ("#009688", "#ef6c00", "#5e35b1", "#9e9e9e")[i % 4]
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="610" y="{40 + 18 * i}" fill="{colour}">{escape(name)}</text>')
+    return svg(parts, height=250, title=title)
+
+
+def svg(parts: list[str], *, height: int, title: str) -> str:
+    """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone."""
+    head = (
+        f'<svg viewBox="0 0 760 {height}" role="img" aria-label="{escape(title)}" font-size="12" fill="currentColor">'
+    )
+    return "\n".join(["<div>", head, *parts, "</svg>", "</div>", ""])
