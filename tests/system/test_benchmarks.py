@@ -1,0 +1,179 @@
+"""Benchmarks count what they say they count, and each runs on a fresh checkout."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports a module as the benchmark scripts do, or as `docs/generate.py` does."""
+    for folder in ("docs", "benchmarks"):
+        monkeypatch.syspath_prepend(ROOT / folder)
+    return importlib.import_module
+
+
+def write_run(folder: Path, scores: list[tuple[int, float, float]]) -> Path:
+    """A run that wrote down (step, seconds, BLEU) and was killed in the middle of a line."""
+    folder.mkdir()
+    timing = "".join(json.dumps({"step": step, "seconds": seconds}) + "\n" for step, seconds, _ in scores)
+    metrics = "".join(
+        json.dumps({"step": step, "epoch": 0, "valid_loss": 2.0, "valid_bleu": bleu}) + "\n" for step, _, bleu in scores
+    )
+    (folder / "timing.jsonl").write_text(timing + '{"step": 9', encoding="utf-8")
+    (folder / "metrics.jsonl").write_text(metrics + '{"step": 9, "epo', encoding="utf-8")
+    machine = {"processor": "p", "cores": 2, "memory_gib": 1, "system": "s", "torch": "t", "python": "3"}
+    chosen = {"device": "cpu", "precision": "bf16", "threads": 2}
+    (folder / "hardware.json").write_text(json.dumps({"machine": machine, "chosen": chosen}), encoding="utf-8")
+    return folder
+
+
+def test_a_goal_counts_from_the_first_validation_that_reached_it(load: Any, tmp_path: Path) -> None:
+    module = load("time_to_bleu")
+    run = write_run(tmp_path / "run", [(1, 60.0, 30.0), (2, 120.0, 35.0), (3, 180.0, 34.0), (4, 240.0, 38.5)])
+    result = {**module.curve(run), "date": "2026-01-01"}
+    assert result["minutes_to"] == {"35": 2.0, "38": 4.0, "40": None}
+    assert "35: 2.0 min, 38: 4.0 min, 40: not reached" in module.as_markdown(result)
+
+
+def test_a_step_repeated_after_a_kill_counts_with_its_last_time(load: Any, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [(1, 60.0, 30.0)])
+    (run / "timing.jsonl").write_text('{"step": 1, "seconds": 60}\n{"step": 1, "seconds": 90}\n', encoding="utf-8")
+    assert load("time_to_bleu").curve(run)["points"][0]["minutes"] == 1.5
+
+
+def test_a_folder_that_is_no_run_is_named(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["time_to_bleu.py", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"holds no timing\.jsonl: give the folder of a run"):
+        load("time_to_bleu").main()
+
+
+def test_a_published_result_is_two_files_and_a_last_line(load: Any, tmp_path: Path, capsys: Any) -> None:
+    load("sides.report").publish({"ratio": 2.0, "text": "译文"}, "# Report\n", folder=tmp_path / "new", stem="x")
+    assert json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1]) == {"ratio": 2.0, "text": "译文"}
+    assert json.loads((tmp_path / "new" / "x.json").read_text(encoding="utf-8"))["ratio"] == 2.0
+    assert (tmp_path / "new" / "x.md").read_text(encoding="utf-8") == "# Report\n"
+
+
+def test_a_spread_is_median_least_and_greatest(load: Any) -> None:
+    report = load("sides.report")
+    assert report.spread([3.0, 1.0, 7.0]) == {"median": 3.0, "min": 1.0, "max": 7.0}
+    assert report.shown(report.spread([3.0, 1.0, 7.0])) == "3.00 (1.00 to 7.00)"
+
+
+def test_rates_of_other_toolkits_are_read_from_their_logs(load: Any) -> None:
+    rivals = load("sides.rivals")
+    log = "Step 10/50; acc: 3.1; bsz: 3061/3186/107; 1961/2046 tok/s; 12 sec;\nStep 20/50; 1975/ 2050 tok/s; 24 sec;\n"
+    assert rivals.onmt_rates(log) == [(1961.0, 2046.0), (1975.0, 2050.0)]
+    assert rivals.fairseq_rates('{"epoch": 1, "wps": "1390.5", "ups": "0.4"}\nno report\n') == [1390.5]
+
+
+def test_a_toolkit_that_is_not_installed_is_left_out_with_the_reason(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rivals = load("sides.rivals")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(rivals.MODULES, "huggingface", "no_such_module")
+    assert {name: rivals.missing(name) for name in rivals.ADAPTERS} == {
+        "eole": "the command eole is not installed",
+        "eole-malloc": "the command eole is not installed",
+        "huggingface": "no_such_module is not installed",
+        "opennmt": "the command onmt_train is not installed",
+        "fairseq": "the command fairseq-train is not installed",
+    }
+
+
+def test_a_toolkit_that_fails_shows_its_log(load: Any, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"(?s)ended with exit code 3:.*broken"):
+        load("sides.rivals").run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--scaling"], "give --threads 2 or more, and no --rivals"),
+        (["--scaling", "--threads", "2", "--rivals", "eole"], "give --threads 2 or more, and no --rivals"),
+        (["--rivals", "eole,tensorflow"], "--rivals tensorflow is unknown; use eole, eole-malloc"),
+    ],
+)
+def test_impossible_training_comparisons_are_refused(
+    arguments: list[str], message: str, load: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["training.py", *arguments])
+    with pytest.raises(SystemExit):
+        load("training").parsed()
+    assert message in capsys.readouterr().err
+
+
+def test_the_student_is_compared_greedy_with_its_teacher_at_beam_5(load: Any) -> None:
+    table: list[dict[str, Any]] = [
+        {"engine": "CTranslate2 int8", "beam": 1, "bleu": 38.0},
+        {"engine": "CTranslate2 int8", "beam": 5, "bleu": 39.0},
+        {"engine": "student, CTranslate2 int8", "beam": 1, "bleu": 38.75},
+        {"engine": "student, CTranslate2 int8", "beam": 5, "bleu": 39.5},
+    ]
+    module = load("translation")
+    assert module.bleu_difference(table) == -0.25
+    assert module.bleu_difference(table[:2]) is None
+
+
+@pytest.fixture
+def figures(load: Any) -> ModuleType:
+    module: ModuleType = load("figures")
+    return module
+
+
+def test_of_one_day_the_result_with_more_columns_is_shown(figures: ModuleType) -> None:
+    older = {"date": "2026-01-01", "file": "a", "tokens_per_s": {"ours": 1, "loop": 1, "eole": 1}}
+    plain = {"date": "2026-01-02", "file": "c", "tokens_per_s": {"ours": 1, "loop": 1}}
+    wider = {"date": "2026-01-02", "file": "b", "tokens_per_s": {"ours": 1, "loop": 1, "eole": 1}}
+    assert figures.newest([wider, older, plain], lambda result: ("same",)) == [wider]
+
+
+def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figures: ModuleType, tmp_path: Path) -> None:
+    assert figures.pages(tmp_path, "en")["translation"] == "Not measured yet.\n"
+    assert figures.pages(tmp_path, "zh")["training"] == "尚未测量。\n"
+    result = {
+        "benchmark": "training", "date": "2026-01-01", "model": "tiny", "threads": 1, "precision": "bf16", "ratio": 4.0,
+        "tokens_per_s": {"ours": 8000, "loop": 2000}, "share_of_peak": {"ours": 0.4, "loop": 0.1},
+        "peak_mib": {"ours": 900, "loop": 1100},
+    }  # fmt: skip
+    (tmp_path / "training.json").write_text(json.dumps(result), encoding="utf-8")
+    page = figures.pages(tmp_path, "en")["training"]
+    assert "| tiny | 1 | loop | 2,000 | 10% | 1,100 | 4.00 | 2026-01-01 |" in page
+    chart, _, rest = page.partition("</div>\n")
+    assert "\n\n" not in chart  # a blank line would end the block of HTML
+    assert rest.startswith("\n| model |")
+
+
+def test_charts_escape_what_is_no_markup(figures: ModuleType) -> None:
+    assert "a &lt;b&gt; &amp; c" in figures.bar_chart([("a <b> & c", 1.0, True)], "x")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("script", ["training.py", "translation.py", "time_to_bleu.py"])
+def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("YIWEN_DATA", "YIWEN_RUNS")}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / script), "--quick", "--output", str(tmp_path)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    result = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
+    assert result["benchmark"] == script.removesuffix(".py")
+    assert script == "time_to_bleu.py" or result["ratio"] > 0
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
