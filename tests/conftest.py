@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ from tiny_model import TinyRun, exported, write_tiny_recipe
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
 settings.load_profile("yiwen")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests measure of the machine is no user's; it is kept for the session, or every training would measure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,12 +13,34 @@ import torch
 
 from yiwen import hardware
 from yiwen.errors import ConfigError
+from yiwen.hardware import Hardware
+from yiwen.model import ModelConfig, Transformer
+from yiwen.model.attention import MultiHeadAttention, fused_attention, plain_attention
+from yiwen.model.linear import Linear, onednn_product, torch_product
 
 
 @pytest.fixture(autouse=True)
-def _no_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, str, int]]:
+    """No graphics card, an empty cache, and a processor where fused attention and oneDNN win in float32 alone.
+
+    What is measured is listed: (what, precision, threads).
+    """
+    seen: list[tuple[str, str, int]] = []
+
+    def attention(*, precision: str, threads: int) -> str:
+        seen.append(("attention", precision, threads))
+        return "fused" if precision == "float32" else "plain"
+
+    def products(*, precision: str, threads: int) -> str:
+        seen.append(("products", precision, threads))
+        return "onednn" if precision == "float32" else "torch"
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(hardware, "faster_attention", attention)
+    monkeypatch.setattr(hardware, "faster_products", products)
+    return seen
 
 
 @pytest.mark.parametrize("has_bf16", [True, False])
@@ -27,9 +49,68 @@ def test_bf16_is_chosen_where_the_processor_has_it(monkeypatch: pytest.MonkeyPat
     chosen = hardware.choose()
     assert chosen.device == "cpu"
     assert chosen.precision == ("bf16" if has_bf16 else "float32")
-    assert chosen.attention == ("plain" if has_bf16 else "fused")
-    assert hardware.choose(precision="float32").attention == "fused"
+    assert hardware.choose(precision="float32").precision == "float32"
     assert hardware.choose(precision="bf16").precision == "bf16"
+
+
+def test_attention_and_products_are_measured_once_for_each_precision_and_number_of_threads(asked: list) -> None:
+    for _ in range(2):
+        chosen = hardware.choose(precision="float32", threads=2)
+        assert (chosen.attention, chosen.products) == ("fused", "onednn")
+        chosen = hardware.choose(precision="bf16", threads=2)
+        assert (chosen.attention, chosen.products) == ("plain", "torch")
+    hardware.choose(precision="bf16", threads=3)
+    assert asked == [
+        *(("attention", "float32", 2), ("products", "float32", 2)),
+        *(("attention", "bf16", 2), ("products", "bf16", 2)),
+        *(("attention", "bf16", 3), ("products", "bf16", 3)),
+    ]
+
+
+def test_what_a_user_decides_is_not_measured(asked: list) -> None:
+    chosen = hardware.choose(precision="float32", attention="plain", products="torch")
+    assert (chosen.attention, chosen.products) == ("plain", "torch")
+    chosen = hardware.choose(precision="bf16", attention="fused", products="onednn")
+    assert (chosen.attention, chosen.products) == ("fused", "onednn")
+    assert asked == []
+
+
+def test_onednn_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda: False)
+    with pytest.raises(ConfigError, match="products='onednn', but this torch has none; use 'auto' or 'torch'"):
+        hardware.choose(products="onednn")
+    monkeypatch.setattr(hardware, "check_device", lambda device: None)
+    with pytest.raises(ConfigError, match="products='onednn', but it is for the CPU and device='cuda'"):
+        hardware.choose(device="cuda", products="onednn")
+
+
+@pytest.mark.parametrize("attention", ["plain", "fused"])
+@pytest.mark.parametrize("products", ["torch", "onednn"])
+def test_a_model_computes_as_chosen(attention: str, products: str) -> None:
+    model = Transformer(
+        ModelConfig(d_model=8, n_heads=2, d_ff=12, n_encoder_layers=1, n_decoder_layers=1),
+        src_vocab_size=11,
+        tgt_vocab_size=11,
+    )
+    hardware.apply_to_model(model, hardware.choose(attention=attention, products=products))
+    attend = plain_attention if attention == "plain" else fused_attention
+    product = torch_product if products == "torch" else onednn_product
+    assert {module.attend for module in model.modules() if isinstance(module, MultiHeadAttention)} == {attend}
+    assert {module.product for module in model.modules() if isinstance(module, Linear)} == {product}
+
+
+def test_the_choice_is_said_in_one_line() -> None:
+    chosen = Hardware(device="cpu", precision="bf16", threads=2, attention="plain", keeps_memory=True)
+    assert hardware.in_words(chosen) == (
+        "computing on cpu in bf16, 2 threads; plain attention; products by torch; freed memory is kept"
+    )
+    found = Hardware(
+        device="cuda", precision="bf16", threads=1, attention="fused", keeps_memory=False, batch_tokens=16384
+    )
+    assert hardware.in_words(found) == (
+        "computing on cuda in bf16, 1 thread; fused attention; products by torch; freed memory is given back; "
+        "micro-batches of 16,384 positions"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,12 +163,14 @@ def test_a_card_beyond_the_last_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         hardware.check_device("cuda:2")
 
 
-def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, asked: list) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
+    assert chosen.products == "torch"
+    assert asked == []
 
 
 def test_memory_is_kept_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +188,7 @@ def test_what_is_chosen_is_applied_to_the_process() -> None:
     """In a process of its own: how memory is kept cannot be taken back."""
     program = (
         "import json, torch; from yiwen import hardware\n"
-        "chosen = hardware.choose(device='cpu', threads=3)\n"
+        "chosen = hardware.choose(device='cpu', threads=3, attention='plain', products='torch')\n"
         "hardware.apply(chosen)\n"
         "print(json.dumps([torch.get_num_threads(), hardware.keep_memory(), hardware.describe()]))"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from yiwen.cli.main import main
 from yiwen.data import pipeline
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.runs import average_run
-from yiwen.training import loop, validation
+from yiwen.training import loop, microbatch, translation, validation
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 
 FAST = ["max_steps=9", "validate_every=4", "checkpoint_every=3", "precision='float32'"]
@@ -122,6 +123,82 @@ def test_a_run_goes_on_with_the_hardware_it_began_with(
     path.write_text(path.read_text(encoding="utf-8").replace('"cpu"', '"cuda:7"', 1), encoding="utf-8")
     assert train(text, run, "--resume") == 4
     assert "'cuda:7', but torch" in capsys.readouterr().err
+
+
+def test_a_run_from_before_products_were_chosen_goes_on_with_the_ones_it_had(text: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert train(text, run, settings=[*FAST, "products='torch'"]) == 0
+    path = run / "hardware.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    del known["chosen"]["products"], known["chosen"]["batch_tokens"]
+    path.write_text(json.dumps(known), encoding="utf-8")
+    (run / "recipe.toml").write_text(
+        re.sub(r"^(attention|products) = .*\n", "", (run / "recipe.toml").read_text(encoding="utf-8"), flags=re.M),
+        encoding="utf-8",
+    )
+    assert train(text, run, "--resume", settings=[*FAST, "max_steps=12"]) == 0
+    assert train(text, tmp_path / "whole", settings=[*FAST, "max_steps=12", "products='torch'"]) == 0
+    assert outcome(run)[1:] == outcome(tmp_path / "whole")[1:]
+
+
+def test_what_was_chosen_is_recorded_and_said(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    settings = [*FAST, "attention='fused'", "products='onednn'"]
+    assert train(text, run, settings=settings) == 0
+    said = "computing on cpu in float32, 1 thread; fused attention; products by onednn; freed memory is given back\n"
+    assert said in capsys.readouterr().err
+    chosen = json.loads((run / "hardware.json").read_text(encoding="utf-8"))["chosen"]
+    assert (chosen["attention"], chosen["products"], chosen["batch_tokens"]) == ("fused", "onednn", 0)
+    monkeypatch.setattr("yiwen.hardware.choose", lambda **_: pytest.fail("chosen anew"))
+    assert train(text, run, "--resume", settings=settings) == 0
+    assert said in capsys.readouterr().err
+
+
+def test_the_fastest_micro_batch_is_found_once_and_kept_by_the_run(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As fast as they are many, the micro-batches: so the largest that the update's 900 tokens allow is taken."""
+    tried = []
+
+    def rate(model: Any, batch: Any, **_: Any) -> float:
+        assert model.training
+        tried.append(batch.n_tokens)
+        return float(batch.n_tokens)
+
+    monkeypatch.setattr(microbatch, "SMALLEST", 128)
+    monkeypatch.setattr(translation, "tokens_per_second", rate)
+    auto = [*FAST, "batch_tokens='auto'", "update_tokens=900"]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert train(text, tmp_path / "run", settings=auto) == 0
+    assert "; micro-batches of 512 positions\n" in capsys.readouterr().err
+    assert len(tried) == 3
+    chosen = json.loads((tmp_path / "run" / "hardware.json").read_text(encoding="utf-8"))["chosen"]
+    assert chosen["batch_tokens"] == 512
+    assert 'batch_tokens = "auto"' in (tmp_path / "run" / "recipe.toml").read_text(encoding="utf-8")
+
+    assert train(text, tmp_path / "again", settings=auto) == 0  # remembered by the machine
+    assert train(text, tmp_path / "number", settings=[*FAST, "batch_tokens=512", "update_tokens=900"]) == 0
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "again") == outcome(tmp_path / "number")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    assert train(text, tmp_path / "run", "--resume", settings=[*auto, "max_steps=12"]) == 0  # remembered by the run
+    assert len(tried) == 3
+
+
+def test_a_stop_while_micro_batches_are_tried_leaves_nothing_to_undo(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auto = [*FAST, "batch_tokens='auto'", "update_tokens=300"]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        patch.setattr(translation, "sizes_to_try", signalling(translation.sizes_to_try, signal.SIGTERM))
+        assert train(text, tmp_path / "run", settings=auto) == 143
+    assert "stopped by SIGTERM during the search for the fastest micro-batch" in capsys.readouterr().err
+    assert train(text, tmp_path / "run", "--resume", settings=auto) == 0
+    chosen = json.loads((tmp_path / "run" / "hardware.json").read_text(encoding="utf-8"))["chosen"]
+    assert chosen["batch_tokens"] == 300
 
 
 def test_resume_without_a_run_starts_one(text: Path, tmp_path: Path) -> None:

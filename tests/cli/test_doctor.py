@@ -6,20 +6,20 @@ import importlib.metadata
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from yiwen import __version__
+from yiwen import __version__, hardware
 from yiwen.cli.doctor import examine
 from yiwen.cli.main import main
 
 
 @pytest.fixture(autouse=True)
 def _hardware(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for `yiwen.hardware`, whose own test asks torch."""
-    hardware = SimpleNamespace(describe=lambda: {"device": "cpu", "native_bf16": True, "cores": 2})
-    monkeypatch.setitem(sys.modules, "yiwen.hardware", hardware)  # type: ignore[arg-type]
+    """What `yiwen.hardware` says, whose own test asks torch."""
+    monkeypatch.setattr(hardware, "describe", lambda: {"device": "cpu", "native_bf16": True, "cores": 2})
+    monkeypatch.setattr(hardware, "choose", lambda: "a choice")
+    monkeypatch.setattr(hardware, "in_words", lambda chosen: f"{chosen} in words")
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
@@ -49,7 +49,7 @@ def test_the_report_covers_machine_python_and_every_dependency() -> None:
 def test_json_is_one_object_on_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1])
-    assert report["hardware"] == {"device": "cpu", "native_bf16": True}
+    assert report["hardware"] == {"device": "cpu", "native_bf16": True, "chosen": "a choice in words"}
 
 
 def test_what_is_missing_comes_with_its_pip_line(
@@ -72,11 +72,11 @@ def test_what_is_missing_comes_with_its_pip_line(
 def test_where_torch_is_there_the_hardware_module_says_what_training_would_use(
     native: bool, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys.modules["yiwen.hardware"], "describe", lambda: {"device": "cpu", "native_bf16": native})
+    monkeypatch.setattr(hardware, "describe", lambda: {"device": "cpu", "native_bf16": native})
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    assert f"training  {line}\n" in text
+    assert f"training  {line}\n          a choice in words\n" in text
     assert "missing" not in text
 
 

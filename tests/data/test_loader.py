@@ -67,3 +67,4 @@ def test_a_made_up_batch_has_the_shape_asked_for() -> None:
     assert batch.src_ids.shape == batch.tgt_in.shape == batch.tgt_out.shape == (5, 7)
     assert batch.n_tokens == 35
     assert batch_of_shape(1, 1).n_tokens == 1
+    assert set(batch_of_shape(50, 5, vocab_size=23).tgt_out.flatten().tolist()) == set(range(3, 23))

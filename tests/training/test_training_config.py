@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
     ("settings", "message"),
     [
         ({"max_steps": 0}, "training.max_steps is 0; use 1 or more"),
-        ({"batch_tokens": -3}, "training.batch_tokens is -3; use 1 or more"),
+        ({"batch_tokens": -3}, "training.batch_tokens is -3; use 1 or more, or 'auto'"),
+        ({"batch_tokens": "auto"}, "training.batch_tokens='auto' needs training.update_tokens: auto decides how much"),
+        ({"batch_tokens": "auto"}, "set update_tokens, for example to 4096, or give batch_tokens a number"),
         ({"keep_last": 0}, "training.keep_last is 0; use 1 or more"),
         ({"patience": -1}, "training.patience is -1; use 0 or more"),
         ({"beta2": 1.0}, "training.beta2 is 1.0; use 0 or more and less than 1"),
@@ -32,3 +35,10 @@ def test_settings_that_break_a_rule_are_refused(settings: dict[str, Any], messag
 
 def test_only_settings_of_length_and_logging_may_change() -> None:
     assert {"max_steps", "patience", "log_every", "keep_last"} == MAY_CHANGE
+
+
+def test_a_size_to_be_found_is_a_number_before_anything_computes_with_it() -> None:
+    config = TrainingConfig(batch_tokens="auto", update_tokens=500)
+    with pytest.raises(AssertionError):
+        assert config.micro_batch_tokens
+    assert replace(config, batch_tokens=7).micro_batch_tokens == 7

@@ -101,10 +101,11 @@ def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:
 
 def _hardware() -> dict[str, Any]:
     """What training would use here, by the part that chooses it."""
-    from yiwen.hardware import describe
+    from yiwen import hardware
 
-    facts = describe()
-    return {"device": facts["device"], "native_bf16": facts["native_bf16"]}
+    facts = hardware.describe()
+    chosen = hardware.in_words(hardware.choose())
+    return {"device": facts["device"], "native_bf16": facts["native_bf16"], "chosen": chosen}
 
 
 def _pip_line(extra: str) -> str:
@@ -126,7 +127,10 @@ def _lines(report: dict[str, Any]) -> list[str]:
         lines.append("training  not possible: torch is missing")
     else:
         precision = "bf16 is native" if report["hardware"]["native_bf16"] else "bf16 is not native, float32 is faster"
-        lines.append(f"training  on {report['hardware']['device']}; {precision}")
+        lines += [
+            f"training  on {report['hardware']['device']}; {precision}",
+            f"          {report['hardware']['chosen']}",
+        ]
     lines += ["", "packages"]
     lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
     for extra, names in sorted(report["missing"].items()):

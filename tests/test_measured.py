@@ -1,0 +1,118 @@
+"""What is measured is measured once a machine, and a cache that fails costs no more than measuring again."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from yiwen import measured
+from yiwen.measured import best_seconds, faster_attention, faster_products, remembered
+
+QUESTION = {"what": "colour", "processor": "p", "threads": 3}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "yiwen"
+
+
+def ask(answer: str = "red", question: dict[str, str | int] | None = None) -> tuple[str, bool]:
+    """The answer, and whether it had to be measured."""
+    calls = []
+
+    def measure() -> str:
+        calls.append(1)
+        return answer
+
+    found = remembered(
+        QUESTION if question is None else question, is_answer=lambda given: given in ("red", "blue"), measure=measure
+    )
+    return found, bool(calls)
+
+
+def test_an_answer_is_measured_once(cache: Path) -> None:
+    assert ask("red") == ("red", True)
+    assert ask("blue") == ("red", False)
+    (path,) = cache.iterdir()
+    assert json.loads(path.read_text(encoding="utf-8")) == {"question": QUESTION, "answer": "red"}
+
+
+def test_another_question_has_its_own_answer() -> None:
+    assert ask("red") == ("red", True)
+    assert ask("blue", {**QUESTION, "threads": 2}) == ("blue", True)
+    assert ask() == ("red", False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{", b"\xff", b'{"question": 1}', json.dumps({"question": QUESTION, "answer": "green"}).encode()],
+)
+def test_a_cache_that_cannot_be_read_costs_the_measurement_again(cache: Path, content: bytes) -> None:
+    ask()
+    (path,) = cache.iterdir()
+    path.write_bytes(content)
+    assert ask("blue") == ("blue", True)
+    assert ask() == ("blue", False)
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_else(cache: Path) -> None:
+    cache.parent.write_text("a file where the folder should be", encoding="utf-8")
+    assert ask() == ("red", True)
+    assert ask("blue") == ("blue", True)
+
+
+def test_without_the_variable_the_cache_is_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "relative/path"):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        monkeypatch.setattr(Path, "expanduser", lambda self: tmp_path / str(self).replace("~", "home"))
+        assert measured._cache_folder() == tmp_path / "home" / ".cache" / "yiwen"
+
+
+def test_ways_take_turns_and_the_best_of_each_counts() -> None:
+    order: list[str] = []
+    pauses = iter([0.0, 0.0, 0.02, 0.0, 0.0])
+
+    def slow() -> None:
+        order.append("slow")
+        time.sleep(next(pauses, 0.0))
+
+    best = best_seconds([slow, lambda: order.append("quick")], rounds=3, limit=9.0)
+    assert order == ["slow", "quick"] * 4  # the first round warms up
+    assert best[0] < 0.02
+    assert len(best_seconds([slow], rounds=50, limit=0.0)) == 1
+    assert order[8:] == ["slow"] * 2
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_the_faster_way_is_taken_and_the_threads_are_put_back(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = torch.get_num_threads()
+    for seconds, attention, products in (
+        ([1.0, 0.9], "fused", "onednn"),
+        ([0.9, 1.0], "plain", "torch"),
+        ([1.0, 0.99], "plain", "onednn"),  # a tie
+        ([0.99, 1.0], "plain", "onednn"),
+    ):
+        seen = []
+
+        def timed(ways: list, *, seconds: list[float] = seconds, seen: list = seen, **_: float) -> list[float]:
+            seen.append(torch.get_num_threads())
+            for way in ways:
+                way()
+            return seconds
+
+        monkeypatch.setattr(measured, "best_seconds", timed)
+        monkeypatch.setattr(measured, "_ROWS", 2)
+        assert faster_attention(precision=precision, threads=3) == attention
+        assert faster_products(precision=precision, threads=3) == products
+        assert set(seen) == {3}
+        assert torch.get_num_threads() == threads
+
+
+def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda: False)
+    assert faster_products(precision="float32", threads=1) == "torch"
