@@ -76,7 +76,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "benchmark": "translation",
         "date": datetime.date.today().isoformat(),
         "ratio": duels["whole path / direct, beam 5"]["rate"]["median"],
-        "model": f"{'demo' if options.model is None else model.name}: {shape(bundle)}",
+        "model": f"{'demo' if options.model is None else run_name(bundle)}: {shape(bundle)}",
         "student": shape(student) if student else None,
         "text": text.name,
         "lines": len(lines_of(text.src)),
@@ -90,6 +90,12 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "skipped": skipped,
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__, "ctranslate2": metadata.version("ctranslate2")},
     }
+
+
+def run_name(bundle: Bundle) -> str:
+    """The run that a bundle belongs to, or its own name."""
+    folder = bundle.folder.absolute()
+    return folder.parent.name if folder.name in ("best", "final") else folder.name
 
 
 def shape(bundle: Bundle) -> str:
@@ -221,7 +227,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--latency", type=int, default=200, help="lines of it to translate alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3, help="windows an engine")
-    parser.add_argument("--duel-rounds", type=int, default=15, help="rounds of each ratio")
+    parser.add_argument("--duel-rounds", type=int, default=11, help="rounds of each ratio")
     parser.add_argument("--starts", type=int, default=7, help="starts of the command an engine")
     parser.add_argument("--demo-steps", type=int, default=200, help="updates of the demo model")
     parser.add_argument("--quick", action="store_true", help="1 window of 64 lines, 3 rounds a ratio")

@@ -79,7 +79,7 @@ def exported(bundle: Bundle, dtype: str, folder: Path, *, shortlist: Store | Non
 
 def prepared_text(bundle: Bundle) -> Store | None:
     """The text that a model of a run was trained on, where it still lies prepared beside the run."""
-    for runs in (bundle.folder.parents[1], bundle.folder.resolve().parents[2]):
+    for runs in (bundle.folder.absolute().parents[1], *bundle.folder.resolve().parents[1:3]):
         if (folder := runs / ".prepared" / bundle.info.data_fingerprint).is_dir():
             return Store.open(folder)
     return None
