@@ -1,7 +1,8 @@
 """Other toolkits on the text and the shape of `benchmarks/training.py`, each by its own command line.
 
 Nothing of theirs is here: an adapter writes the text, cut into our subwords, and the tool's own configuration, runs its
-command and reads the rates from its log. A tool that is not installed is left out and named. Rates are those of the
+command and reads the rates from its log. A tool that is not installed is left out and named; one in an environment of
+its own is found where PATH names that environment's `bin` (Eole wants an older sentencepiece than yiwen). Rates are those of the
 tool's own reports, target tokens without padding, the first reports left out; memory is the peak of its process.
 
     eole          Eole (`pip install eole aiohttp`), in bf16 where the processor has it. Tried with 0.6.4.
