@@ -36,11 +36,8 @@ def attention_weights(q_BHQK: Tensor, k_BHMK: Tensor, bias: Tensor | None) -> Te
         k_BHMK: Keys.
         bias: Added to the scores; very negative where attention is forbidden. Broadcast to (B, H, Q, M).
     """
-    # Scaling the queries touches Q x K numbers, scaling the scores Q x M.
-    scores_BHQM = (q_BHQK * q_BHQK.size(-1) ** -0.5) @ k_BHMK.transpose(-2, -1)
-    if bias is not None:
-        scores_BHQM = scores_BHQM + bias
-    return softmax(scores_BHQM)
+    scores_BHQM = q_BHQK @ k_BHMK.transpose(-2, -1)
+    return softmax(scores_BHQM, scale=q_BHQK.size(-1) ** -0.5, bias=bias)
 
 
 def plain_attention(

@@ -16,12 +16,19 @@ _FAST_WIDTH = 16
 """Narrower rows make PyTorch's soft-max on a CPU five times slower: it falls back to one number at a time."""
 
 
-def softmax(scores: Tensor) -> Tensor:
-    """Soft-max over the last dimension, computed in float32; rows may be as short as sentences are."""
-    if scores.device.type != "cpu":
-        return torch.softmax(scores, dim=-1)
-    width, wide = scores.size(-1), scores.float()  # gradients in bf16 would take fifteen times as long
-    if width < _FAST_WIDTH:
+def softmax(scores: Tensor, *, scale: float = 1.0, bias: Tensor | None = None) -> Tensor:
+    """softmax(scale x scores + bias) over the last dimension, computed in float32; rows may be as short as sentences.
+
+    Args:
+        scores: (..., M).
+        scale: What they are multiplied by.
+        bias: Added after scaling; broadcast to scores.
+    """
+    wide = scores.float() * scale  # in bf16 the gradient alone would take fifteen times as long on a CPU
+    if bias is not None:
+        wide = wide + bias
+    width = wide.size(-1)
+    if wide.device.type == "cpu" and width < _FAST_WIDTH:
         wide = F.pad(wide, (0, _FAST_WIDTH - width), value=torch.finfo(torch.float32).min)
     return torch.softmax(wide, dim=-1)[..., :width].to(scores.dtype)
 

@@ -85,7 +85,7 @@ class _OneDnnProduct(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape).to(ctx.x_dtype)
         # Of two equal products the one that has to turn the narrower matrix is a sixth faster.
-        if x_NI.size(1) < grad_NO.size(1):
+        if x_NI.size(1) <= grad_NO.size(1):
             weight_grad = _product(x_NI.t(), grad_NO).t().to(ctx.weight_dtype).contiguous()
         else:
             weight_grad = _product(grad_NO.t(), x_NI).to(ctx.weight_dtype)

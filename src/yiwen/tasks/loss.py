@@ -119,7 +119,7 @@ class _ChunkedLoss(torch.autograd.Function):
                 states_grad[start:end] = grad @ weight - (smoothing * mean_row).to(dtype)
                 if place + CHUNK_TOKENS >= BLOCK_TOKENS or end == n_tokens:
                     block = slice(start - place, end)
-                    weight_grad += z_grad[: end - start + place].t() @ states[block]
+                    weight_grad.add_(z_grad[: end - start + place].t() @ states[block])
             if weight_grad is not None:
                 weight_grad -= smoothing / weight_VD.size(0) * states_sum
         ctx.save_for_backward(states_grad, weight_grad)
