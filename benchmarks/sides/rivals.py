@@ -2,8 +2,9 @@
 
 Nothing of theirs is here: an adapter writes the text, cut into our subwords, and the tool's own configuration, runs its
 command and reads the rates from its log. A tool that is not installed is left out and named; one in an environment of
-its own is found where PATH names that environment's `bin` (Eole wants an older sentencepiece than yiwen). Rates are those of the
-tool's own reports, target tokens without padding, the first reports left out; memory is the peak of its process.
+its own is found where PATH names that environment's `bin` (Eole wants an older sentencepiece than yiwen). Rates are
+those of the tool's own reports by the clock, so the machine has to be quiet: target tokens without padding, the first
+reports left out. Memory is the peak of its process.
 
     eole          Eole (`pip install eole aiohttp`), in bf16 where the processor has it. Tried with 0.6.4.
     eole-malloc   the same with glibc told by two variables to keep freed memory, as yiwen does by itself. Tried.
