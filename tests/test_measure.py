@@ -82,6 +82,15 @@ def test_the_score_names_the_engine_that_made_it(
     assert reference.evaluation["bleu"].value == pytest.approx(measurement.evaluation["bleu"].value, abs=2)
 
 
+def test_why_the_exported_engine_was_passed_over_is_shown(
+    exported_bundle: Path, texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
+    measurement = measure(exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+    assert measurement.engine == "torch float32 on cpu"
+    assert f"  note: the exported engine of {exported_bundle} computes in float32, which this" in shown(measurement)
+
+
 def test_the_result_goes_where_it_is_asked_to(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
     output = tmp_path / "deep" / "result.json"
     measure(model, src=texts[0], ref=texts[1], search=GREEDY, output=output, threads=1)

@@ -28,6 +28,8 @@ class Measurement:
     """Folder of the model."""
     engine: str
     """What computed the translations."""
+    note: str
+    """Why the exported engine was passed over, where it was; else empty."""
     test_set: str
     """What was translated."""
     evaluation: Evaluation
@@ -101,7 +103,7 @@ def measure(
     lowercase = lowercase or settings.lowercase
     search = search or translator.bundle.info.search
     began = time.perf_counter()
-    translations = translator.translate(sources, search=search, stop=stop)
+    translations = translator.translate(sources, search=search, with_scores=False, stop=stop)
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
     evaluation = evaluate(
@@ -114,7 +116,9 @@ def measure(
     )
     comparison = None
     if other is not None:
-        baseline = [translation.text for translation in other.translate(sources, search=search, stop=stop)]
+        baseline = [
+            translation.text for translation in other.translate(sources, search=search, with_scores=False, stop=stop)
+        ]
         comparison = compare(
             texts,
             baseline,
@@ -132,6 +136,7 @@ def measure(
     measurement = Measurement(
         model=str(model),
         engine=translator.engine.description,
+        note=translator.note or (other.note if other is not None else ""),
         test_set=name,
         evaluation=evaluation,
         comparison=comparison,
@@ -162,7 +167,8 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
     lines += [f"  {score}" for score in measurement.evaluation.scores]
     if measurement.comparison is not None:
         lines += ["compared:", *(f"  {difference}" for difference in measurement.comparison.differences)]
-    lines += [f"  note: {note}" for note in measurement.evaluation.notes]
+    notes = (measurement.note, *measurement.evaluation.notes)
+    lines += [f"  note: {note}" for note in notes if note]
     lines += [f"  flagged {flag}: {count} lines" for flag, count in sorted(measurement.flags.items())]
     if measurement.written is not None:
         lines.append(f"written: {measurement.written}")

@@ -47,7 +47,7 @@ class Translation:
     """The translation, as many lines as the source."""
     score: float
     """Log-probability a subword (by the search's length penalty), the mean over its segments; 0 where nothing had
-    to be translated."""
+    to be translated, NaN where it was neither asked for nor free."""
     alternatives: tuple[Alternative, ...] = ()
     """All n-best translations, best first, where more than one was asked for and the text is one segment."""
     flags: tuple[str, ...] = ()
@@ -137,6 +137,7 @@ class Translator:
         *,
         search: SearchConfig | None = None,
         prefixes: Sequence[str] | None = None,
+        with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[Translation]:
         """Translate texts, each to one translation in the same place.
@@ -148,6 +149,7 @@ class Translator:
             texts: Raw text.
             search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
+            with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
             stop: Polled between batches.
 
         Raises:
@@ -156,25 +158,30 @@ class Translator:
         config = search or self.bundle.info.search
         plans, segments = self._plan(texts)
         forced = self._prefix_ids(plans, prefixes, len(segments)) if prefixes is not None else None
-        hypotheses = self.engine.search(segments, config=config, prefixes=forced, stop=stop)
+        hypotheses = self.engine.search(segments, config=config, prefixes=forced, with_scores=with_scores, stop=stop)
         texts_of = self._decode(hypotheses)
         return [self._join(plan, hypotheses, texts_of) for plan in plans]
 
     def translate_lines(
-        self, lines: Iterable[bytes], *, search: SearchConfig | None = None, stop: StopFlag | None = None
+        self,
+        lines: Iterable[bytes],
+        *,
+        search: SearchConfig | None = None,
+        with_scores: bool = True,
+        stop: StopFlag | None = None,
     ) -> Iterator[Translation]:
         """Translate a stream of lines with flat memory: one translation a line, in order.
 
         Args:
             lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
-            search: As in `translate`.
+            search, with_scores: As in `translate`.
             stop: Polled between batches.
         """
 
         def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
-            translations = self.translate(texts, search=search, stop=stop)
+            translations = self.translate(texts, search=search, with_scores=with_scores, stop=stop)
             return [
                 _flagged(translation, "invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)

@@ -116,6 +116,11 @@ def test_sampling_repeats_with_its_seed(run: Commands, tiny_run: TinyRun) -> Non
     assert sample(1) == sample(1) != sample(2)
 
 
+def test_sampling_from_an_exported_model_says_that_torch_translates(run: Commands, exported_bundle: Path) -> None:
+    done = run("translate", exported_bundle, "--sampling", "--threads", 1, stdin=b"Deti gedi bapu.\n")
+    assert (done.code, done.err) == (0, "note: an exported engine cannot sample; using torch\n")
+
+
 def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -> None:
     source = (tiny_run.recipe.parent / "test.en").read_bytes()
     short, long = (

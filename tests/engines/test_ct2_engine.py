@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from pathlib import Path
 
@@ -79,6 +80,18 @@ def test_both_engines_find_the_same(
         assert plain(a) == plain(b)
         assert [h.log_prob for h in a] == pytest.approx([h.log_prob for h in b], rel=1e-5, abs=2e-4)
         assert [h.score for h in a] == pytest.approx([h.score for h in b], rel=1e-5, abs=2e-4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"min_len": 0}, {"min_len": 5}, {"max_len_ratio": 0.5, "max_len_extra": 2}])
+def test_greedy_search_without_scores_finds_the_same(
+    engine: CT2Engine, model: Transformer, settings: dict[str, float]
+) -> None:
+    config = SearchConfig(beam_size=1, **settings)  # type: ignore[arg-type]
+    sources = sources_for(model, [1, 2, 3, 5, 7, 11, 13, 46], seed=3)
+    scored = engine.search(sources, config=config)
+    found = engine.search(sources, config=config, with_scores=False)
+    assert [plain(group) for group in found] == [plain(group) for group in scored]
+    assert all(math.isnan(group[0].score) for group in found)
 
 
 def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: Transformer) -> None:

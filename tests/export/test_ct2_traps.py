@@ -40,7 +40,7 @@ def test_no_attention_is_asked_for_and_no_coverage_penalty(tmp_path: Path, monke
     model = random_model(SHAPE)
     engine = exported(tmp_path / "model", model)
     asked: list[dict[str, Any]] = []
-    runtime = engine._translator
+    runtime = engine._runtime._translator
 
     class Recorder:
         score_batch = staticmethod(runtime.score_batch)
@@ -50,7 +50,7 @@ def test_no_attention_is_asked_for_and_no_coverage_penalty(tmp_path: Path, monke
             asked.append(options)
             return runtime.translate_batch(*arguments, **options)
 
-    monkeypatch.setattr(engine, "_translator", Recorder)
+    monkeypatch.setattr(engine._runtime, "_translator", Recorder)
     sources = sources_for(model)
     engine.search(sources, config=BEAM, prefixes=[[5, 6], [], [], []])
     engine.search(sources, config=SearchConfig(beam_size=1, min_len=4))

@@ -35,13 +35,17 @@ def translate(
 
     Search settings that are not given are those of the model's recipe.
     """
+    from yiwen.bundle import EXPORTED
     from yiwen.cli.streams import counted, input_lines, output_stream, tell_note
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
-    if sampling and engine == "auto":
-        engine = "torch"  # the exported engine cannot
+    needs_torch = sampling and engine == "auto"
+    if needs_torch:
+        engine = "torch"
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
+        tell_note("an exported engine cannot sample; using torch")
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(
         beam_size=beam_size,
@@ -55,7 +59,7 @@ def translate(
     )
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        translations = translator.translate_lines(lines, search=search, stop=stop)
+        translations = translator.translate_lines(lines, search=search, with_scores=search.n_best > 1, stop=stop)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
             if search.n_best == 1:

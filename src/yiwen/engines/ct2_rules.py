@@ -13,6 +13,7 @@ number of results changes which of them go on to the next step. They differ in w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,29 @@ def exponent(config: SearchConfig) -> float:
     return config.length_penalty if config.penalty == "average" and config.length_penalty != 0 else 1e-9
 
 
+def settled_greedy(
+    ids: tuple[int, ...], log_prob: float | None, *, limit: int, config: SearchConfig
+) -> Hypothesis | None:
+    """Our greedy translation, where CTranslate2's tells it; None where that has to be searched again.
+
+    Greedy search takes the likeliest subword of each step whatever comes later: up to our limit its and ours differ
+    only where pad, bos or an end that is too early was the likeliest, and where it went on we cut.
+
+    Args:
+        ids: What it found, without eos; longer than `limit` where it had not ended there.
+        log_prob: With eos; None where nobody asked: then the end was forbidden for as long as we forbid it.
+        limit: Longest translation in subwords.
+        config: Our rules.
+    """
+    if PAD_ID in ids or BOS_ID in ids:
+        return None
+    if log_prob is None:
+        return Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)
+    if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
+        return None
+    return Hypothesis(ids, log_prob / length_divisor(len(ids) + 1, config), log_prob, True)
+
+
 def is_settled(seen: Sequence[Seen], *, limit: int, config: SearchConfig, raised: float = 0.0) -> bool:
     """True where CTranslate2's W best are provably ours as well.
 
@@ -71,7 +95,7 @@ def is_settled(seen: Sequence[Seen], *, limit: int, config: SearchConfig, raised
     if not all(config.min_len <= len(h.ids) <= limit for h in seen):
         return False
     orders_as_we_do = config.penalty == "none" or (config.penalty == "average" and raised == 0.0)
-    if config.beam_size == 1 or orders_as_we_do:
+    if orders_as_we_do:
         return True
     lengths = [len(h.ids) + 1 for h in seen]
     if config.penalty == "gnmt":

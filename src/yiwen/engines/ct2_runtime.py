@@ -9,15 +9,95 @@ from typing import Any, Final
 
 import ctranslate2
 
+from yiwen.engines.ct2_rules import Seen, exponent
 from yiwen.engines.engine import Ids
-from yiwen.engines.exported import COMPUTE_TYPES
+from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
+from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
+from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
 
 BATCH_TOKENS: Final = 2048
 """Source positions times hypotheses that travel together."""
 _AHEAD: Final = 4
 """Batches handed over ahead of time for each replica: enough to keep it busy, few enough to stop soon."""
+
+
+class Runtime:
+    """A loaded model: calls go in as ids, what it found comes out as ids."""
+
+    def __init__(
+        self, translator: Any, *, source: Subword, target: Subword, replicas: int, uses_shortlist: bool
+    ) -> None:
+        self.replicas = replicas
+        self.uses_shortlist = uses_shortlist
+        self.target_tokens = vocabulary(target)
+        self.target_ids = {token: i for i, token in enumerate(self.target_tokens)}
+        self.forbidden = [[self.target_tokens[i]] for i in (PAD_ID, BOS_ID)]
+        self._translator = translator
+        self._source_tokens = vocabulary(source)
+        self._eos = self.target_tokens[EOS_ID]
+
+    def submit(self, sources: Sequence[Ids], config: SearchConfig, *, prefix: Ids = (), **options: Any) -> list[Any]:
+        """Hand over a batch; options are those of CTranslate2, ours where not given."""
+        settings: dict[str, Any] = {
+            "beam_size": config.beam_size,
+            "num_hypotheses": config.beam_size,
+            "length_penalty": exponent(config),
+            "min_decoding_length": 0,
+            "use_vmap": self.uses_shortlist,
+            "return_scores": True,
+            "return_end_token": True,
+            **options,
+        }
+        return list(
+            self._translator.translate_batch(
+                [self._tokens(ids) for ids in sources],
+                [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None,
+                max_input_length=0,
+                asynchronous=True,
+                **settings,
+            )
+        )
+
+    def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
+        """What CTranslate2 found for each sentence, its scores turned back into sums."""
+        alpha = exponent(config)
+        groups = []
+        for result in (waiting.result() for waiting in call):
+            group = []
+            for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+                is_finished = bool(tokens) and tokens[-1] == self._eos
+                ids = tuple(self.target_ids[token] for token in (tokens[:-1] if is_finished else tokens))
+                group.append(Seen(ids, score * max(len(tokens), 1) ** alpha, is_finished))
+            groups.append(group)
+        return groups
+
+    def score(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[list[float]]:
+        """Log-probability of each token of the given translations, eos last; one list a sentence."""
+        rows: list[list[float]] = [[] for _ in sources]
+        longer = [max(src, tgt, key=len) for src, tgt in zip(sources, targets, strict=True)]
+
+        def submit(batch: list[int]) -> list[Any]:
+            return list(
+                self._translator.score_batch(
+                    [self._tokens(sources[i]) for i in batch],
+                    [[self.target_tokens[id_] for id_ in targets[i]] for i in batch],
+                    max_input_length=0,
+                    asynchronous=True,
+                )
+            )
+
+        batches = batches_of(range(len(sources)), longer, 4)
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, "scoring"):
+            for i, call in zip(batch, calls, strict=True):
+                rows[i] = list(call.result().log_probs)
+        return rows
+
+    def _tokens(self, ids: Ids) -> list[str]:
+        return [self._source_tokens[id_] for id_ in ids]
 
 
 def open_translator(folder: Path, dtype: str, device: str, replicas: int, threads: int) -> Any:

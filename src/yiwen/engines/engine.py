@@ -26,9 +26,13 @@ class Engine(Protocol):
         *,
         config: SearchConfig,
         prefixes: Sequence[Ids] | None = None,
+        with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each source, none of them empty, its hypotheses, best first."""
+        """For each source, none of them empty, its hypotheses, best first.
+
+        An engine to which scores cost time may leave them undefined (NaN) where `with_scores` is false.
+        """
 
     def score(
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None

@@ -64,6 +64,7 @@ class TorchEngine:
         *,
         config: SearchConfig,
         prefixes: Sequence[Ids] | None = None,
+        with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
         """Translate.
@@ -72,6 +73,7 @@ class TorchEngine:
             sources: Subword ids without eos; none may be empty.
             config: Search rules.
             prefixes: Subword ids that each translation starts with.
+            with_scores: Changes nothing: they cost no time here.
             stop: Polled between batches.
 
         Returns:

@@ -1,0 +1,91 @@
+"""One sentence searched again, in such a way that everything our search would see is seen. Imports no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from yiwen.engines.ct2_rules import Seen, hypotheses, replay
+from yiwen.engines.ct2_runtime import Runtime
+from yiwen.engines.engine import Ids
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+
+
+def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
+    """Greedy search where a prefix, a limit, the shortest length, pad or bos plays a part.
+
+    What is forbidden before the soft-max instead of after it leaves the likeliest of the rest the same; the
+    log-probabilities are those of a second pass.
+    """
+    call = runtime.submit(
+        [source],
+        config,
+        prefix=prefix,
+        max_decoding_length=limit + 1,
+        min_decoding_length=min(config.min_len, limit + 1),
+        suppress_sequences=runtime.forbidden,
+    )
+    (seen,) = runtime.seen(call, config)
+    return _scored_again(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)], config)
+
+
+def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
+    """Beam search by `replay`: CTranslate2 goes on to the limit and hands out all that it registered."""
+    ends, going_on = _everything(runtime, source, prefix, limit, config)
+    if all(h.is_possible for h in (*ends, *going_on)):
+        return replay(ends, going_on, limit=limit, config=config)
+    ends, going_on = _everything(runtime, source, prefix, limit, config, suppress_sequences=runtime.forbidden)
+    found = replay(ends, going_on, limit=limit, config=config)
+    return _scored_again(runtime, source, [Seen(h.ids, h.log_prob, h.is_finished) for h in found], config)
+
+
+def _everything(
+    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, **options: Any
+) -> tuple[list[Seen], list[Seen]]:
+    """All hypotheses that end within the limit, and those that go on at it."""
+    p, width = len(prefix), config.beam_size
+    sums = config.changed(length_penalty=0.0)
+    shift_at_prefix = shift = 0.0
+    ends: list[Seen] = []
+    options = {"prefix": prefix, **options}
+
+    def run(steps: int) -> list[Seen]:
+        n_all = (steps + 1) * width
+        call = runtime.submit(
+            [source],
+            sums,
+            max_decoding_length=steps,
+            min_decoding_length=min(steps, p + 1) if p else 0,
+            patience=steps + 1,
+            num_hypotheses=n_all,
+            **options,
+        )
+        (seen,) = runtime.seen(call, sums)
+        return [h for h in seen if h.log_prob > -1e9]
+
+    if p:
+        # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the
+        # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
+        (row,) = runtime.score([source], [prefix])
+        shift_at_prefix = math.fsum(row[:-1])
+        shift = shift_at_prefix + math.log1p(-math.exp(row[-1]))
+        if sum(h.log_prob + shift > shift_at_prefix + row[-1] for h in run(p + 1)) < width:
+            ends.append(Seen(tuple(prefix), shift_at_prefix + row[-1], True))
+    ends += [Seen(h.ids, h.log_prob + shift, True) for h in run(limit + 1) if h.is_finished]
+    shift = shift if limit > p else shift_at_prefix
+    going_on = [Seen(h.ids, h.log_prob + shift, False) for h in run(limit) if not h.is_finished]
+    return ends, going_on
+
+
+def _scored_again(runtime: Runtime, source: Ids, seen: Sequence[Seen], config: SearchConfig) -> list[Hypothesis]:
+    """The hypotheses with log-probabilities of a forced pass."""
+    rows = runtime.score([source] * len(seen), [h.ids for h in seen])
+    return hypotheses(
+        (
+            Seen(h.ids, math.fsum(row if h.is_finished else row[:-1]), h.is_finished)
+            for h, row in zip(seen, rows, strict=True)
+        ),
+        config,
+    )
