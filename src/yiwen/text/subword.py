@@ -139,6 +139,8 @@ class Subword:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Cut normalised texts into ids; bos and eos are not added."""
+        if len(texts) == 1:  # a list costs a thread, which takes longer than one sentence
+            return [self._processor.encode(*_shielded(texts))]
         ids: list[list[int]] = self._processor.encode(_shielded(texts), num_threads=1)
         return ids
 
@@ -159,7 +161,10 @@ class Subword:
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Put ids together again without pad, bos and eos. A line break becomes a space: a line stays a line."""
         plain = [[int(piece) for piece in row if piece not in _SPECIAL] for row in ids]
-        texts: list[str] = self._processor.decode(plain, num_threads=1) if plain else []
+        if len(plain) == 1:  # as in `encode`
+            texts: list[str] = [self._processor.decode(plain[0])]
+        else:
+            texts = self._processor.decode(plain, num_threads=1) if plain else []
         return [_CONTROL.sub(" ", text.replace(_STAND_IN, _REAL_BLOCK)) for text in texts]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
