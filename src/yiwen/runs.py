@@ -80,7 +80,7 @@ def train_recipe(
         store = Store.open(prepared.folder)
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
         if console is not None:
-            console.print(hardware.in_words(chosen), highlight=False, markup=False, soft_wrap=True)
+            console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
         if recipe.tokenizer.sampling > 0 and console is not None:
             console.print(SAMPLING_NOTE, soft_wrap=True)
         job = translation_job(
