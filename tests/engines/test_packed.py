@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from yiwen.engines.packed import PackedLinear, can_pack, pack
+from yiwen.engines.packed import SMALL, PackedLinear, can_pack, pack
 from yiwen.model import ModelConfig, Transformer
 
 needs_packing = pytest.mark.skipif(not can_pack(torch.float32), reason="this build of torch has no oneDNN")
 
 
 @needs_packing
-@pytest.mark.parametrize("n_rows", [1, 5, 67])
+@pytest.mark.parametrize("n_rows", [1, 5, 67, 1009])  # the last is a million multiplications
 @pytest.mark.parametrize("with_relu", [False, True])
 @pytest.mark.parametrize(("dtype", "margin"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
 @torch.no_grad()
@@ -24,11 +24,12 @@ def test_a_packed_product_equals_the_linear_layer(
         pytest.skip("this processor has no products in bf16")
     torch.manual_seed(1)
     linear = nn.Linear(13, 29)
+    assert 67 * 3 < SMALL / (13 * 29) < 1009 * 3
     x = torch.randn(n_rows, 3, 13)
     packed = PackedLinear(linear.weight, linear.bias, dtype)(x, with_relu=with_relu)
     expected = linear(x).relu() if with_relu else linear(x)
-    assert packed.dtype == torch.float32
-    torch.testing.assert_close(packed, expected, rtol=0, atol=margin)
+    assert packed.dtype == dtype
+    torch.testing.assert_close(packed.float(), expected, rtol=0, atol=margin)
 
 
 @needs_packing

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+
+import psutil
 import pytest
 import torch
 from hypothesis import given
@@ -137,3 +140,14 @@ def test_bf16_runs_and_keeps_its_log_probs_in_float32(engine: TorchEngine, sourc
     for row, other in zip(exact, rounded.score(sources, sources), strict=True):
         assert row == pytest.approx(other, abs=0.6)
     assert all(found[0].ids for found in rounded.search(sources, config=SearchConfig(beam_size=2)))
+
+
+def test_memory_stays_flat_over_many_batches(engine: TorchEngine, sources: list[list[int]]) -> None:
+    def translate(n_calls: int) -> int:
+        for i in range(n_calls):  # other numbers of sentences, and so other shapes, at every call
+            engine.search(sources[: 1 + i % len(sources)], config=SearchConfig(beam_size=1 + i % 4))
+        gc.collect()
+        return int(psutil.Process().memory_info().rss)
+
+    before = translate(40)
+    assert translate(80) - before < 20e6

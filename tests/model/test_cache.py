@@ -140,18 +140,29 @@ def test_a_cache_before_its_first_step_can_be_reordered_too(make_model: MakeMode
 
 
 @torch.no_grad()
-def test_stepping_and_selecting_leave_the_old_cache_as_it_was(make_model: MakeModel) -> None:
+def test_two_rooms_take_turns_when_hypotheses_are_reordered(make_model: MakeModel) -> None:
     model = make_model()
-    _, cache = stepped(model, random_target(3), started(model, SRC_IDS))
-    before = [tensor.clone() for tensor in (*cache.layers(), *itertools.chain(*cache.memories))]
-    last_ids = torch.tensor([5, 6, 7])
-    first, _ = model.step(last_ids, cache)
-    cache.select(torch.tensor([2, 1, 0])).select_sentences(torch.tensor([0]))
-    again, later = model.step(last_ids, cache)
-    assert torch.equal(first, again)
-    assert (cache.length, later.length) == (T, T + 1)
-    after = [*cache.layers(), *itertools.chain(*cache.memories)]
-    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    _, cache = stepped(model, random_target(3 * 2), started(model, SRC_IDS))
+    swap = torch.tensor([1, 0, 2, 3, 5, 4])
+    before = cache.past[:T].clone()
+    once = cache.select(swap)
+    assert torch.equal(cache.past[:T], before)
+    twice = once.select(swap)
+    assert twice.past.data_ptr() == cache.past.data_ptr() != once.past.data_ptr()
+    assert torch.equal(twice.past[:T], before)
+
+
+@torch.no_grad()
+def test_room_that_nobody_has_written_is_finite_and_forbidden(make_model: MakeModel) -> None:
+    model = make_model(positions="alibi")
+    _, cache = stepped(model, random_target(3 * 2), started(model, SRC_IDS))
+    for later in (cache, cache.select(torch.arange(5, -1, -1)), cache.select(torch.tensor([0, 1]))):
+        assert all(past.size(0) == 16 and (past[T:] == 0).all() for past in later.layers())
+        for distances in (None, model.distances):
+            assert (later.self_bias(distances)[..., T:] < -1e37).all()
+            assert (later.self_bias(distances)[..., :T] > -1e3).all()
+    assert all(memory.key.size(3) == memory.value.size(2) == 16 for memory in cache.memories)
+    assert (cache.cross_bias[..., SRC_IDS.size(1) :] < -1e37).all()
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

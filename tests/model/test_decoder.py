@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from yiwen.model import Transformer
+from yiwen.model import DecoderCache, Transformer
 from yiwen.model.attention import fused_attention, use_attention
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
 
@@ -90,7 +90,9 @@ def test_a_layer_step_equals_the_last_row_of_the_whole_layer(make_model: MakeMod
     cross_bias = attention_bias(padding_mask(src_ids, 0), torch.float32)
     x = torch.randn(1, T, 24)
     whole = layer(x, memory, attention_bias(target_mask(tgt_in, 0), torch.float32), cross_bias)
-    past = torch.empty(T, 2, 1, 2 * 4)  # keys and values of one row, 2 heads of 4
+    cache = DecoderCache.empty((memory,), cross_bias)
     for t in range(T):
-        out = layer.step(x[:, t : t + 1], past[: t + 1], memory, None, cross_bias)
-        torch.testing.assert_close(out, whole[:, t : t + 1], rtol=0, atol=1e-5)
+        cache = cache.longer(1)
+        (past,) = cache.layers()
+        out = layer.step(x[:, t], past, t, cache.memories[0], cache.self_bias(None), cache.cross_bias)
+        torch.testing.assert_close(out, whole[:, t], rtol=0, atol=1e-5)

@@ -119,9 +119,10 @@ def test_self_attention_step_by_step_equals_self_attention_over_the_whole(positi
     x = torch.randn(B, 7, 24)
     lower_triangle = torch.ones(7, 7, dtype=torch.bool).tril()[None, None]
     whole = attention(x, attention_bias(lower_triangle, torch.float32))
-    past = torch.empty(7, 2, B, 3 * 4)  # of the few heads only
-    steps = [attention.step(x[:, t : t + 1], past[: t + 1], None) for t in range(7)]
-    torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=1e-5, atol=1e-6)
+    past = torch.zeros(7, 2, B, 3 * 4)  # of the few heads only
+    room = attention_bias(lower_triangle[0], torch.float32)  # (1, 7, 7): row t forbids what lies behind t
+    steps = [attention.step(x[:, t], past, t, room[:, t : t + 1]) for t in range(7)]
+    torch.testing.assert_close(torch.stack(steps, dim=1), whole, rtol=1e-5, atol=1e-6)
 
 
 def test_cross_attention_projects_the_memory_to_its_few_heads() -> None:

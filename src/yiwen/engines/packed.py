@@ -6,28 +6,39 @@ its time; in float32 these products are also twice as fast as the default ones o
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.model.transformer import Transformer
 
+SMALL: Final = 2**20
+"""Multiplications below which a product takes less time than oneDNN's preparations for one."""
+
 
 class PackedLinear(nn.Module):
-    """x A^T + b in float32 or bf16, for inference on a CPU; takes and gives float32, (..., in) -> (..., out)."""
+    """x A^T + b in float32 or bf16, for inference on a CPU: (..., in) -> (..., out), in that type.
+
+    Products of few rows are computed in float32 by the default library, which starts them faster.
+    """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         super().__init__()
         self.dtype = dtype
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), None)
-        self.bias = None if bias is None else bias.detach().to(dtype)
+        self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.to(dtype), None)
+        self.packed_bias = None if self.bias is None else self.bias.to(dtype)
 
     def forward(self, x: Tensor, *, with_relu: bool = False) -> Tensor:
         """(..., in) -> (..., out)."""
+        if x.numel() * self.weight.size(0) < SMALL:
+            y = F.linear(x.float(), self.weight, self.bias)
+            return (y.relu_() if with_relu else y).to(self.dtype)
         then = "relu" if with_relu else "none"
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.bias, then, [], "")
-        return out.float()
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.packed_bias, then, [], "")
+        return out
 
 
 def can_pack(dtype: torch.dtype) -> bool:
@@ -42,14 +53,13 @@ def pack(model: Transformer, dtype: torch.dtype) -> None:
     """Replace every product with a weight in a float32 model on a CPU; from then on it can only infer.
 
     Args:
-        model: Changed in place. What is no such product (embeddings, norms, attention itself) stays float32.
-        dtype: What the products multiply: float32 or bfloat16.
+        model: Changed in place. What is no such product (embeddings, norms) keeps its float32 weights.
+        dtype: What the products multiply, and what activations are between them: float32 or bfloat16.
     """
     output_weight = model.output_weight
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, PackedLinear(child.weight, child.bias, dtype))
-    output = PackedLinear(output_weight, None, dtype)
-    output.weight = output_weight  # losses read it; where it is tied it costs no memory
-    model.output_proj = cast(nn.Linear, output)
+    model.output_proj = cast(nn.Linear, PackedLinear(output_weight, None, dtype))
+    model.activation_dtype = dtype

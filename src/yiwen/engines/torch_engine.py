@@ -141,7 +141,8 @@ class TorchEngine:
 
     def _step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         logits, cache = self.model.step(last_ids, cache)
-        log_probs = logits.float().log_softmax(dim=-1)
+        log_probs = logits.float()
+        torch.log_softmax(log_probs, dim=-1, out=log_probs)
         # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.
         # After the soft-max: the others keep the probability that `score` gives them.
         log_probs[:, PAD_ID] = log_probs[:, BOS_ID] = -torch.inf

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -52,6 +53,16 @@ def fused_attention(
 ) -> Tensor:
     """The same through PyTorch's fused kernel, which never stores the (B, H, Q, M) weights."""
     return F.scaled_dot_product_attention(q_BHQK, k_BHMK, v_BHMK, attn_mask=bias, dropout_p=dropout_p)
+
+
+def attend_step(q_NGK: Tensor, k_NKM: Tensor, v_NMK: Tensor, bias: Tensor) -> Tensor:
+    """Equation 1 for the G queries a key head of one decoding step, N = rows x key heads: (N, G, K).
+
+    For so few queries plain products win. M has to be 16 or more on a CPU: there PyTorch computes smaller products and
+    narrower soft-maxes one number at a time, and takes three times as long for 8 keys as for 16.
+    """
+    weights_NGM = torch.baddbmm(bias, q_NGK, k_NKM, alpha=q_NGK.size(-1) ** -0.5).softmax(dim=-1)
+    return torch.bmm(weights_NGM, v_NMK)
 
 
 def split_heads(x_BLD: Tensor, d_head: int) -> Tensor:
@@ -103,36 +114,41 @@ class SelfAttention(nn.Module):
 
     def forward(self, x_BQD: Tensor, bias: Tensor | None) -> Tensor:
         """Attend within x, (B, Q, D) -> (B, Q, D); the bias is broadcast to (B, H, Q, Q)."""
-        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD, 0)
+        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD)
         out: Tensor = self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
         return out
 
-    def step(self, x_R1D: Tensor, past_T2RE: Tensor, bias: Tensor | None) -> Tensor:
+    def step(self, x_RD: Tensor, past_M2RE: Tensor, position: int, bias: Tensor) -> Tensor:
         """One new position of R sequences attends to itself and to all before it.
 
         Args:
-            x_R1D: The new position.
-            past_T2RE: Keys and values of all T positions, E = kv heads x K; those of the last are written here.
-            bias: Additive bias, broadcast to (R, H, 1, T).
+            x_RD: The new position.
+            past_M2RE: Keys and values, E = kv heads x K; those of the new position are written here.
+            position: Where the new one stands among the M; what lies behind it is room.
+            bias: Added to the scores, broadcast to (R x kv heads, H / kv heads, M); it forbids the room.
 
         Returns:
-            The result, (R, 1, D).
+            The result, (R, D).
         """
-        q_RH1K, k_RH1K, v_RH1K = self._project(x_R1D, past_T2RE.size(0) - 1)
-        past_T2RHK = past_T2RE.view(*past_T2RE.shape[:3], -1, self.heads.d_head)
-        past_T2RHK[-1, 0] = k_RH1K[:, :, 0]
-        past_T2RHK[-1, 1] = v_RH1K[:, :, 0]
-        keys_RHTK, values_RHTK = past_T2RHK.permute(1, 2, 3, 0, 4)
-        out: Tensor = self.heads(q_RH1K, KeyValue(keys_RHTK, values_RHTK), bias)
+        d_head, d_kv = self.heads.d_head, self.heads.d_kv
+        q_RD, k_RE, v_RE = self.qkv_proj(x_RD).split([x_RD.size(1), d_kv, d_kv], dim=1)
+        if self.rotary is not None:
+            q_RD, k_RE = (self.rotary(part.unflatten(1, (-1, 1, d_head)), position).flatten(1) for part in (q_RD, k_RE))
+        past_M2RE[position, 0] = k_RE
+        past_M2RE[position, 1] = v_RE
+        k_MNK, v_MNK = past_M2RE.view(past_M2RE.size(0), 2, -1, d_head).unbind(1)  # N = R x kv heads
+        q_NGK = q_RD.to(past_M2RE.dtype).reshape(k_MNK.size(1), -1, d_head)
+        out_NGK = attend_step(q_NGK, k_MNK.permute(1, 2, 0), v_MNK.transpose(0, 1), bias)
+        out: Tensor = self.heads.out_proj(out_NGK.view(x_RD.shape).to(x_RD.dtype))
         return out
 
-    def _project(self, x_BQD: Tensor, offset: int) -> list[Tensor]:
-        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions offset, offset + 1, ..."""
+    def _project(self, x_BQD: Tensor) -> list[Tensor]:
+        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions 0, 1, ..."""
         heads = self.heads
         parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), heads.d_kv, heads.d_kv], dim=2)
         q_BHQK, k_BHQK, v_BHQK = (split_heads(part, heads.d_head) for part in parts)
         if self.rotary is not None:
-            q_BHQK, k_BHQK = self.rotary(q_BHQK, offset), self.rotary(k_BHQK, offset)
+            q_BHQK, k_BHQK = self.rotary(q_BHQK), self.rotary(k_BHQK)
         return [q_BHQK, k_BHQK, v_BHQK]
 
 
@@ -156,6 +172,27 @@ class CrossAttention(nn.Module):
     def forward(self, x_BQD: Tensor, memory: KeyValue, bias: Tensor | None) -> Tensor:
         """Attend from x, (B, Q, D), to the projected memory: (B, Q, D)."""
         out: Tensor = self.heads(split_heads(self.q_proj(x_BQD), self.heads.d_head), memory, bias)
+        return out
+
+    def step(self, x_RD: Tensor, memory: KeyValue, bias: Tensor) -> Tensor:
+        """One new position of R = B x W sequences; the W of a sentence attend to its one memory.
+
+        Args:
+            x_RD: The new position.
+            memory: Keys turned, (B, kv heads, K, S), and values (B, kv heads, S, K).
+            bias: Added to the scores, (B, kv heads, 1, S).
+
+        Returns:
+            The result, (R, D).
+        """
+        k_BNKS, v_BNSK = memory
+        B, N, K, _ = k_BNKS.shape
+        # Group by sentence and key head: its queries are those of G heads and W hypotheses.
+        q_BNGWK = self.q_proj(x_RD).view(B, -1, N, x_RD.size(1) // (N * K), K).permute(0, 2, 3, 1, 4)
+        q_NXK = q_BNGWK.to(k_BNKS.dtype, memory_format=torch.contiguous_format).reshape(B * N, -1, K)
+        out_NXK = attend_step(q_NXK, k_BNKS.flatten(0, 1), v_BNSK.flatten(0, 1), bias.flatten(0, 1))
+        out_RD = out_NXK.view(q_BNGWK.shape).permute(0, 3, 1, 2, 4).reshape(x_RD.shape)
+        out: Tensor = self.heads.out_proj(out_RD.to(x_RD.dtype))
         return out
 
 

@@ -35,34 +35,22 @@ class DecoderLayer(nn.Module):
         return x_BTD
 
     def step(
-        self,
-        x_R1D: Tensor,
-        past_T2RE: Tensor,
-        memory: KeyValue,
-        self_bias: Tensor | None,
-        cross_bias: Tensor | None,
+        self, x_RD: Tensor, past_M2RE: Tensor, position: int, memory: KeyValue, self_bias: Tensor, cross_bias: Tensor
     ) -> Tensor:
-        """One new position of R = B x W hypotheses, W of each sentence: (R, 1, D) -> (R, 1, D).
-
-        The W hypotheses of a sentence attend to its one memory as W queries, so the memory is never copied.
+        """One new position of R = B x W hypotheses, W of each sentence: (R, D) -> (R, D).
 
         Args:
-            x_R1D: The new position.
-            past_T2RE: Keys and values of the target up to the new position, which are written here.
-            memory: Projected memory, B rows.
-            self_bias: Broadcast to (R, H, 1, T).
-            cross_bias: Broadcast to (B, H, W, S).
+            x_RD: The new position.
+            past_M2RE: Keys and values of the target, where those of the new position are written.
+            position: Its place among the M.
+            memory: Keys and values of the source as a cache holds them, B rows.
+            self_bias: Broadcast to (R x kv heads, H / kv heads, M).
+            cross_bias: (B, kv heads, 1, S).
         """
-        n_sentences = memory.key.size(0)
-
-        def attend_memory(y_R1D: Tensor) -> Tensor:
-            out_BWD: Tensor = self.cross_attention(y_R1D.view(n_sentences, -1, y_R1D.size(2)), memory, cross_bias)
-            return out_BWD.view(y_R1D.shape)
-
-        x_R1D = self.self_residual(x_R1D, lambda y_R1D: self.self_attention.step(y_R1D, past_T2RE, self_bias))
-        x_R1D = self.cross_residual(x_R1D, attend_memory)
-        x_R1D = self.feed_residual(x_R1D, self.feed_forward)
-        return x_R1D
+        x_RD = self.self_residual(x_RD, lambda y_RD: self.self_attention.step(y_RD, past_M2RE, position, self_bias))
+        x_RD = self.cross_residual(x_RD, lambda y_RD: self.cross_attention.step(y_RD, memory, cross_bias))
+        x_RD = self.feed_residual(x_RD, self.feed_forward)
+        return x_RD
 
 
 class Decoder(nn.Module):

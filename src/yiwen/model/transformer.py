@@ -51,6 +51,7 @@ class Transformer(nn.Module):
             )
         self.config = config
         self.pad_id = pad_id
+        self.activation_dtype: torch.dtype | None = None  # set where layers compute in another type than the weights
         rotary = RotaryPositions(config.max_len, config.d_head) if config.positions == "rotary" else None
         self.tgt_embedding = nn.Embedding(tgt_vocab_size, config.d_model)
         self.src_embedding = (
@@ -127,12 +128,13 @@ class Transformer(nn.Module):
         Returns:
             Unnormalised scores of the next token, (R, V), and the cache with this position in it.
         """
-        x_R1D = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, cache.length)
+        position = cache.length
+        x_RD = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, position)[:, 0]
         cache = cache.longer(last_ids.size(0))
-        self_bias = None if self.distances is None else self.distances[..., -cache.length :]
-        for layer, past_T2RE, memory in zip(self.decoder, cache.layers(), cache.memories, strict=True):
-            x_R1D = layer.step(x_R1D, past_T2RE, memory, self_bias, cache.cross_bias)
-        return self.logits(self.decoder.final_norm(x_R1D)[:, 0]), cache
+        self_bias = cache.self_bias(self.distances)
+        for layer, past_M2RE, memory in zip(self.decoder, cache.layers(), cache.memories, strict=True):
+            x_RD = layer.step(x_RD, past_M2RE, position, memory, self_bias, cache.cross_bias)
+        return self.logits(self.decoder.final_norm(x_RD)), cache
 
     def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, offset: int = 0) -> Tensor:
         """Embeddings times sqrt(d_model) plus positions, then dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""
@@ -143,7 +145,7 @@ class Transformer(nn.Module):
             )
         x_BLD = embedding(ids) * math.sqrt(self.config.d_model)
         # From here to the last layer activations have one type: mixed ones would be converted at every product.
-        positioned_BLD = positions(x_BLD, offset).to(compute_dtype(x_BLD))
+        positioned_BLD = positions(x_BLD, offset).to(self.activation_dtype or compute_dtype(x_BLD))
         out: Tensor = self.embedding_dropout(positioned_BLD)
         return out
 

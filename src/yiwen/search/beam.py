@@ -40,17 +40,16 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
     batch = list(range(len(task.max_lens)))  # sentence at each place
     is_done = [False] * len(batch)  # place by place; done ones may stay a while
     found: list[list[Hypothesis]] = [[] for _ in batch]
-    last_ids = torch.full((len(batch) * W,), task.bos_id, device=task.device)
-    # All W hypotheses of a sentence start equal: only the first may be continued, or they would stay equal.
-    sums_BW = torch.full((len(batch), W), -torch.inf, device=task.device)
-    sums_BW[:, 0] = 0.0
-    history_BWT = torch.empty((len(batch), W, 0), dtype=torch.int64, device=task.device)
+    last_ids = torch.full((len(batch),), task.bos_id, device=task.device)
+    sums_BW = torch.zeros((len(batch), 1), device=task.device)  # one hypothesis a sentence, which becomes W
+    history_BWT = torch.empty((len(batch), 1, 0), dtype=torch.int64, device=task.device)
     for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, batch, t, W)
-        top_sums, from_beam, tokens = best_continuations(sums_BW, log_probs, min(2 * W, W * log_probs.size(1)))
+        n_going = sums_BW.size(1)
+        log_probs = task.force_prefix(log_probs, batch, t, n_going)
+        top_sums, from_beam, tokens = best_continuations(sums_BW, log_probs, min(2 * W, n_going * log_probs.size(1)))
         is_end = tokens == task.eos_id
         open_found = [None if done else found[sentence] for sentence, done in zip(batch, is_done, strict=True)]
         _collect_ends(open_found, (top_sums, from_beam, is_end), history_BWT, config)
@@ -61,10 +60,12 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
             is_done[place] = is_done[place] or len(found[sentence]) >= W
         if all(is_done):
             break
-        # The first W that do not end: a stable sort puts them in front and keeps their order.
+        # The first W that do not end: a stable sort puts them in front and keeps their order. (A tiny vocabulary may
+        # have fewer; what ended then goes on with a probability of zero.)
         order_BW = is_end.to(torch.int8).argsort(dim=1, stable=True)[:, :W]
+        top_sums.masked_fill_(is_end, -torch.inf)
         sums_BW, beams_BW, tokens_BW = (part.gather(1, order_BW) for part in (top_sums, from_beam, tokens))
-        rows_BW = beams_BW + torch.arange(len(batch), device=task.device)[:, None] * W
+        rows_BW = beams_BW + torch.arange(len(batch), device=task.device)[:, None] * n_going
         kept = places_kept(is_done)
         if len(kept) < len(batch):
             places = torch.tensor(kept, device=task.device)
@@ -89,8 +90,9 @@ def _collect_ends(
     `found` has the hypotheses of the sentence at each place, None where it is done.
     """
     top_sums, from_beam, is_end = (part[:, : config.beam_size] for part in continuations)
-    ends = (is_end & top_sums.isfinite()).nonzero()
-    places, ranks = ends.unbind(1)
+    places, ranks = (is_end & top_sums.isfinite()).nonzero().unbind(1)
+    if len(places) == 0:
+        return
     sentences_ids = history_BWT[places, from_beam[places, ranks]].tolist()
     for place, ids, log_prob in zip(places.tolist(), sentences_ids, top_sums[places, ranks].tolist(), strict=True):
         hypotheses = found[place]
