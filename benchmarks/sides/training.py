@@ -34,7 +34,7 @@ from yiwen.text.subword import PAD_ID
 from yiwen.training.config import TrainingConfig
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
 from yiwen.training.schedule import learning_rate
-from yiwen.training.step import apply_gradients, compute_gradients
+from yiwen.training.step import ShardPool, apply_gradients, compute_gradients
 
 VOCAB_SIZE = 8000
 SMOOTHING = 0.1
@@ -43,9 +43,11 @@ TrainOn = Callable[[Update, int], float]
 """(rows, step) -> loss in nats a token, after one whole update."""
 
 
-def our_side(store: Store, config: ModelConfig, threads: int, precision: str) -> tuple[nn.Module, TrainOn]:
+def our_side(
+    store: Store, config: ModelConfig, threads: int, precision: str, batch_tokens: int
+) -> tuple[nn.Module, TrainOn]:
     """One update as `yiwen.training.loop` makes it."""
-    chosen = hardware.choose(device="cpu", precision=precision, threads=threads)
+    chosen = hardware.choose(device="cpu", precision=precision, threads=threads, batch_tokens=batch_tokens)
     hardware.apply(chosen)
     training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
@@ -54,6 +56,7 @@ def our_side(store: Store, config: ModelConfig, threads: int, precision: str) ->
     average.load_state_dict(model.state_dict())
     optimizers = build_optimizers(model, training)
     loss_fn = translation_loss(SMOOTHING)
+    pool = ShardPool(chosen.shards) if chosen.shards > 1 else None
 
     def train_on(rows: Update, step: int) -> float:
         gradients = compute_gradients(
@@ -64,6 +67,7 @@ def our_side(store: Store, config: ModelConfig, threads: int, precision: str) ->
             seeds=(1, step),
             device="cpu",
             is_bf16=chosen.precision == "bf16",
+            pool=pool,
         )
         set_learning_rate(optimizers, learning_rate(step, training, d_model=config.d_model))
         apply_gradients(model, optimizers, norm=gradients.norm, clip_norm=training.clip_norm)
@@ -151,7 +155,7 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
     store = Store.open(options.store)
     config = ModelConfig(**PRESETS[options.model])
     if options.side == "ours":
-        model, train_on = our_side(store, config, options.threads, options.precision)
+        model, train_on = our_side(store, config, options.threads, options.precision, options.batch_tokens)
     else:
         model, train_on = loop_side(store, config, options.threads)
     plan = epoch_updates(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -23,7 +25,7 @@ Precision = Literal["float32", "bf16"]
 Attention = Literal["plain", "fused"]
 Products = Literal["torch", "onednn"]
 
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # <malloc.h>
+_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # <malloc.h>
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +46,20 @@ class Hardware:
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly."""
     keeps_memory: bool
     """Whether the C allocator keeps freed memory instead of handing it back to the kernel after each step."""
+    shards: int = 1
+    """Parts of a micro-batch that are computed side by side, by threads / shards threads each."""
     batch_tokens: int = 0
     """Size of a micro-batch that training.batch_tokens = "auto" found; 0: the recipe says it."""
 
 
 def choose(
-    *, device: str = "auto", precision: str = "auto", threads: int = 0, attention: str = "auto", products: str = "auto"
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    attention: str = "auto",
+    products: str = "auto",
+    batch_tokens: int = 0,
 ) -> Hardware:
     """Decide everything that is left open; on a CPU attention and products are measured, once per machine.
 
@@ -59,6 +69,7 @@ def choose(
         threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected).
         attention: `auto`, `plain` or `fused`.
         products: `auto`, `torch` or `onednn`.
+        batch_tokens: Positions of a training micro-batch, to be computed in shards; 0: in one piece.
 
     Raises:
         ConfigError: If a device or a library is asked for that is not there.
@@ -87,8 +98,14 @@ def choose(
         threads=threads,
         attention=cast(Attention, attention),
         products=cast(Products, products),
+        shards=_shards(threads, batch_tokens) if is_cpu else 1,
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
+
+
+def _shards(threads: int, batch_tokens: int) -> int:
+    """As many as there are threads, but none with fewer than 1,000 positions: small operations are all overhead."""
+    return max(n for n in range(1, threads + 1) if threads % n == 0 and (n == 1 or batch_tokens // n >= 1000))
 
 
 def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, str | int]:
@@ -153,9 +170,21 @@ def apply(hardware: Hardware) -> None:
     import torch
 
     keep_kernels()
-    torch.set_num_threads(hardware.threads)
+    torch.set_num_threads(hardware.threads // hardware.shards)
     if hardware.keeps_memory:
         keep_memory()
+
+
+@contextmanager
+def all_threads(hardware: Hardware) -> Iterator[None]:
+    """Let one operation use all threads inside the block, where no shards are computed."""
+    import torch
+
+    torch.set_num_threads(hardware.threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(hardware.threads // hardware.shards)
 
 
 def keep_kernels() -> None:
@@ -178,7 +207,8 @@ def keep_memory() -> bool:
     except (AttributeError, OSError, TypeError):  # another C library, or Windows
         return False
     # -1 is the largest size_t: never trim. The parameter is a C int, so that 8 GiB would arrive as 0.
-    return bool(mallopt(_M_TRIM_THRESHOLD, -1)) and bool(mallopt(_M_MMAP_MAX, 0))
+    # One arena for all threads: each of their own would be kept, too.
+    return all(bool(mallopt(*setting)) for setting in ((_M_TRIM_THRESHOLD, -1), (_M_MMAP_MAX, 0), (_M_ARENA_MAX, 1)))
 
 
 def release_memory() -> bool:

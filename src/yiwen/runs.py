@@ -160,6 +160,7 @@ def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
             threads=training.threads,
             attention=training.attention,
             products=training.products,
+            batch_tokens=training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens,
         )
         _write_hardware(run, chosen)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))

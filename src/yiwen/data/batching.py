@@ -63,6 +63,16 @@ class Batch:
             n_tokens=self.n_tokens,
         )
 
+    def shard(self, number: int, n_shards: int) -> Batch:
+        """Every n_shards-th row, from row `number` on: rows are sorted, so that all shards are alike."""
+        tgt_out = self.tgt_out[number::n_shards]
+        return Batch(
+            src_ids=self.src_ids[number::n_shards],
+            tgt_in=self.tgt_in[number::n_shards],
+            tgt_out=tgt_out,
+            n_tokens=int((tgt_out != PAD_ID).sum()),
+        )
+
 
 @dataclass(frozen=True)
 class Lengths:

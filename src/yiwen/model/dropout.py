@@ -7,6 +7,9 @@ AND with all ones or all zeros. Equal states of the default generator give equal
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -19,6 +22,26 @@ _LOW: Final = 0x7F7F7F7F7F7F7F7F
 """All bits but the highest of each byte."""
 _INTEGER: Final = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
 """Integers as wide as these numbers."""
+
+
+class _Drawing(threading.local):
+    generator: torch.Generator | None = None
+
+
+_drawing = _Drawing()
+
+
+@contextmanager
+def drawing_from(generator: torch.Generator) -> Iterator[None]:
+    """Let dropout in this thread draw from `generator` instead of PyTorch's default one (on a CPU).
+
+    Threads that train side by side would else take turns at one generator, in an order that nobody can repeat.
+    """
+    _drawing.generator = generator
+    try:
+        yield
+    finally:
+        _drawing.generator = None
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
@@ -99,7 +122,7 @@ def _mask(x: Tensor, n_dropped: int) -> Tensor:
     A byte decides for staying when it is n_dropped or more. All eight bytes of a word are compared at once: to the
     lower seven bits of each is added what carries into its highest bit from the threshold on.
     """
-    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_drawing.generator)
     low = words.bitwise_and(_LOW)
     if n_dropped <= 128:
         is_high = low.add_((128 - n_dropped) * _ONES).bitwise_or_(words)

@@ -11,6 +11,7 @@ import errno
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from yiwen.training.optimizer import build_optimizers, set_learning_rate, update
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
-from yiwen.training.step import Gradients, apply_gradients, compute_gradients
+from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients
 from yiwen.training.validation import Validation
 
 
@@ -100,6 +101,7 @@ class Trainer:
         self.progress.data = data
         self.updates: list[Update] = []
         self.memory = MemoryRecord(run / "memory.jsonl")
+        self.pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
         self.log = TrainingLog(
             run,
             step=self.progress.step,
@@ -116,7 +118,7 @@ class Trainer:
             Stopped: After a signal; a checkpoint of the last update was written.
             TrainingError: If the loss stays undefined.
         """
-        with self.log:
+        with self.log, self.pool or nullcontext():
             try:
                 restore_best(self.run, step=self.progress.best_step)
                 if self.saved_step < 0:
@@ -206,6 +208,7 @@ class Trainer:
                 seeds=(self.config.seed, step),
                 device=self.hardware.device,
                 is_bf16=self.hardware.precision == "bf16",
+                pool=self.pool,
             )
 
         if step in self.memory:  # an earlier start met the limit of memory here: do as it did
@@ -315,6 +318,7 @@ class Trainer:
                 seeds=(0, 0),
                 device=self.hardware.device,
                 is_bf16=self.hardware.precision == "bf16",
+                pool=self.pool,
             )
         except torch.OutOfMemoryError:
             self.log.say("the largest batch does not fit into memory: such batches will be cut in two as they come")

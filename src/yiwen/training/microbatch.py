@@ -6,6 +6,7 @@ A micro-batch is what is computed at a time. What an update learns from is anoth
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from yiwen.data.batching import Batch
 from yiwen.hardware import Hardware
 from yiwen.measured import best_seconds
 from yiwen.tasks.loss import LossFn
-from yiwen.training.step import compute_gradients
+from yiwen.training.step import ShardPool, compute_gradients
 
 SMALLEST, LARGEST = 1 << 10, 1 << 15
 """Positions of the smallest and the largest micro-batch tried."""
@@ -58,6 +59,8 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
 def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> float:
     """Real target tokens a second of the forward and backward pass of one batch."""
 
+    pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
+
     def run() -> None:
         compute_gradients(
             model,
@@ -67,6 +70,8 @@ def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardwa
             seeds=(0, 0),
             device=hardware.device,
             is_bf16=hardware.precision == "bf16",
+            pool=pool,
         )
 
-    return batch.n_tokens / best_seconds([run], rounds=3, limit=1.0)[0]
+    with pool or nullcontext():
+        return batch.n_tokens / best_seconds([run], rounds=3, limit=1.0)[0]

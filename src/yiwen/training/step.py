@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch, Rows, Update
+from yiwen.model.dropout import drawing_from
 from yiwen.tasks.loss import LossFn
 from yiwen.training.optimizer import Optimizers
 from yiwen.training.state import seed_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ def compute_gradients(
     seeds: tuple[int, int],
     device: str,
     is_bf16: bool,
+    pool: ShardPool | None = None,
 ) -> Gradients:
     """Sum the gradients of all micro-batches, each divided by the tokens of the whole update.
 
@@ -53,12 +59,16 @@ def compute_gradients(
         seeds: (run seed, step): dropout and subword sampling depend on nothing else but the micro-batch's place.
         device: Where to compute.
         is_bf16: Matrix products in bf16 by autocast.
+        pool: Threads that each compute a part of every micro-batch; None computes it whole.
     """
     model.zero_grad(set_to_none=True)
     batches = [load(rows, seed_of(*seeds, place)) for place, rows in enumerate(plan)]
     n_tokens = sum(batch.n_tokens for batch in batches)
     loss_sum = torch.zeros((), device=device)
     for place, batch in enumerate(batches):
+        if pool is not None:
+            loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, is_bf16)
+            continue
         torch.manual_seed(seed_of(*seeds, place, 1))
         with torch.autocast(device.split(":")[0], dtype=torch.bfloat16) if is_bf16 else nullcontext():
             micro_loss, _ = loss_fn(model, batch.to(device))
@@ -75,6 +85,63 @@ def compute_gradients(
         n_src_tokens=sum(int((batch.src_ids != 0).sum()) for batch in batches),
         norm=length,
     )
+
+
+class ShardPool:
+    """Threads that compute shards of a batch side by side, on a CPU.
+
+    Each operation then runs in one thread and nothing waits for anything until the shard is done. Threads inside of
+    operations meet thousands of times an update, and spin while they wait: beside other programs that costs most of
+    the time.
+    """
+
+    def __init__(self, n_shards: int) -> None:
+        self.n_shards = n_shards
+        self._threads = ThreadPoolExecutor(n_shards - 1, thread_name_prefix="shard")
+
+    def run(self, work: Callable[[int], T]) -> list[T]:
+        """work(0), work(1), ... side by side; the results in order."""
+        others = [self._threads.submit(work, number) for number in range(1, self.n_shards)]
+        try:
+            return [work(0), *(other.result() for other in others)]
+        finally:
+            wait(others)  # also after an error: nobody works on when this returns
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
+
+
+def _sharded(
+    model: nn.Module,
+    batch: Batch,
+    pool: ShardPool,
+    loss_fn: LossFn,
+    seeds: tuple[int, ...],
+    n_tokens: int,
+    is_bf16: bool,
+) -> Tensor:
+    """Add a batch's gradients to the model's, shard by shard in order; gives the summed loss, ()."""
+    parameters = list(model.parameters())
+
+    def work(number: int) -> tuple[Tensor, Sequence[Tensor | None]]:
+        shard = batch.shard(number, pool.n_shards)
+        if shard.n_tokens == 0:  # fewer rows than shards
+            return torch.zeros(()), [None] * len(parameters)
+        generator = torch.Generator().manual_seed(seed_of(*seeds, number))
+        with drawing_from(generator), torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+            loss, _ = loss_fn(model, shard)
+        return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
+
+    loss_sum = torch.zeros(())
+    for loss, gradients in pool.run(work):
+        loss_sum += loss
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is not None:
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+    return loss_sum
 
 
 @torch.no_grad()
