@@ -67,6 +67,32 @@ def test_attention_and_products_are_measured_once_for_each_precision_and_number_
     ]
 
 
+@pytest.mark.parametrize(
+    ("threads", "batch_tokens", "expected"),
+    [(1, 4096, 1), (2, 4096, 2), (2, 1999, 1), (3, 4096, 3), (4, 4096, 4), (16, 4096, 4), (6, 4096, 3), (8, 0, 1)],
+)
+def test_batches_are_cut_into_shards_of_a_thousand_positions_or_more(
+    asked: list, threads: int, batch_tokens: int, expected: int
+) -> None:
+    chosen = hardware.choose(precision="bf16", threads=threads, batch_tokens=batch_tokens)
+    assert chosen.shards == expected
+    assert chosen.threads == threads
+    assert (f"batches in {expected} shards" in hardware.in_words(chosen)) == (expected > 1)
+
+
+def test_where_no_shards_are_computed_an_operation_may_use_all_threads() -> None:
+    before = torch.get_num_threads()
+    chosen = Hardware(device="cpu", precision="bf16", threads=6, attention="plain", shards=3, keeps_memory=False)
+    try:
+        hardware.apply(chosen)
+        assert torch.get_num_threads() == 2
+        with hardware.all_threads(chosen):
+            assert torch.get_num_threads() == 6
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_what_a_user_decides_is_not_measured(asked: list) -> None:
     chosen = hardware.choose(precision="float32", attention="plain", products="torch")
     assert (chosen.attention, chosen.products) == ("plain", "torch")

@@ -41,7 +41,12 @@ Translate = Callable[[Sequence[str]], Sequence[str]]
 def whole(translator: Translator, beam: int) -> Translate:
     """Our path from raw text to raw text."""
     search = translator.bundle.info.search.changed(beam_size=beam, n_best=1)
-    return lambda texts: [translation.text for translation in translator.translate(texts, search=search)]
+
+    def translate(texts: Sequence[str]) -> list[str]:
+        # As `yiwen translate` does: the direct call computes no scores either.
+        return [translation.text for translation in translator.translate(texts, search=search, with_scores=False)]
+
+    return translate
 
 
 def direct(folder: Path, beam: int, texts: Sequence[str], *, threads: int) -> Translate:

@@ -226,3 +226,14 @@ def test_the_input_is_the_output_moved_by_one(targets: list[list[int]]) -> None:
 
 def test_padding_fills_up_to_the_longest() -> None:
     assert pad([[1], [2, 3, 4]]).tolist() == [[1, 0, 0], [2, 3, 4]]
+
+
+def test_shards_hold_every_row_once_and_lengths_alike() -> None:
+    batch = collate([[5], [5, 6], [5, 6, 7], [8], [9]], [[7], [8, 9], [4], [5, 6, 7], [8]])
+    shards = [batch.shard(number, 3) for number in range(3)]
+    assert [len(shard.src_ids) for shard in shards] == [2, 2, 1]
+    assert torch.equal(shards[1].tgt_out, batch.tgt_out[1::3])
+    assert torch.equal(shards[1].tgt_in, batch.tgt_in[1::3])
+    assert torch.equal(shards[1].src_ids, batch.src_ids[1::3])
+    assert [shard.n_tokens for shard in shards] == [2 + 4, 3 + 2, 2]
+    assert batch.shard(5, 7).n_tokens == 0

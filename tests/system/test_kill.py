@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import json
 import random
 import signal
 import sys
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches process
 KINDS = {
     "muon": ["optimizer='muon'", "update_tokens=300", "average_last=2", "clip_norm=0.5"],
     "adamw": ["patience=2", "max_steps=120", "validate_every=7", "metric='chrf'", "batch_tokens=101"],
+    "shards": ["threads=2", "batch_tokens=2003", "optimizer='muon'"],
 }
 
 
@@ -67,6 +69,12 @@ def later(seconds: float) -> Callable[[], bool]:
 
 def saving(run: Path) -> Callable[[], bool]:
     return lambda: any((run / "checkpoints").glob(".tmp-step-*"))
+
+
+def test_batches_computed_in_shards_are_resumed_to_the_digit(yiwen: Commands, tmp_path: Path) -> None:
+    campaign(yiwen, tmp_path, kind="shards", n_kills=2, seed=3)
+    chosen = json.loads((tmp_path / "run" / "hardware.json").read_text("utf-8"))["chosen"]
+    assert (chosen["threads"], chosen["shards"]) == (2, 2)
 
 
 def test_five_kills_leave_no_trace(yiwen: Commands, tmp_path: Path) -> None:

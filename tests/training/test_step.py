@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toy_job import SMALL, Screen, ToyModel, results, toy_job, toy_loss, toy_sentences, train, trainer
+from toy_job import SMALL, Screen, ToyModel, V, results, toy_job, toy_loss, toy_sentences, train, trainer
 
 from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
-from yiwen.training.step import Gradients, apply_gradients, compute_gradients
+from yiwen.model import ModelConfig, Transformer
+from yiwen.tasks.translate import translation_loss
+from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients
 
 SRC, TGT = toy_sentences()
 
@@ -30,6 +33,11 @@ def per_row_loss(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, in
         logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0, reduction="sum"
     )
     return losses, batch.n_tokens
+
+
+def tiny_transformer() -> Transformer:
+    config = ModelConfig(d_model=14, n_heads=2, d_ff=19, n_encoder_layers=1, n_decoder_layers=1, dropout=0.3)
+    return Transformer(config, src_vocab_size=V, tgt_vocab_size=V)
 
 
 def gradients(model: torch.nn.Module, plan: list[list[int]], loss_fn: Any = per_row_loss, **options: Any) -> Gradients:
@@ -54,6 +62,53 @@ def test_accumulated_gradients_equal_one_large_batch() -> None:
     assert one.n_src_tokens == parts.n_src_tokens == sum(len(SRC[row]) + 1 for row in range(7))
     assert one.loss_sum == pytest.approx(parts.loss_sum, rel=1e-6)
     assert parts.norm == pytest.approx(expected.norm().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("n_shards", [2, 3])
+def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
+    torch.manual_seed(1)
+    model = ToyModel().double()
+    whole = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]])
+    expected = flat(model).clone()
+    with ShardPool(n_shards) as pool:
+        found = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]], pool=pool)
+    assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
+    assert (found.n_tokens, found.n_src_tokens) == (whole.n_tokens, whole.n_src_tokens)
+    assert found.loss_sum == pytest.approx(whole.loss_sum, rel=1e-6)
+
+
+def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
+    torch.manual_seed(1)
+    model = tiny_transformer()
+    found = []
+    for _ in range(3):
+        torch.rand(5)  # what the process drew before does not matter
+        with ShardPool(3) as pool:
+            gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool)
+        found.append(flat(model).clone())
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+    with ShardPool(3) as pool:
+        gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool, seeds=(1, 3))
+    assert not torch.equal(found[0], flat(model))
+
+
+def test_an_error_in_a_shard_arrives_when_all_threads_have_stopped() -> None:
+    at_work: list[int] = []
+
+    def work(number: int) -> int:
+        at_work.append(number)
+        time.sleep(0.05 * number)
+        at_work.remove(number)
+        if number == 1:
+            raise ValueError("shard 1")
+        return number
+
+    with ShardPool(3) as pool:
+        with pytest.raises(ValueError, match="shard 1"):
+            pool.run(work)
+        assert at_work == []
+        assert pool.run(lambda number: number) == [0, 1, 2]
 
 
 def test_the_sum_is_divided_once_by_all_tokens() -> None:
