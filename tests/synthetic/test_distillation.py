@@ -35,8 +35,11 @@ class Teacher:
         self.answer: Callable[[str], Translation] = lambda text: Translation(text[::-1], -1.0)
         self.until_killed = 10**9
 
-    def translate_lines(self, lines: Iterable[bytes], *, search: SearchConfig, stop: StopFlag) -> Iterator[Translation]:
+    def translate_lines(
+        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, stop: StopFlag
+    ) -> Iterator[Translation]:
         """One translation a line; pretends to be killed after so many."""
+        assert not with_scores  # nobody would look at them
         self.search = search
         for line in lines:
             stop.check("translation")
