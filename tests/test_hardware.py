@@ -14,6 +14,7 @@ import torch
 from yiwen import hardware
 from yiwen.errors import ConfigError
 from yiwen.hardware import Hardware
+from yiwen.measured import computing_with
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import MultiHeadAttention, fused_attention, plain_attention
 from yiwen.model.linear import Linear, onednn_product, torch_product
@@ -80,17 +81,33 @@ def test_batches_are_cut_into_shards_of_a_thousand_positions_or_more(
     assert (f"batches in {expected} shards" in hardware.in_words(chosen)) == (expected > 1)
 
 
-def test_where_no_shards_are_computed_an_operation_may_use_all_threads() -> None:
+def test_ways_are_measured_with_the_threads_that_a_shard_has(asked: list) -> None:
+    hardware.choose(precision="bf16", threads=6, batch_tokens=3000)
+    assert asked == [("attention", "bf16", 2), ("products", "bf16", 2)]
+
+
+def test_shards_share_the_threads() -> None:
     before = torch.get_num_threads()
-    chosen = Hardware(device="cpu", precision="bf16", threads=6, attention="plain", shards=3, keeps_memory=False)
     try:
-        hardware.apply(chosen)
+        hardware.apply(
+            Hardware(device="cpu", precision="bf16", threads=6, attention="plain", shards=3, keeps_memory=False)
+        )
         assert torch.get_num_threads() == 2
-        with hardware.all_threads(chosen):
+        with computing_with(6):
             assert torch.get_num_threads() == 6
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    monkeypatch.setenv(name, "17")
+    hardware.keep_kernels()
+    assert os.environ[name] == "17"
+    monkeypatch.delenv(name)
+    hardware.keep_kernels()
+    assert os.environ[name] == "4096"
 
 
 def test_what_a_user_decides_is_not_measured(asked: list) -> None:

@@ -99,6 +99,17 @@ def is_complete(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def is_whole(folder: Path) -> bool:
+    """True for a published folder without a flaw; a damaged one is to be made again."""
+    if not is_complete(folder):
+        return False
+    try:
+        verify_manifest(folder)
+    except CheckpointError:
+        return False
+    return True
+
+
 def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
     """Check every file of a published folder against its manifest.
 

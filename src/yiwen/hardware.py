@@ -8,8 +8,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -39,7 +37,7 @@ class Hardware:
     precision: Precision
     """Number type of matrix products in training; weights and losses stay float32."""
     threads: int
-    """Processor threads of one operation."""
+    """Processor threads in all."""
     attention: Attention
     """How equation 1 is computed: as matrix products, or by PyTorch's fused kernel."""
     products: Products = "torch"
@@ -86,19 +84,20 @@ def choose(
         fast_bf16 = has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported()
         precision = "bf16" if fast_bf16 else "float32"
     threads = threads or default_threads()
+    shards = _shards(threads, batch_tokens) if is_cpu else 1
     if products == "onednn":
         _check_onednn(device)
     if attention == "auto":
-        attention = _measured_attention(precision, threads) if is_cpu else "fused"
+        attention = _measured_attention(precision, threads // shards) if is_cpu else "fused"
     if products == "auto":
-        products = _measured_products(precision, threads) if is_cpu else "torch"
+        products = _measured_products(precision, threads // shards) if is_cpu else "torch"
     return Hardware(
         device=device,
         precision=cast(Precision, precision),
         threads=threads,
         attention=cast(Attention, attention),
         products=cast(Products, products),
-        shards=_shards(threads, batch_tokens) if is_cpu else 1,
+        shards=shards,
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
 
@@ -175,18 +174,6 @@ def apply(hardware: Hardware) -> None:
     torch.set_num_threads(hardware.threads // hardware.shards)
     if hardware.keeps_memory:
         keep_memory()
-
-
-@contextmanager
-def all_threads(hardware: Hardware) -> Iterator[None]:
-    """Let one operation use all threads inside the block, where no shards are computed."""
-    import torch
-
-    torch.set_num_threads(hardware.threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(hardware.threads // hardware.shards)
 
 
 def keep_kernels() -> None:

@@ -65,7 +65,7 @@ def faster_attention(*, precision: str, threads: int) -> str:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     generator = torch.Generator().manual_seed(1)
     plain = fused = 0.0
-    with _threads(threads):
+    with computing_with(threads):
         for length in _LENGTHS:
             q, k, v = (
                 torch.randn(_ROWS, 4, length, 64, generator=generator).to(dtype).requires_grad_() for _ in range(3)
@@ -98,7 +98,7 @@ def faster_products(*, precision: str, threads: int) -> str:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
             return product(product(x, inner, inner_bias, True), outer, outer_bias, False)
 
-    with _threads(threads):
+    with computing_with(threads):
         ways = [_with_gradients(partial(layer, product)) for product in (torch_product, onednn_product)]
         plain, onednn = best_seconds(ways, limit=0.3)
     return "torch" if plain * TIE < onednn else "onednn"
@@ -135,7 +135,7 @@ def _with_gradients(way: Callable[[], torch.Tensor]) -> Callable[[], None]:
 
 
 @contextmanager
-def _threads(threads: int) -> Iterator[None]:
+def computing_with(threads: int) -> Iterator[None]:
     """Compute with so many threads inside the block."""
     import torch
 

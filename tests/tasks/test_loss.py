@@ -184,3 +184,12 @@ def test_gradients_of_parts_of_a_batch_add_up_to_those_of_the_whole() -> None:
         assert matrix.grad is not None
         gradients.append(matrix.grad)
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-5)
+
+
+def test_a_gold_token_whose_probability_underflows_has_its_exact_loss() -> None:
+    states = torch.tensor([[60.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    weight = torch.tensor([[4.0, 0.0], [0.0, 3.0], [-4.0, 0.0]])
+    targets = torch.tensor([2, 1])  # the first has a probability of exp(-480), which float32 cannot hold
+    loss = chunked_loss(states, weight, targets, smoothing=0.1)
+    expected = F.cross_entropy(states.double() @ weight.double().t(), targets, label_smoothing=0.1, reduction="sum")
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)

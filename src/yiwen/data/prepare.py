@@ -24,8 +24,8 @@ from typing import Final
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import corpus_files
 from yiwen.data.report import Report
-from yiwen.errors import CheckpointError, MissingDependencyError, TrainingError
-from yiwen.files import is_complete, new_folder, one_writer, remove, verify_manifest, write_text
+from yiwen.errors import MissingDependencyError, TrainingError
+from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
@@ -86,9 +86,9 @@ def prepare(
     shelf = root / ".prepared"
     folder = shelf / fingerprint
     with ExitStack() as stack:
-        if not _is_whole(folder):
+        if not is_whole(folder):
             stack.enter_context(_sole_writer(shelf / LOCKS / fingerprint, stop))
-        reused = _is_whole(folder)  # asked again: another process may just have finished it
+        reused = is_whole(folder)  # asked again: another process may just have finished it
         if not reused:
             _remove_leftovers(shelf)
             with new_folder(folder) as temporary, _progress(progress) as tick:
@@ -104,17 +104,6 @@ def prepare(
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
     return Prepared(folder, dataclasses.replace(report, seconds=time.perf_counter() - started), reused)
-
-
-def _is_whole(folder: Path) -> bool:
-    """True for a published store without a flaw; a damaged one is made again."""
-    if not is_complete(folder):
-        return False
-    try:
-        verify_manifest(folder)
-    except CheckpointError:
-        return False
-    return True
 
 
 def _n_workers(data: DataConfig, base: Path) -> int:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from yiwen.model.linear import has_onednn
 from yiwen.model.transformer import Transformer
 
 SMALL: Final = 2**20
@@ -43,8 +44,7 @@ class PackedLinear(nn.Module):
 
 def can_pack(dtype: torch.dtype) -> bool:
     """Whether this build of torch and this processor have packed products of that type."""
-    has_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not has_onednn or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    if not has_onednn():
         return False
     return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 

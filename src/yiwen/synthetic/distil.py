@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from yiwen.bundle import open_bundle
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
-from yiwen.files import one_writer, write_json
+from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import LoadedRecipe, runs_root
 from yiwen.runs import prepare_recipe, refuse_existing, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, absolute, student_data, write_pairs
-from yiwen.synthetic.shards import NOTES, identity_of, is_whole, translate_missing
+from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:

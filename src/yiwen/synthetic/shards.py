@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS
-from yiwen.errors import CheckpointError
-from yiwen.files import MANIFEST, is_complete, new_folder, verify_manifest, write_json
+from yiwen.files import MANIFEST, is_whole, new_folder, write_json
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
@@ -107,17 +106,6 @@ def sources_of(store: Store, rows: np.ndarray) -> list[str]:
     if store.tokenizer.sampling > 0:
         return store.texts(rows)[0]
     return store.source.decode([ids.tolist() for ids in store.src_ids(rows)])
-
-
-def is_whole(folder: Path) -> bool:
-    """True for a published folder without a flaw; a damaged one is made again."""
-    if not is_complete(folder):
-        return False
-    try:
-        verify_manifest(folder)
-    except CheckpointError:
-        return False
-    return True
 
 
 def write_lines(path: Path, texts: list[str]) -> None:

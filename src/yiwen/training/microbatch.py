@@ -58,7 +58,6 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
 
 def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> float:
     """Real target tokens a second of the forward and backward pass of one batch."""
-
     pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
 
     def run() -> None:

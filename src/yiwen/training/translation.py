@@ -16,8 +16,8 @@ from yiwen.bundle import BundleInfo, save_bundle
 from yiwen.data.loader import batch_of_shape, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
-from yiwen.hardware import Hardware, all_threads, apply_to_model, question, release_memory
-from yiwen.measured import remembered
+from yiwen.hardware import Hardware, apply_to_model, question, release_memory
+from yiwen.measured import computing_with, remembered
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
@@ -65,7 +65,7 @@ def translation_job(
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         is_bf16 = hardware.precision == "bf16"
-        with all_threads(hardware):
+        with computing_with(hardware.threads):  # no shards here
             return valid.validate(cast(Transformer, candidate), device=hardware.device, is_bf16=is_bf16, stop=stop)
 
     def write_bundle(
