@@ -34,10 +34,12 @@ ORDER = [
     {"export"},
     {"recipe"},
     {"runs", "translator"},
-    {"measure"},
+    {"encoder", "measure"},
     {"synthetic"},
     {"sizes"},
+    {"documents"},
     {"newrecipe", "tour"},
+    {"serve"},
     {"cli"},
 ]
 """A module may import what stands before it; of those on one line neither imports the other."""
@@ -237,7 +239,7 @@ def test_the_house_stays_small() -> None:
     sizes = {path: code_lines(path) for path in MODULES}
     heart = sum(size for path, size in sizes.items() if own_part(path) in ("model", "search", "training", "tasks"))
     assert heart <= 3_500
-    assert sum(sizes.values()) <= 12_000
+    assert sum(sizes.values()) <= 14_000
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
