@@ -54,7 +54,7 @@ def our_side(
     hardware.apply_to_model(model, chosen)
     average = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
     average.load_state_dict(model.state_dict())
-    optimizers = build_optimizers(model, training)
+    optimizers = build_optimizers(model, training, n_shards=chosen.shards, is_bf16=chosen.is_bf16)
     loss_fn = translation_loss(SMOOTHING)
     pool = ShardPool(chosen.shards) if chosen.shards > 1 else None
 
@@ -66,11 +66,11 @@ def our_side(
             loss_fn=loss_fn,
             seeds=(1, step),
             device="cpu",
-            is_bf16=chosen.precision == "bf16",
+            is_bf16=chosen.is_bf16,
             pool=pool,
         )
         set_learning_rate(optimizers, learning_rate(step, training, d_model=config.d_model))
-        apply_gradients(model, optimizers, norm=gradients.norm, clip_norm=training.clip_norm)
+        apply_gradients(model, optimizers, norm=gradients.norm, clip_norm=training.clip_norm, pool=pool)
         update_average(average, model, step=step, decay=training.ema_decay)
         return gradients.loss_sum / gradients.n_tokens
 

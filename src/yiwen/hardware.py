@@ -49,6 +49,11 @@ class Hardware:
     batch_tokens: int = 0
     """Size of a micro-batch that training.batch_tokens = "auto" found; 0: the recipe says it."""
 
+    @property
+    def is_bf16(self) -> bool:
+        """Whether matrix products are computed in bf16."""
+        return self.precision == "bf16"
+
 
 def choose(
     *,

@@ -11,6 +11,7 @@ from toy_job import SMALL, ToyModel
 
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
+from yiwen.training.muon import Muon
 from yiwen.training.optimizer import (
     build_optimizers,
     load_optimizer_tensors,
@@ -63,9 +64,21 @@ def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
 
 def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
     muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"))
-    assert isinstance(muon, torch.optim.Muon)
+    assert isinstance(muon, Muon)
     assert isinstance(adamw, torch.optim.AdamW)
     assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
+
+
+def test_the_matrices_are_dealt_out_among_the_shards() -> None:
+    model = transformer()
+    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=3)
+    (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"))
+    assert [type(optimizer) for optimizer in muons] == [Muon] * 3
+    assert isinstance(adamw, torch.optim.AdamW)
+    dealt = [parameter for muon in muons for parameter in muon.param_groups[0]["params"]]
+    assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
+    sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_one_step_of_adam_by_hand() -> None:

@@ -17,6 +17,7 @@ from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
 from yiwen.model import ModelConfig, Transformer
 from yiwen.tasks.translate import translation_loss
+from yiwen.training.optimizer import build_optimizers
 from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients
 
 SRC, TGT = toy_sentences()
@@ -163,6 +164,20 @@ def test_long_gradients_are_cut_to_size(norm: float, clip: float, expected: floa
     model.weight.grad = torch.tensor([[3.0, 4.0]])
     apply_gradients(model, [torch.optim.SGD(model.parameters(), lr=1.0)], norm=norm, clip_norm=clip)
     assert torch.allclose(before - model.weight.detach(), expected * torch.tensor([[3.0, 4.0]]))
+
+
+def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
+    def stepped(pool: ShardPool | None) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        model = ToyModel()
+        optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=2)
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
+        apply_gradients(model, optimizers, norm=5.0, clip_norm=1.0, pool=pool)
+        return [parameter.detach() for parameter in model.parameters()]
+
+    with ShardPool(2) as pool:
+        assert all(torch.equal(a, b) for a, b in zip(stepped(None), stepped(pool), strict=True))
 
 
 @pytest.mark.parametrize("numbers", [(float("nan"), 1.0), (float("inf"), 1.0), (1.0, float("nan"))])

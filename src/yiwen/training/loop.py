@@ -91,7 +91,7 @@ class Trainer:
         self.run, self.job, self.config, self.hardware, self.stop = run, job, config, hardware, stop
         self.model = job.model
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
-        self.optimizers = build_optimizers(self.model, config)
+        self.optimizers = build_optimizers(self.model, config, n_shards=hardware.shards, is_bf16=hardware.is_bf16)
         self.progress = Progress()
         data = job.lengths.fingerprint
         if resume_from is not None:
@@ -155,7 +155,8 @@ class Trainer:
         rate = learning_rate(step, self.config, d_model=self.job.d_model)
         if gradients.is_finite:
             set_learning_rate(self.optimizers, rate)
-            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=self.config.clip_norm)
+            clip = self.config.clip_norm
+            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=clip, pool=self.pool)
             if self.average is not None:
                 update_average(self.average, self.model, step=step, decay=self.config.ema_decay)
             self.progress.n_skipped_in_row = 0
@@ -207,7 +208,7 @@ class Trainer:
                 loss_fn=self.job.loss_fn,
                 seeds=(self.config.seed, step),
                 device=self.hardware.device,
-                is_bf16=self.hardware.precision == "bf16",
+                is_bf16=self.hardware.is_bf16,
                 pool=self.pool,
             )
 
@@ -317,7 +318,7 @@ class Trainer:
                 loss_fn=self.job.loss_fn,
                 seeds=(0, 0),
                 device=self.hardware.device,
-                is_bf16=self.hardware.precision == "bf16",
+                is_bf16=self.hardware.is_bf16,
                 pool=self.pool,
             )
         except torch.OutOfMemoryError:

@@ -68,7 +68,7 @@ def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardwa
             loss_fn=loss_fn,
             seeds=(0, 0),
             device=hardware.device,
-            is_bf16=hardware.precision == "bf16",
+            is_bf16=hardware.is_bf16,
             pool=pool,
         )
 

@@ -1,4 +1,4 @@
-"""Optimizers: torch's own, chosen and fed here; their state as named tensors."""
+"""Optimizers, chosen and fed here; their state as named tensors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from torch import Tensor, nn
 
 from yiwen.errors import CheckpointError
 from yiwen.training.config import TrainingConfig
+from yiwen.training.muon import Muon
 
 Optimizers = Sequence[torch.optim.Optimizer]
 
 
-def build_optimizers(model: nn.Module, config: TrainingConfig) -> Optimizers:
-    """One optimizer, or two where Muon takes the matrices of the layers and AdamW everything else.
+def build_optimizers(
+    model: nn.Module, config: TrainingConfig, *, n_shards: int = 1, is_bf16: bool = False
+) -> Optimizers:
+    """One optimizer, or several where Muon takes the matrices of the layers and AdamW everything else.
 
     Weight decay applies to matrices of the layers only: embeddings, norms and biases have no scale to shrink.
+
+    Args:
+        model: Whose parameters are optimized.
+        config: Which optimizer, and its settings.
+        n_shards: Among how many Muons the matrices are dealt out, so that threads can step side by side.
+        is_bf16: Whether the hardware multiplies in bf16.
     """
     named = dict(model.named_parameters())
     matrices = [p for name, p in named.items() if p.dim() == 2 and "embedding" not in name and "positions" not in name]
@@ -30,12 +39,12 @@ def build_optimizers(model: nn.Module, config: TrainingConfig) -> Optimizers:
             groups = [{"params": matrices, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
             return [torch.optim.AdamW(groups, lr=rate, betas=betas, eps=config.epsilon, fused=True)]
         case "muon":
-            # Updates scaled to the size of AdamW's, so that both take the same learning rate.
-            muon = torch.optim.Muon(
-                matrices, lr=rate, momentum=0.95, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
-            )
+            dtype = torch.bfloat16 if is_bf16 else torch.float32
+            alike = sorted(matrices, key=lambda p: p.shape)  # dealt out in turn: each gets as many of every shape
+            dealt = [alike[number::n_shards] for number in range(min(n_shards, len(alike)))]
+            muons = [Muon(part, lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
             adamw = torch.optim.AdamW(rest, lr=rate, betas=betas, eps=config.epsilon, weight_decay=0.0, fused=True)
-            return [muon, adamw]
+            return [*muons, adamw]
 
 
 def set_learning_rate(optimizers: Optimizers, rate: float) -> None:

@@ -145,10 +145,19 @@ def _sharded(
 
 
 @torch.no_grad()
-def apply_gradients(model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float) -> None:
-    """Clip to clip_norm (0: not at all) and let the optimizers step."""
+def apply_gradients(
+    model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float, pool: ShardPool | None = None
+) -> None:
+    """Clip to clip_norm (0: not at all) and let the optimizers step, side by side where there is a pool."""
     if 0 < clip_norm < norm:
         gradients: list[Tensor] = [p.grad for p in model.parameters() if p.grad is not None]
         torch._foreach_mul_(gradients, clip_norm / norm)
-    for optimizer in optimizers:
-        optimizer.step()
+
+    def step(number: int) -> None:
+        for optimizer in optimizers[number :: pool.n_shards if pool else 1]:
+            optimizer.step()
+
+    if pool is None:
+        step(0)
+    else:
+        pool.run(step)

@@ -64,7 +64,7 @@ def translation_job(
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
-        is_bf16 = hardware.precision == "bf16"
+        is_bf16 = hardware.is_bf16
         with computing_with(hardware.threads):  # no shards here
             return valid.validate(cast(Transformer, candidate), device=hardware.device, is_bf16=is_bf16, stop=stop)
 

@@ -1,0 +1,93 @@
+"""Muon: momentum whose every direction is made equally long, for the matrices of the layers (Jordan et al. 2024).
+
+Here because torch.optim.Muon (2.13) takes the matrices one by one and always in bf16, which a processor without bf16
+computes in software: 190 ms an update of the `tiny` model against 35 here, a third of the whole update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+_COEFFICIENTS: Final = (3.4445, -4.7750, 2.0315)
+"""Of the quintic a x + b x^3 + c x^5, which pushes singular values towards 1; Jordan et al. 2024."""
+_N_ROUNDS: Final = 5
+_EPSILON: Final = 1e-7
+
+
+class Muon(torch.optim.Optimizer):
+    """Steps along the momentum's nearest orthogonal matrix; equal to torch.optim.Muon but for rounding.
+
+    A step is scaled by 0.2 sqrt(max(rows, columns)), which makes it as long as AdamW's, so that both take the same
+    learning rate (Liu et al. 2025, section 2.2).
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        *,
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """Take charge of parameters.
+
+        Args:
+            parameters: Matrices.
+            lr: Learning rate.
+            momentum: Of Nesterov's kind.
+            weight_decay: An update, times the learning rate.
+            dtype: In which matrices are made orthogonal: bf16 is exact enough, and fast where the hardware has it.
+        """
+        super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.dtype = dtype
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Apply the gradients; parameters without one stay as they are."""
+        for group in self.param_groups:
+            matrices = [p for p in group["params"] if p.grad is not None]
+            directions = [self._momentum(p, group["momentum"]) for p in matrices]
+            torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+            for places, shape in _alike(matrices):
+                stacked_NRC = torch.stack([directions[place] for place in places]).to(self.dtype)
+                steps_NRC = orthogonal(stacked_NRC).to(matrices[places[0]].dtype)
+                length = group["lr"] * 0.2 * max(shape) ** 0.5
+                torch._foreach_add_([matrices[place] for place in places], list(steps_NRC), alpha=-length)
+
+    def _momentum(self, parameter: nn.Parameter, decay: float) -> Tensor:
+        """Nesterov's look ahead: what the momentum would be if the same gradient came once more."""
+        assert parameter.grad is not None
+        state = self.state[parameter]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(parameter)
+        buffer: Tensor = state["momentum_buffer"]
+        buffer.lerp_(parameter.grad, 1 - decay)
+        return parameter.grad.lerp(buffer, decay)
+
+
+def orthogonal(matrices_NRC: Tensor) -> Tensor:
+    """The matrices with all their singular values brought near 1 (0.7 to 1.2), by Newton-Schulz iteration.
+
+    Args:
+        matrices_NRC: Any number of matrices of one shape, (N, R, C).
+    """
+    is_tall = matrices_NRC.size(1) > matrices_NRC.size(2)
+    x = matrices_NRC.mT if is_tall else matrices_NRC
+    x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp(min=_EPSILON)
+    a, b, c = _COEFFICIENTS
+    for _ in range(_N_ROUNDS):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if is_tall else x
+
+
+def _alike(matrices: list[Tensor]) -> Iterator[tuple[list[int], torch.Size]]:
+    """Places of matrices of the same shape."""
+    shapes = [matrix.shape for matrix in matrices]
+    for shape in dict.fromkeys(shapes):
+        yield [place for place, other in enumerate(shapes) if other == shape], shape
