@@ -18,16 +18,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import yiwen
 from yiwen.config import STRICT, parse
-from yiwen.errors import CheckpointError, ConfigError
+from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.files import new_folder, verify_manifest
-from yiwen.model.config import ModelConfig
+from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.text.subword import Subword
 
@@ -76,6 +76,8 @@ class BundleInfo:
     """How translations are looked for unless the user says otherwise: the recipe's search settings."""
     scores: dict[str, float] = field(default_factory=dict)
     """Validation scores at this step, by name."""
+    alignment: AlignmentHead | None = None
+    """The head that tells word alignments; None where nobody looked for it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,24 @@ class Bundle:
     info: BundleInfo
     source: Subword
     target: Subword
+
+    @property
+    def room(self) -> int:
+        """Subwords, without eos, that the model has positions for on either side."""
+        return self.info.model.max_len - 1
+
+    def check_room(self, sources: Sequence[list[int]], targets: Sequence[list[int]], *, first_line: int = 1) -> None:
+        """Make sure that pairs fit into the model whole.
+
+        Raises:
+            DataError: If one does not; it is named by its line, counted from first_line.
+        """
+        for side, sequences in (("source", sources), ("target", targets)):
+            for line, ids in enumerate(sequences, first_line):
+                if len(ids) > self.room:
+                    raise DataError(
+                        f"{side} {line} has {len(ids)} subwords, the model has positions for {self.room}; shorten it"
+                    )
 
 
 def save_bundle(

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
-from yiwen.errors import ConfigError, DataError
+from yiwen.errors import ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
+    from yiwen.analysis.alignment import Alignment
     from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
@@ -209,15 +210,25 @@ class Translator:
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         src_ids = self.bundle.source.encode([normalise(text) for text in sources])
         tgt_ids = self.bundle.target.encode([normalise(text) for text in targets])
-        for side, ids in (("source", src_ids), ("target", tgt_ids)):
-            for line, sentence in enumerate(ids, first_line):
-                if len(sentence) > self.room:
-                    raise DataError(
-                        f"{side} {line} has {len(sentence)} subwords, the model has positions for {self.room}; "
-                        "shorten it"
-                    )
+        self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
         rows = self.engine.score(src_ids, tgt_ids, stop=stop)
         return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]
+
+    def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> list[Alignment]:
+        """Which words of each source its translation was made from, by the attention of the bundle's alignment head.
+
+        Args:
+            sources: Raw text.
+            targets: Its translations, by this model or by anyone.
+            stop: Polled between batches.
+
+        Raises:
+            ConfigError: If there are not as many targets as sources.
+            DataError: If a text is longer than the model has positions for.
+        """
+        from yiwen.analysis.alignment import align
+
+        return align(self.bundle, self.engine, sources, targets, stop=stop)
 
     def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
         """Score a stream of (source, target) with flat memory, in order."""
@@ -255,7 +266,7 @@ class Translator:
     @property
     def room(self) -> int:
         """Subwords, without eos, that the model has positions for on either side."""
-        return self.bundle.info.model.max_len - 1
+        return self.bundle.room
 
     def _prefix_ids(self, plans: list[_Plan], prefixes: Sequence[str], n_segments: int) -> list[list[int]]:
         if len(prefixes) != len(plans):

@@ -171,12 +171,12 @@ def _word_starts(pieces: Sequence[str]) -> list[int]:
     for index in range(1, len(pieces)):
         before, piece = pieces[index - 1], pieces[index]
         is_open = before == _WORD_START  # a ▁ alone belongs to what follows
-        if piece.startswith(_WORD_START) or (not is_open and (_stands_alone(before) or _stands_alone(piece))):
+        if piece.startswith(_WORD_START) or (not is_open and (stands_alone(before) or stands_alone(piece))):
             starts.append(index)
     return starts
 
 
-def _stands_alone(piece: str) -> bool:
+def stands_alone(piece: str) -> bool:
     """True for Chinese and Japanese text, for punctuation that ends or brackets words, and for special pieces."""
     text = piece.removeprefix(_WORD_START)
     if not text:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_batches import beam_twice, greedy_once
@@ -23,6 +23,9 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.subword import Subword
+
+if TYPE_CHECKING:
+    import numpy as np
 
 GREEDY: Final = SearchConfig(beam_size=1)
 
@@ -147,6 +150,18 @@ class CT2Engine:
         self._check_lengths("source", sources)
         self._check_lengths("target", targets)
         return self._runtime.score(sources, targets, stop=stop)
+
+    def attend(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[np.ndarray]:
+        """Cross-attention of the alignment head for given translations: (T + 1, S + 1) a sentence, eos last.
+
+        Raises:
+            DataError: If a source or a target is longer than the model has positions for.
+        """
+        self._check_lengths("source", sources)
+        self._check_lengths("target", targets)
+        return self._runtime.attend(sources, targets, stop=stop)
 
     def _check_lengths(self, name: str, sequences: Sequence[Ids]) -> None:
         """CTranslate2 would fail for a whole batch, or cut in silence."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import ctranslate2
 
@@ -16,6 +16,9 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
+
+if TYPE_CHECKING:
+    import numpy as np
 
 BATCH_TOKENS: Final = 2048
 """Source positions times hypotheses that travel together."""
@@ -95,6 +98,42 @@ class Runtime:
             for i, call in zip(batch, calls, strict=True):
                 rows[i] = list(call.result().log_probs)
         return rows
+
+    def attend(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[np.ndarray]:
+        """Cross-attention of the alignment head for given translations, (T + 1, S + 1) a sentence, eos last.
+
+        Greedy search with the whole target as its prefix: one step a token, because scoring shows no attention. With
+        a beam CTranslate2 4.8 gives the first row of another sentence. What it shows has no column for eos, which is
+        what the others leave of 1.
+        """
+        import numpy as np  # translating needs none
+
+        found: list[np.ndarray] = [np.empty(0)] * len(sources)
+        longer = [max(src, tgt, key=len) for src, tgt in zip(sources, targets, strict=True)]
+
+        def submit(batch: list[int]) -> list[Any]:
+            return list(
+                self._translator.translate_batch(
+                    [self._tokens(sources[i]) for i in batch],
+                    [[self.target_tokens[id_] for id_ in targets[i]] for i in batch],
+                    beam_size=1,
+                    return_attention=True,
+                    max_input_length=0,
+                    min_decoding_length=0,
+                    max_decoding_length=max(len(targets[i]) for i in batch) + 1,
+                    return_end_token=True,
+                    asynchronous=True,
+                )
+            )
+
+        batches = batches_of(range(len(sources)), longer, 1)
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, "alignment"):
+            for i, call in zip(batch, calls, strict=True):
+                rows = np.asarray(call.result().attention[0][: len(targets[i]) + 1], dtype=np.float32)
+                found[i] = np.append(rows, np.maximum(1 - rows.sum(axis=1, keepdims=True), 0), axis=1)
+        return found
 
     def _tokens(self, ids: Ids) -> list[str]:
         return [self._source_tokens[id_] for id_ in ids]

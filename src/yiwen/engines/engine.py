@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Ids = Sequence[int]
 """Subword ids without bos and eos."""
@@ -38,3 +41,12 @@ class Engine(Protocol):
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
     ) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
+
+    def attend(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[np.ndarray]:
+        """Cross-attention of the alignment head while each step of given translations is forced, none of it empty.
+
+        For each sentence (T + 1, S + 1), float32, rows sum to 1: row t is the step that has to choose target token t
+        (the last one: eos), and the last column is the source's eos.
+        """

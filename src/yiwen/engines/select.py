@@ -130,5 +130,6 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, note: str) 
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
     model = load_model(bundle)
-    engine = TorchEngine(model, device=chosen.device, dtype=torch.bfloat16 if dtype == "bf16" else torch.float32)
+    number_type = torch.bfloat16 if dtype == "bf16" else torch.float32
+    engine = TorchEngine(model, device=chosen.device, dtype=number_type, alignment=bundle.info.alignment)
     return Opened(engine=engine, note=note)

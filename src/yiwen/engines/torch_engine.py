@@ -15,8 +15,9 @@ from torch import Tensor
 from yiwen.data.batching import collate, pad
 from yiwen.engines.engine import Ids
 from yiwen.engines.packed import can_pack, pack
-from yiwen.model.attention import fused_attention, plain_attention, use_attention
+from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
 from yiwen.model.cache import DecoderCache
+from yiwen.model.config import AlignmentHead
 from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
 from yiwen.search.beam import beam_search
@@ -40,14 +41,23 @@ class TorchEngine:
     ties closer than the rounding of a sum.
     """
 
-    def __init__(self, model: Transformer, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        alignment: AlignmentHead | None = None,
+    ) -> None:
         """Take over a model: it is moved, converted and set to inference; hand in a copy to keep yours as it is.
 
         Args:
             model: Trained weights.
             device: Where to compute.
             dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
+            alignment: What `attend` reads; the usual place where not given.
         """
+        self.alignment = alignment or AlignmentHead.usual(model.config)
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
         is_packed = device == "cpu" and can_pack(dtype)
@@ -106,6 +116,26 @@ class TorchEngine:
             for i, row in zip(batch, rows, strict=True):
                 scores[i] = row[: len(targets[i]) + 1]
         return scores
+
+    @torch.inference_mode()
+    def attend(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[np.ndarray]:
+        """Cross-attention of the alignment head for given translations: (T + 1, S + 1) a sentence, eos last."""
+        found: list[np.ndarray] = [np.empty(0)] * len(sources)
+        name = f"decoder.layers.{self.alignment.layer}.cross_attention"
+        heads = slice(None) if self.alignment.head is None else slice(self.alignment.head, self.alignment.head + 1)
+        longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
+        for batch in _batches(longest, BATCH_TOKENS):
+            if stop is not None:
+                stop.check("alignment")
+            tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
+            with recorded_attention(self.model, only=name) as maps:
+                self.model(tensors.src_ids, tensors.tgt_in)
+            weights_BTS = maps[name][:, heads].mean(dim=1).cpu().numpy()
+            for i, weights_TS in zip(batch, weights_BTS, strict=True):
+                found[i] = weights_TS[: len(targets[i]) + 1, : len(sources[i]) + 1].copy()
+        return found
 
     def _search_batch(
         self, sources: list[Ids], prefixes: list[Ids], config: SearchConfig, generator: torch.Generator

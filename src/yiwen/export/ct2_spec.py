@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import ConfigError, ExportError
-from yiwen.model.config import ModelConfig
+from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.layers import FeedForward
 from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from yiwen.model.transformer import Transformer
@@ -36,7 +36,15 @@ def check_exportable(config: ModelConfig) -> None:
         )
 
 
-def write_model(folder: Path, model: Transformer, *, source: Subword, target: Subword, dtype: str) -> None:
+def write_model(
+    folder: Path,
+    model: Transformer,
+    *,
+    source: Subword,
+    target: Subword,
+    dtype: str,
+    alignment: AlignmentHead | None = None,
+) -> None:
     """Write the files that CTranslate2 reads: model.bin, config.json and the vocabularies.
 
     Args:
@@ -45,6 +53,7 @@ def write_model(folder: Path, model: Transformer, *, source: Subword, target: Su
         source: Its source subwords.
         target: Its target subwords.
         dtype: A key of `COMPUTE_TYPES`.
+        alignment: The attention that the exported model shows; the usual one where not given.
 
     Raises:
         ConfigError: If dtype is unknown.
@@ -53,7 +62,7 @@ def write_model(folder: Path, model: Transformer, *, source: Subword, target: Su
     if dtype not in COMPUTE_TYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
     check_exportable(model.config)
-    spec = build_spec(model)
+    spec = build_spec(model, alignment)
     for subword, side in ((source, "source"), (target, "target")):
         tokens = vocabulary(subword)
         n_rows = (model.src_embedding if side == "source" else model.tgt_embedding).num_embeddings
@@ -74,10 +83,11 @@ def write_model(folder: Path, model: Transformer, *, source: Subword, target: Su
     spec.save(str(folder))
 
 
-def build_spec(model: Transformer) -> Any:
+def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> Any:
     """The model as a `ctranslate2.specs.TransformerSpec` that holds copies of its weights."""
     from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
 
+    alignment = alignment or AlignmentHead.usual(model.config)
     config = model.config
     activations = common_spec.Activation
     common = {
@@ -92,7 +102,13 @@ def build_spec(model: Transformer) -> Any:
         "rotary_interleave": True,
     }
     encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **common)
-    decoder = TransformerDecoderSpec(config.n_decoder_layers, config.n_heads, **common)
+    decoder = TransformerDecoderSpec(
+        config.n_decoder_layers,
+        config.n_heads,
+        alignment_layer=alignment.layer,
+        alignment_heads=0 if alignment.head is None else 1,  # of all, or of the first
+        **common,
+    )
     encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
     decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
     decoder.projection.weight = _copy(model.output_weight)
@@ -109,7 +125,29 @@ def build_spec(model: Transformer) -> Any:
         _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
         _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
         _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
+    if alignment.head is not None:
+        _bring_first(decoder.layer[alignment.layer].attention.linear, alignment.head, config)
     return TransformerSpec(encoder, decoder)
+
+
+def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:
+    """Number the heads of a cross-attention anew, so that `head` is the first: the result of the layer is the same.
+
+    Heads that share keys and values stay neighbours.
+    """
+    n_shared = config.n_heads // config.kv_heads
+    kv_order = sorted(range(config.kv_heads), key=lambda group: group != head // n_shared)
+    order = [group * n_shared + i for group in kv_order for i in range(n_shared)]
+    order.sort(key=lambda i: (kv_order.index(i // n_shared), i != head))
+    for query in (linear[0], linear[1]):
+        for name in ("weight", "bias"):
+            rows = getattr(query, name)
+            shape = (-1, config.n_heads if query is linear[0] else config.kv_heads, config.d_head, *rows.shape[1:])
+            chosen = rows.reshape(shape)[:, order if query is linear[0] else kv_order]
+            setattr(query, name, np.ascontiguousarray(chosen.reshape(rows.shape)))
+    columns = linear[2].weight
+    chosen = columns.reshape(len(columns), config.n_heads, config.d_head)[:, order]
+    linear[2].weight = np.ascontiguousarray(chosen.reshape(columns.shape))
 
 
 def _position_table(positions: nn.Module, config: ModelConfig) -> np.ndarray:

@@ -111,7 +111,8 @@ def _write_verified(
     )
     limit = min(bundle.info.max_src_tokens, model.config.max_len) - 1
     test_set = verify.make_test_set(source, valid, limit=max(1, limit))
-    write_model(folder, model, source=source, target=target, dtype=dtype)
+    alignment = bundle.info.alignment
+    write_model(folder, model, source=source, target=target, dtype=dtype, alignment=alignment)
     write_info(folder, info)
     with TemporaryDirectory() as exact_folder:
         exact = Path(exact_folder)

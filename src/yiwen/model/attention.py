@@ -204,8 +204,12 @@ def use_attention(model: nn.Module, attend: Attend) -> None:
 
 
 @contextmanager
-def recorded_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str, Tensor]]:
     """Collect the attention weights of the last forward pass in the block.
+
+    Args:
+        model: What passes.
+        only: The one module whose weights are wanted; empty for all.
 
     Yields:
         A dict filled as layers run: module name (e.g. `decoder.layers.0.cross_attention`) -> (B, H, Q, M), float32.
@@ -221,7 +225,7 @@ def recorded_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         return attend
 
     for name, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, MultiHeadAttention) and only in ("", name.removesuffix(".heads")):
             before[module], module.attend = module.attend, recording(name.removesuffix(".heads"))
     try:
         yield maps

@@ -85,6 +85,26 @@ class ModelConfig:
         return self.n_kv_heads or self.n_heads
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignmentHead:
+    """The cross-attention of a model that tells best which source words a target word was made from."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    layer: int
+    """Decoder layer, from 0."""
+    head: int | None = None
+    """Head of that layer, from 0; None: the mean of all."""
+    is_late: bool = False
+    """The attention of a target word is that of the step after it, which reads it, not of the step that chooses it
+    (Chen et al. 2020)."""
+
+    @classmethod
+    def usual(cls, config: ModelConfig) -> AlignmentHead:
+        """Where nobody has looked for it: all heads of the last layer but one (Garg et al. 2019, section 3)."""
+        return cls(layer=max(0, config.n_decoder_layers - 2))
+
+
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "tiny": {"d_model": 128, "n_heads": 4, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
     "small": {"d_model": 256, "n_heads": 4, "d_ff": 1024, "n_encoder_layers": 3, "n_decoder_layers": 3},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 
 _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -48,3 +49,38 @@ def normalise(text: str) -> str:
     if "  " in text:
         text = _MANY_SPACES.sub(" ", text)
     return text.strip(" ")
+
+
+def normalise_with_spans(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
+    """`normalise`, and for each character of the result the place in the text that it came from.
+
+    >>> normalise_with_spans(" e\\u0301  a")
+    ('é a', [(1, 3), (3, 4), (5, 6)])
+    """
+    if normalise(text) == text:
+        return text, [(i, i + 1) for i in range(len(text))]
+    clusters: list[tuple[str, int, int]] = []
+    for i, original in enumerate(text):
+        char = original.translate(_TABLE)
+        if clusters and char and _joins(clusters[-1][0], char):
+            before, start, _ = clusters.pop()
+            clusters.append((before + char, start, i + 1))
+        elif char:
+            clusters.append((char, i, i + 1))
+    composed = [(char, (i, j)) for cluster, i, j in clusters for char in unicodedata.normalize("NFC", cluster)]
+    kept = [
+        (char, span)
+        for (char, span), (before, _) in zip(composed, [(" ", (0, 0)), *composed], strict=False)
+        if char != " " or before != " "
+    ]
+    if kept and kept[-1][0] == " ":
+        kept.pop()
+    return "".join(char for char, _ in kept), [span for _, span in kept]
+
+
+def _joins(cluster: str, char: str) -> bool:
+    """Whether composing changes what stands on both sides of the border between a cluster and the next character."""
+    if unicodedata.combining(unicodedata.normalize("NFD", char)[0]):
+        return True
+    apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", char)
+    return unicodedata.normalize("NFC", cluster + char) != apart

@@ -144,6 +144,16 @@ class Subword:
         ids: list[list[int]] = self._processor.encode(_shielded(texts), num_threads=1)
         return ids
 
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of `encode` for one text, each with the characters [start, end) that it stands for.
+
+        The space before a word is counted to it. A character that is spelt in bytes belongs to the last of them, the
+        others stand for nothing, nor does the mark at the beginning of the text.
+        """
+        (shielded,) = _shielded([text])
+        found = self._processor.encode(shielded, return_type="offset_mapping")
+        return found["ids"], found["offsets"]
+
     def encode_sampled(self, texts: Sequence[str], *, sampling: float, seed: int) -> list[list[int]]:
         """Cut texts at random, so that a model meets a word in several spellings.
 

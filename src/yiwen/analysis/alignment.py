@@ -1,0 +1,119 @@
+"""Word alignment from attention: which source words each target word was made from (Bahdanau et al. 2015, 5.2.1).
+
+Words are character spans of the texts as they were given: between spaces in most languages, a subword in Chinese and
+Japanese, where nothing marks where words end. Shapes: S source and T target subwords, I source and J target words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from yiwen.analysis.attention import stands_alone
+from yiwen.bundle import Bundle
+from yiwen.engines.engine import Engine
+from yiwen.errors import ConfigError
+from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise_with_spans
+from yiwen.text.subword import Subword
+
+Span = tuple[int, int]
+"""Characters [start, end) of a text."""
+
+SHARE = 0.5
+"""A source word is linked to a target word where it gets this share of what the strongest gets."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The words of two texts and the links between them."""
+
+    src: tuple[Span, ...]
+    """Words of the source text as given, spaces left out."""
+    tgt: tuple[Span, ...]
+    """Words of the target text."""
+    links: tuple[tuple[int, int, float], ...]
+    """(index into src, index into tgt, attention of the target word to the source word), sorted."""
+    coverage: tuple[float, ...]
+    """Attention that each source word received from all target subwords together: what was left out has little."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A text cut into subwords, which are grouped to words."""
+
+    ids: list[int]
+    words: tuple[Span, ...]
+    first: list[int]
+    """Index of the first subword of each word."""
+
+
+def align(
+    bundle: Bundle, engine: Engine, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None
+) -> list[Alignment]:
+    """`Translator.align` for a bundle and its engine.
+
+    Raises:
+        ConfigError: If there are not as many targets as sources.
+        DataError: If a text is longer than the model has positions for.
+    """
+    if len(sources) != len(targets):
+        raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
+    src = [cut(text, bundle.source) for text in sources]
+    tgt = [cut(text, bundle.target) for text in targets]
+    bundle.check_room([side.ids for side in src], [side.ids for side in tgt])
+    both = [i for i in range(len(sources)) if src[i].ids and tgt[i].ids]
+    found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
+    weights = dict(zip(both, found, strict=True))
+    head = bundle.info.alignment
+    is_late = head is not None and head.is_late
+    return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late) for i in range(len(sources))]
+
+
+def cut(text: str, subword: Subword) -> Cut:
+    """Cut raw text into subwords and find its words."""
+    clean, origin = normalise_with_spans(text)
+    ids, pieces = subword.encode_with_spans(clean)
+    first: list[int] = []
+    words: list[Span] = []
+    waiting: int | None = None  # the first of the pieces that stand for nothing, and belong to what follows
+    before = ""
+    for number, (start, end) in enumerate(pieces):
+        surface = clean[start:end]
+        start += len(surface) - len(surface.lstrip(" "))
+        word = surface.strip(" ")
+        if waiting is None:
+            waiting = number
+        if not word:
+            continue
+        if words and words[-1][1] == start and not (stands_alone(before) or stands_alone(word)):
+            words[-1] = (words[-1][0], start + len(word))
+        else:
+            words.append((start, start + len(word)))
+            first.append(waiting)
+        waiting, before = None, word
+    return Cut(ids, tuple((origin[start][0], origin[end - 1][1]) for start, end in words), first)
+
+
+def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool = False) -> Alignment:
+    """Links between words from attention between subwords.
+
+    Args:
+        weights: Attention of each step over the source, (T + 1, S + 1), eos last; None: no links.
+        src: The source.
+        tgt: The target.
+        is_late: A target subword's attention is that of the step after it.
+    """
+    if weights is None or not src.words or not tgt.words:
+        return Alignment(src.words, tgt.words, (), (0.0,) * len(src.words))
+    rows = weights[1:] if is_late else weights[:-1]
+    by_word_TI = np.add.reduceat(rows[:, :-1], src.first, axis=1)
+    n_pieces = np.diff([*tgt.first, len(tgt.ids)])
+    by_word_JI = np.add.reduceat(by_word_TI, tgt.first, axis=0) / n_pieces[:, None]
+    nothing_J = np.add.reduceat(rows[:, -1], tgt.first) / n_pieces  # attention to eos: made from no word
+    strongest_J = by_word_JI.max(axis=1)
+    is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]
+    links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]
+    return Alignment(src.words, tgt.words, tuple(links), tuple(map(float, by_word_TI.sum(axis=0))))

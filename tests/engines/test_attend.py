@@ -1,0 +1,98 @@
+"""Attention of given translations: what the engines show is what the model computes, and both show the same."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from random_models import N_TGT, architectures, describe, exported, random_model, sources_for, vocabularies
+from yiwen.data.batching import collate
+from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.exported import ExportInfo, write_info
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import DataError
+from yiwen.export.ct2_spec import write_model
+from yiwen.model.attention import recorded_attention
+from yiwen.model.config import AlignmentHead, ModelConfig
+from yiwen.model.transformer import Transformer
+
+SRC_LENGTHS, TGT_LENGTHS = (5, 1, 11, 3, 7), (3, 7, 2, 1, 13)
+
+
+def targets() -> list[list[int]]:
+    rng = random.Random(2)
+    return [[rng.randrange(4, N_TGT) for _ in range(n)] for n in TGT_LENGTHS]
+
+
+def open_export(folder: Path, model: Transformer, alignment: AlignmentHead | None = None) -> CT2Engine:
+    source, target = vocabularies(model)
+    folder.mkdir()
+    write_model(folder, model, source=source, target=target, dtype="float32", alignment=alignment)
+    info = ExportInfo(
+        dtype="float32", max_len=model.config.max_len, yiwen_version="0", ctranslate2_version="0", weights=""
+    )
+    write_info(folder, info)
+    return CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
+
+
+@torch.no_grad()
+def one_by_one(model: Transformer, sources: list[list[int]], layer: int, head: int | None) -> list[np.ndarray]:
+    """The model's own maps, sentence by sentence, without padding."""
+    rows = []
+    for src, tgt in zip(sources, targets(), strict=True):
+        batch = collate([src], [tgt])
+        with recorded_attention(model) as maps:
+            model(batch.src_ids, batch.tgt_in)
+        weights_HTS = maps[f"decoder.layers.{layer}.cross_attention"][0].numpy()
+        rows.append(weights_HTS.mean(axis=0) if head is None else weights_HTS[head])
+    return rows
+
+
+@pytest.mark.parametrize("config", list(architectures())[:48:3], ids=describe)
+def test_both_engines_show_the_attention_of_the_chosen_head_and_compute_as_before(
+    config: ModelConfig, tmp_path: Path
+) -> None:
+    model = random_model(config)
+    sources = sources_for(model, SRC_LENGTHS)
+    for head in (None, config.n_heads - 1):
+        place = AlignmentHead(layer=config.n_decoder_layers - 1, head=head)
+        expected = one_by_one(model, sources, place.layer, head)
+        engines = [TorchEngine(random_model(config), alignment=place)]
+        if config.positions != "alibi":  # cannot be exported
+            found = open_export(tmp_path / f"head-{head}", model, place)
+            assert np.allclose(
+                np.concatenate(found.score(sources, targets())),
+                np.concatenate(engines[0].score(sources, targets())),
+                atol=1e-4,
+            )
+            engines.append(found)  # type: ignore[arg-type]
+        for engine in engines:
+            for weights, wanted in zip(engine.attend(sources, targets()), expected, strict=True):
+                assert weights.shape == wanted.shape
+                assert weights.dtype == np.float32
+                np.testing.assert_allclose(weights, wanted, atol=3e-6)
+
+
+def test_attention_does_not_depend_on_the_neighbours_in_the_batch(tmp_path: Path) -> None:
+    model = random_model(next(architectures()))
+    sources = sources_for(model, SRC_LENGTHS)
+    engine = exported(tmp_path / "export", model)
+    together = engine.attend(sources, targets())
+    for weights, src, tgt in zip(together, sources, targets(), strict=True):
+        np.testing.assert_allclose(weights, engine.attend([src], [tgt])[0], atol=1e-6)
+
+
+def test_the_usual_place_is_the_last_layer_but_one() -> None:
+    assert AlignmentHead.usual(ModelConfig(n_decoder_layers=6)) == AlignmentHead(layer=4)
+    assert AlignmentHead.usual(ModelConfig(n_decoder_layers=1)) == AlignmentHead(layer=0)
+
+
+def test_a_target_without_room_is_refused_by_name(tmp_path: Path) -> None:
+    model = random_model(next(architectures()))
+    engine = exported(tmp_path / "export", model)
+    with pytest.raises(DataError, match="target 2 has 41 subwords, the exported model has positions for 36"):
+        engine.attend([[5], [6]], [[5], [5] * 41])
