@@ -27,12 +27,13 @@ from yiwen.cli.export import export
 from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
+from yiwen.cli.serve import serve
 from yiwen.cli.train import train
 from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work:
-# new, prepare, train, translate, evaluate, score, average, export, distil, demo, config, doctor.
+# new, prepare, train, translate, evaluate, score, average, export, serve, distil, demo, config, doctor.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
@@ -42,6 +43,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     score,
     average,
     export,
+    serve,
     distil,
     demo,
     config,

@@ -1,0 +1,86 @@
+"""What a service allows. Every limit is on by default, because a limit that is off does not exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from yiwen.config import STRICT
+from yiwen.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeConfig:
+    """Limits of a service, and who may ask it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    host: str = "127.0.0.1"
+    """Address to listen on. One that others reach needs keys, or `insecure`."""
+    port: int = 8080
+    """Port to listen on; 0 for any free one."""
+    require_key: bool = False
+    """Whether every caller needs a key, on 127.0.0.1 too; elsewhere it is always so."""
+    insecure: bool = False
+    """Whether anybody who reaches the address may translate without a key."""
+    allow_origins: tuple[str, ...] = ()
+    """Web sites, such as `https://example.org`, whose pages may call the service from a browser."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names under which the service may be asked; empty: localhost for a loopback address, else any."""
+    max_body_bytes: int = 1_000_000
+    """Longest body of a request."""
+    max_document_bytes: int = 10_000_000
+    """Longest document."""
+    max_text_chars: int = 5_000
+    """Longest text."""
+    max_texts: int = 50
+    """Most texts in a request."""
+    max_request_chars: int = 20_000
+    """Most characters in a request, all texts together."""
+    max_alternatives: int = 8
+    """Most translations of one text."""
+    max_beam_size: int = 8
+    """Widest beam."""
+    queue_requests: int = 64
+    """Requests under way at a time; one more is told to come again."""
+    queue_tokens: int = 32_768
+    """Subwords waiting for the engine at a time, those of all requests."""
+    max_documents: int = 16
+    """Documents waiting, in work or not fetched yet."""
+    deadline_s: float = 30.0
+    """Seconds until an answer must be there."""
+    receive_s: float = 10.0
+    """Seconds in which a request, head and body, must have arrived."""
+    keep_alive_s: float = 5.0
+    """Seconds that an idle connection is kept."""
+    drain_s: float = 30.0
+    """Seconds that requests under way are given after SIGTERM."""
+    requests_per_minute: int = 120
+    """Requests a minute from one address without a key; 0: any number. A key has a rate of its own."""
+    cache_bytes: int = 64_000_000
+    """Memory for translations of sentences that were asked for before."""
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("port", 0),
+            ("max_documents", 0),
+            ("requests_per_minute", 0),
+            ("cache_bytes", 0),
+            *((name, 1) for name in vars(self) if name.startswith("max_") and name != "max_documents"),
+            *((name, 1) for name in ("queue_requests", "queue_tokens")),
+        ):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}={getattr(self, name)} must be at least {least}")
+        for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
+            if not 0 < getattr(self, name) < 86_400:
+                raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")
+
+    @property
+    def is_loopback(self) -> bool:
+        """True where only this machine reaches the address."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    @property
+    def needs_key(self) -> bool:
+        """True where every caller needs a key."""
+        return self.require_key or not (self.is_loopback or self.insecure)

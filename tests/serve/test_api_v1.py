@@ -1,0 +1,32 @@
+"""Our own API over a real socket: what goes in, what comes out, what is refused and how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from yiwen.translator import Translator
+
+
+def post(http: httpx.Client, **fields: Any) -> httpx.Response:
+    return http.post("/v1/translate", json={"source": "en", "target": "de", **fields})
+
+
+def test_texts_are_translated_as_the_translator_translates_them(http: httpx.Client, exported_bundle: Path) -> None:
+    texts = ["Deti gedi bapu.", "", "Kabe robu."]
+    expected = Translator.load(exported_bundle, threads=1).translate(texts)
+    answer = post(http, text=texts).json()
+    assert [found["text"] for found in answer["translations"]] == [t.text for t in expected]
+    assert [found["score"] for found in answer["translations"]] == [t.score for t in expected]
+    assert answer["model"] == "en-de"
+    assert post(http, text=texts[0]).json()["translations"] == answer["translations"][:1]
+
+
+def test_alternatives_come_best_first(http: httpx.Client) -> None:
+    (found,) = post(http, text="Deti gedi bapu.", alternatives=3).json()["translations"]
+    scores = [other["score"] for other in found["alternatives"]]
+    assert scores == sorted(scores, reverse=True)
+    assert found["alternatives"][0]["text"] == found["text"]
+    assert len(scores) == 3
