@@ -96,7 +96,7 @@ def test_every_form_of_a_corpus_is_counted_and_named_in_a_recipe_that_loads(form
     (corpus,) = loaded.recipe.data.corpora
     assert corpus_files(corpus, base=loaded.base) == tuple(here / file for file in files)
     assert all(not Path(name).is_absolute() for name in (corpus.src, corpus.tgt, corpus.path))
-    assert (loaded.recipe.data.src_lang, loaded.recipe.data.tgt_lang) == ("en", "zh")
+    assert (loaded.recipe.data.src_lang, loaded.recipe.data.tgt_lang) == ("en", "zh-Hans")
 
 
 @pytest.mark.parametrize("n_pairs", [100, 4_999, 5_000, 49_999, 50_000, 499_999, 500_000, 4_999_999, 5_000_000, 10**9])
@@ -241,7 +241,7 @@ def test_an_output_that_cannot_be_is_refused(output: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("languages", "message"),
-    [(("en", "en"), "--from and --to are both en"), (("English!", "zh"), "use a language code such as en, de")],
+    [(("en", "English"), "--from and --to are both en"), (("English!", "zh"), "use a language code such as en, de")],
 )
 def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

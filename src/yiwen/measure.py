@@ -11,6 +11,7 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_json
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
+from yiwen.text.languages import canonical
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def measure(
     other = None
     if compare_with is not None:
         other = Translator.load(compare_with, engine=engine, device=device, dtype=dtype, threads=threads)
-        pairs = [f"{each.src_lang} -> {each.tgt_lang}" for each in (translator, other)]
+        pairs = [f"{canonical(each.src_lang)} -> {canonical(each.tgt_lang)}" for each in (translator, other)]
         if pairs[0] != pairs[1]:
             raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
     sources, references, name = _test_set(translator, model, src, ref)

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
-from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import plain_suffix
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag
+from yiwen.text.languages import canonical
 from yiwen.text.scripts import script_of, script_share
 
 FEWEST_PAIRS: Final = 100
@@ -70,12 +70,13 @@ def new_recipe(
     """
     if len(files) not in (1, 2):
         raise ConfigError(f"{len(files)} files were given; give one file of pairs, or one of each language")
+    typed = src_lang, tgt_lang  # the columns of a file may be called so
+    src_lang, tgt_lang = canonical(src_lang), canonical(tgt_lang)
     if src_lang == tgt_lang:
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{_stem(files[0])}.toml")
     _check_output(output)
-    corpus = _corpus(files, columns or _columns(files, src_lang, tgt_lang))
-    DataConfig(src_lang=src_lang, tgt_lang=tgt_lang, corpora=(corpus,))  # languages are checked before hours of reading
+    corpus = _corpus(files, columns or _columns(files, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     shown = " and ".join(str(file) for file in files)
     if survey.n_pairs < FEWEST_PAIRS:

@@ -55,6 +55,7 @@ CORE = [
     "yiwen.config",
     "yiwen.text.normalise",
     "yiwen.text.clean",
+    "yiwen.text.languages",
     "yiwen.text.subword",
     "yiwen.data.corpus",
     "yiwen.model.config",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from yiwen.config import STRICT
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
 from yiwen.text.clean import CleaningConfig
-
-_LANGUAGE = re.compile("[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
+from yiwen.text.languages import canonical
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +18,7 @@ class DataConfig:
     __pydantic_config__ = STRICT
 
     src_lang: str
-    """Source language, e.g. "en" or "zh-Hans" (BCP 47)."""
+    """Source language, e.g. "en", "zh-Hans" or "zh-Hant" (BCP 47; "zh" and "zh_CN" mean "zh-Hans")."""
     tgt_lang: str
     """Target language."""
     corpora: tuple[CorpusConfig, ...]
@@ -43,7 +41,9 @@ class DataConfig:
     def __post_init__(self) -> None:
         problems = []
         for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang)):
-            if not _LANGUAGE.fullmatch(language):
+            try:
+                canonical(language)
+            except ConfigError:
                 problems.append(f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans")
         if not 1 <= len(self.corpora) <= 255:
             problems.append(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.data import lines
-from yiwen.errors import DataError, MissingDependencyError
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.text.languages import canonical
 
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
@@ -24,7 +25,8 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
 
     Args:
         path: The file, plain or compressed.
-        src_lang: Source language; "zh" takes `xml:lang` "zh", "zh-CN", "ZH_hans" and so on, the first that fits.
+        src_lang: Source language; "en" takes `xml:lang` "EN", "en-GB" and so on, the first that fits, "zh-Hans" takes
+            "zh", "zh-CN" and other codes of that language.
         tgt_lang: Target language.
         size: Units in a list.
 
@@ -79,10 +81,17 @@ def _first_text(sides: list[tuple[str, Any]], wanted: str) -> bytes | None:
     prefix = wanted.lower().replace("_", "-")
     for language, variant in sides:
         code = language.lower().replace("_", "-")
-        if code == prefix or code.startswith(f"{prefix}-"):
+        if code == prefix or code.startswith(f"{prefix}-") or _is_same(code, wanted):
             segment = variant.find("{*}seg")
             return None if segment is None else _text(segment)
     return None
+
+
+def _is_same(code: str, wanted: str) -> bool:
+    try:
+        return canonical(code) == canonical(wanted)
+    except ConfigError:  # what a file calls a language may be nonsense
+        return False
 
 
 def _text(segment: Any) -> bytes | None:

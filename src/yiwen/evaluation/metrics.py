@@ -15,14 +15,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.text.languages import CHINESE, UNSPACED, base
 
 Metric: TypeAlias = Literal["bleu", "chrf", "ter"]
 
 METRICS: Final[tuple[Metric, ...]] = ("bleu", "chrf", "ter")
 
-_CHINESE: Final = frozenset({"zh", "cmn", "yue", "zho", "chi", "lzh", "wuu", "nan", "hak", "gan"})
-_UNSPACED: Final = frozenset({"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz"})
-_KOREAN: Final = frozenset({"ko", "kor"})
 _BYTES_PER_DRAW: Final = 80
 """Memory that sacreBLEU takes for one line in one resample: chrF has 18 float32 counts, the index 8 bytes."""
 _BOOTSTRAP_BYTES: Final = 800_000_000
@@ -167,10 +165,10 @@ def bleu_tokenizer(tgt_lang: str) -> str:
     `zh` for Chinese in all its codes. `char` for Japanese, Korean and the languages of South-East Asia that put no
     spaces between words: every machine has it, where MeCab would be there or not. `13a` for the rest.
     """
-    language = _base(tgt_lang)
-    if language in _CHINESE:
+    language = base(tgt_lang)
+    if language in CHINESE:
         return "zh"
-    return "char" if language in _UNSPACED | _KOREAN else "13a"
+    return "char" if language in UNSPACED or language == "ko" else "13a"
 
 
 def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
@@ -193,7 +191,7 @@ def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
             return CHRF(word_order=0, lowercase=lowercase)
         case "ter":
             # Tercom splits at spaces; Asian support does nothing unless normalisation is on too.
-            is_asian = _base(tgt_lang) in _CHINESE | _UNSPACED
+            is_asian = base(tgt_lang) in UNSPACED
             return TER(normalized=is_asian, asian_support=is_asian, case_sensitive=not lowercase)
 
 
@@ -216,10 +214,6 @@ def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
     """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do."""
     affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
     return affordable if affordable >= _FEWEST_RESAMPLES else 0
-
-
-def _base(language: str) -> str:
-    return language.replace("_", "-").split("-")[0].lower()
 
 
 def _notes(hypotheses: Sequence[str]) -> tuple[str, ...]:

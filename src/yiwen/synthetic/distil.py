@@ -23,6 +23,7 @@ from yiwen.runs import prepare_recipe, refuse_existing, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, absolute, student_data, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
+from yiwen.text.languages import canonical
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def translate_corpus(
 
 def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
     info, data = open_bundle(teacher).info, loaded.recipe.data
-    if (info.src_lang, info.tgt_lang) != (data.src_lang, data.tgt_lang):
+    if any(canonical(a) != canonical(b) for a, b in ((info.src_lang, data.src_lang), (info.tgt_lang, data.tgt_lang))):
         raise ConfigError(
             f"the teacher {teacher} translates {info.src_lang} -> {info.tgt_lang}, the recipe {loaded.name} is for "
             f"{data.src_lang} -> {data.tgt_lang}; give a teacher and a recipe of the same languages"

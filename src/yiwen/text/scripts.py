@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 from yiwen.text.chinese import HAN
+from yiwen.text.languages import base
 
 _KANA = "\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff"
@@ -63,8 +64,7 @@ def script_of(language: str) -> str | None:
     >>> script_of("zh-Hant"), script_of("de-AT"), script_of("xx")
     ('Han', 'Latin', None)
     """
-    primary = language.lower().replace("_", "-").split("-")[0]
-    return next((script for script, (_, languages) in SCRIPTS.items() if primary in languages.split()), None)
+    return next((script for script, (_, languages) in SCRIPTS.items() if base(language) in languages.split()), None)
 
 
 def script_share(text: str, script: str) -> float:

@@ -1,0 +1,56 @@
+"""Many spellings of a language are one code; Simplified and Traditional Chinese are two."""
+
+from __future__ import annotations
+
+import pytest
+
+from yiwen.errors import ConfigError
+from yiwen.evaluation.metrics import bleu_tokenizer
+from yiwen.text.languages import UNSPACED, base, canonical, name_of
+from yiwen.text.scripts import SCRIPTS, script_of
+
+SPELLINGS = {
+    "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh-Hans zh_hans zh-Hans-HK zho chi cmn chs chinese Chinese 中文 简体中文",
+    "zh-Hant": "zh-TW zh_tw zh-HK zh-MO zh-Hant ZH-HANT zh-Hant-TW cmn-Hant cht 繁體中文",
+    "yue": "yue yue-HK zh-yue cantonese",
+    "en": "en EN en-US en_GB eng english English",
+    "de": "de de-AT deu ger German deutsch",
+    "pt": "pt pt-BR pt_PT por",
+    "sr": "sr sr-Cyrl srp",
+    "sr-Latn": "sr-Latn sr_latn",
+    "he": "he iw heb",
+    "no": "no Norwegian",
+    "nb": "nb",
+    "ja": "ja jpn ja-JP 日本語",
+}
+
+
+@pytest.mark.parametrize("code", SPELLINGS)
+def test_every_spelling_of_a_language_gives_its_one_code(code: str) -> None:
+    assert {spelling: canonical(spelling) for spelling in SPELLINGS[code].split()} == dict.fromkeys(
+        SPELLINGS[code].split(), code
+    )
+    assert canonical(f" {code} ") == canonical(canonical(code)) == code
+
+
+@pytest.mark.parametrize("nonsense", ["", "-", "e", "zh Hans", "englisch?", "en_US.UTF-8", "klingonish", "1"])
+def test_what_is_no_language_is_refused_and_still_has_a_base(nonsense: str) -> None:
+    with pytest.raises(ConfigError, match=r"is no language; use a language code such as en, de, zh-Hans or zh-Hant"):
+        canonical(nonsense)
+    assert isinstance(base(nonsense), str)
+
+
+def test_languages_are_named_in_english_and_in_themselves() -> None:
+    assert name_of("zh_CN") == ("Chinese (Simplified)", "简体中文")
+    assert name_of("zh-HK") == ("Chinese (Traditional)", "繁體中文")
+    assert name_of("de-CH") == ("German", "Deutsch")
+    assert name_of("sr-Latn")[0] == "Serbian"
+    assert name_of("tlh") == ("tlh", "tlh")
+    named = [language for _, languages in SCRIPTS.values() for language in languages.split()]
+    assert sum(name_of(code) != (code, code) for code in named) > 80
+
+
+def test_scripts_and_tokenisers_follow_every_spelling() -> None:
+    for code in ("zh", "zh-Hant", "cmn", "chinese", "zh_TW"):
+        assert (base(code) in UNSPACED, script_of(code), bleu_tokenizer(code)) == (True, "Han", "zh")
+    assert (script_of("deu"), bleu_tokenizer("jpn"), bleu_tokenizer("kor")) == ("Latin", "char", "char")
