@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+import torch
 
-from yiwen.data.loader import batch_of_shape, lengths_of, load_batch
+from yiwen.data.batching import collate
+from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.text.subword import TokenizerConfig
 
 
@@ -68,3 +72,22 @@ def test_a_made_up_batch_has_the_shape_asked_for() -> None:
     assert batch.n_tokens == 35
     assert batch_of_shape(1, 1).n_tokens == 1
     assert set(batch_of_shape(50, 5, vocab_size=23).tgt_out.flatten().tolist()) == set(range(3, 23))
+
+
+def test_a_share_of_the_source_is_hidden_by_the_seed_alone() -> None:
+    rows = [np.arange(5, 5 + n) for n in (1009, 401, 1)]
+    batch = collate(rows, rows)
+    hidden = hide_words(batch, share=0.25, seed=7)
+    is_hidden = hidden.src_ids != batch.src_ids
+    assert set(hidden.src_ids[is_hidden].tolist()) == {1}  # unk
+    assert is_hidden.sum().item() / 1411 == pytest.approx(0.25, abs=4 * math.sqrt(0.25 * 0.75 / 1411))
+    assert torch.equal(hidden.src_ids == 3, batch.src_ids == 3)  # the ends of sentences
+    assert torch.equal(hidden.src_ids == 0, batch.src_ids == 0)  # padding
+    assert hidden.tgt_in is batch.tgt_in
+    assert torch.equal(hide_words(batch, share=0.25, seed=7).src_ids, hidden.src_ids)
+    assert not torch.equal(hide_words(batch, share=0.25, seed=8).src_ids, hidden.src_ids)
+
+
+def test_where_nothing_is_to_be_hidden_the_batch_is_the_same_object() -> None:
+    batch = batch_of_shape(3, 5)
+    assert hide_words(batch, share=0.0, seed=7) is batch

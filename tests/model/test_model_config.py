@@ -56,7 +56,7 @@ def test_key_heads_that_do_not_divide_the_query_heads_are_refused(n_kv_heads: in
         ModelConfig(n_kv_heads=n_kv_heads)
 
 
-@pytest.mark.parametrize("name", ["dropout", "attention_dropout"])
+@pytest.mark.parametrize("name", ["dropout", "attention_dropout", "layer_dropout"])
 @pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, float("nan")])
 def test_dropout_outside_its_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(ConfigError, match=re.escape(f"model.{name} is {value}; use 0 or more and less than 1")):

@@ -23,6 +23,7 @@ KINDS = {
     "muon": ["optimizer='muon'", "update_tokens=300", "average_last=2", "clip_norm=0.5"],
     "adamw": ["patience=2", "max_steps=120", "validate_every=7", "metric='chrf'", "batch_tokens=101"],
     "shards": ["threads=2", "batch_tokens=2003", "optimizer='muon'"],
+    "methods": ["rdrop=2.0", "word_dropout=0.1", "threads=2", "batch_tokens=2003", "max_steps=30"],
 }
 
 
@@ -38,6 +39,7 @@ def train(
     """`yiwen train` with dropout, averages and, where the processor has it, bf16."""
     recipe = write_task(folder, "reverse")
     settings = [part for setting in KINDS[kind] for part in ("--set", f"training.{setting}")]
+    settings += ["--set", f"model.layer_dropout={0.3 if kind == 'methods' else 0.0}"]
     return yiwen.run("train", str(recipe), "--run", str(folder / run), *settings, *options, **signals)
 
 
@@ -75,6 +77,10 @@ def test_batches_computed_in_shards_are_resumed_to_the_digit(yiwen: Commands, tm
     campaign(yiwen, tmp_path, kind="shards", n_kills=2, seed=3)
     chosen = json.loads((tmp_path / "run" / "hardware.json").read_text("utf-8"))["chosen"]
     assert (chosen["threads"], chosen["shards"]) == (2, 2)
+
+
+def test_what_other_methods_draw_is_resumed_to_the_digit(yiwen: Commands, tmp_path: Path) -> None:
+    campaign(yiwen, tmp_path, kind="methods", n_kills=2, seed=4)
 
 
 def test_five_kills_leave_no_trace(yiwen: Commands, tmp_path: Path) -> None:

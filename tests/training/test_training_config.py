@@ -22,6 +22,8 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
         ({"patience": -1}, "training.patience is -1; use 0 or more"),
         ({"beta2": 1.0}, "training.beta2 is 1.0; use 0 or more and less than 1"),
         ({"ema_decay": -0.1}, "training.ema_decay is -0.1; use 0 or more and less than 1"),
+        ({"rdrop": -1.0}, "training.rdrop is -1.0; use 0 or more"),
+        ({"word_dropout": 1.0}, "training.word_dropout is 1.0; use 0 or more and less than 1"),
         ({"learning_rate": 0.0}, "training.learning_rate is 0.0; use more than 0"),
         ({"max_bad_updates": 0}, "training.max_bad_updates is 0; use more than 0"),
         ({"average_last": 4, "keep_last": 3}, "training.average_last=4 needs as many checkpoints"),

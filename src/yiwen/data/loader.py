@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import torch
 
 from yiwen.data.batching import Batch, Lengths, Rows, collate
 from yiwen.data.store import Store
+from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
@@ -40,6 +44,16 @@ def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30
         [new if len(new) < max_tokens else old for new, old in zip(sampled_src, src_ids, strict=True)],
         [new if len(new) < max_tokens else old for new, old in zip(sampled_tgt, tgt_ids, strict=True)],
     )
+
+
+def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
+    """The batch with a share of its source subwords replaced by unk; equal seeds hide the same ones."""
+    if share == 0:
+        return batch
+    generator = torch.Generator().manual_seed(seed)
+    is_hidden = torch.rand(batch.src_ids.shape, generator=generator) < share
+    is_word = (batch.src_ids != PAD_ID) & (batch.src_ids != EOS_ID)
+    return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & is_word, UNK_ID))
 
 
 def batch_of_shape(n_rows: int, length: int, *, vocab_size: int = 5) -> Batch:

@@ -33,6 +33,8 @@ class ModelConfig:
     """Share of values set to zero after embeddings and sub-layers, rounded to 1/256 (section 5.4)."""
     attention_dropout: float = 0.0
     """Share of attention weights set to zero in training."""
+    layer_dropout: float = 0.0
+    """Share of whole layers left out in training, drawn anew for each batch (LayerDrop, Fan et al. 2020)."""
     norm_order: Literal["post", "pre"] = "post"
     """Normalise after each residual sum (the paper) or before each sub-layer (steadier; Xiong et al. 2020)."""
     norm: Literal["layer", "rms"] = "layer"
@@ -62,7 +64,7 @@ class ModelConfig:
                 f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}; "
                 "use a divisor of n_heads, or 0 for as many"
             )
-        for name in ("dropout", "attention_dropout"):
+        for name in ("dropout", "attention_dropout", "layer_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; use 0 or more and less than 1")
         if (

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from yiwen.model.attention import CrossAttention, KeyValue, SelfAttention
 from yiwen.model.config import ModelConfig
+from yiwen.model.dropout import is_left_out
 from yiwen.model.layers import build_feed_forward, build_final_norm, build_residual
 from yiwen.model.positions import RotaryPositions
 
@@ -59,6 +60,7 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config, rotary) for _ in range(config.n_decoder_layers))
+        self.layer_dropout = config.layer_dropout
         self.final_norm = build_final_norm(config)
 
     def __iter__(self) -> Iterator[DecoderLayer]:
@@ -74,6 +76,7 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """Embedded target (B, T, D) -> decoder states (B, T, D)."""
         for layer, memory in zip(self, memories, strict=True):
-            x_BTD = layer(x_BTD, memory, self_bias, cross_bias)
+            if not (self.training and is_left_out(self.layer_dropout)):
+                x_BTD = layer(x_BTD, memory, self_bias, cross_bias)
         states_BTD: Tensor = self.final_norm(x_BTD)
         return states_BTD

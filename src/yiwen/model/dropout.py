@@ -64,6 +64,14 @@ def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
     return out
 
 
+def is_left_out(p: float) -> bool:
+    """Whether a whole layer is skipped this time, with probability p (LayerDrop, Fan et al. 2020, section 3.1).
+
+    Drawn on the CPU whatever the model computes on: nothing has to wait for the answer.
+    """
+    return p > 0.0 and torch.rand((), generator=_drawing.generator).item() < p
+
+
 class Dropout(nn.Module):
     """`dropout` in training, nothing otherwise."""
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from yiwen.model.attention import SelfAttention
 from yiwen.model.config import ModelConfig
+from yiwen.model.dropout import is_left_out
 from yiwen.model.layers import build_feed_forward, build_final_norm, build_residual
 from yiwen.model.positions import RotaryPositions
 
@@ -35,11 +36,13 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config, rotary) for _ in range(config.n_encoder_layers))
+        self.layer_dropout = config.layer_dropout
         self.final_norm = build_final_norm(config)
 
     def forward(self, x_BSD: Tensor, bias: Tensor | None) -> Tensor:
         """Embedded source (B, S, D) -> memory (B, S, D)."""
         for layer in self.layers:
-            x_BSD = layer(x_BSD, bias)
+            if not (self.training and is_left_out(self.layer_dropout)):
+                x_BSD = layer(x_BSD, bias)
         memory_BSD: Tensor = self.final_norm(x_BSD)
         return memory_BSD

@@ -10,15 +10,23 @@ from torch import Tensor, nn
 from yiwen.data.batching import Batch
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.loss import LossFn, chunked_loss
+from yiwen.tasks.rdrop import rdrop_loss
 
 
-def translation_loss(smoothing: float) -> LossFn:
-    """Label-smoothed cross-entropy of the next target token, summed over real tokens."""
+def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
+    """Label-smoothed cross-entropy of the next target token, summed over real tokens; above 0, R-Drop of that alpha."""
 
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         transformer = cast(Transformer, model)
-        states_BTD = model(batch.src_ids, batch.tgt_in)
         real_BT = batch.tgt_out != transformer.pad_id
+        if rdrop > 0:  # both passes at once, as one batch of twice the rows
+            states_BTD = model(batch.src_ids.repeat(2, 1), batch.tgt_in.repeat(2, 1))
+            states_2ND = states_BTD.unflatten(0, (2, -1))[:, real_BT]
+            targets_N = batch.tgt_out[real_BT]
+            return rdrop_loss(
+                states_2ND, transformer.output_weight, targets_N, smoothing=smoothing, alpha=rdrop
+            ), batch.n_tokens
+        states_BTD = model(batch.src_ids, batch.tgt_in)
         loss_sum = chunked_loss(
             states_BTD[real_BT], transformer.output_weight, batch.tgt_out[real_BT], smoothing=smoothing
         )

@@ -43,6 +43,11 @@ class TrainingConfig:
     """Decay of matrices an update, times the learning rate (not of embeddings, norms and biases)."""
     label_smoothing: float = 0.1
     """Probability mass spread over the vocabulary (section 5.4)."""
+    rdrop: float = 0.0
+    """R-Drop (Liang et al. 2021): how much two passes with different dropout must agree, alpha of the paper (5 there);
+    an update then takes twice the time and memory. 0: one pass."""
+    word_dropout: float = 0.0
+    """Share of source subwords hidden behind <unk>, others at each update, so that the context has to say them."""
     clip_norm: float = 1.0
     """Longest gradient; longer ones are scaled down to it. 0: no limit."""
     ema_decay: float = 0.998
@@ -92,6 +97,7 @@ class TrainingConfig:
             "update_tokens",
             "warmup_steps",
             "weight_decay",
+            "rdrop",
             "clip_norm",
             "average_last",
             "patience",
@@ -99,7 +105,7 @@ class TrainingConfig:
         ):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more")
-        for name in ("beta1", "beta2", "label_smoothing", "ema_decay"):
+        for name in ("beta1", "beta2", "label_smoothing", "word_dropout", "ema_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more and less than 1")
         for name in ("learning_rate", "epsilon", "decay_power", "max_bad_updates"):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.bundle import BundleInfo, save_bundle
-from yiwen.data.loader import batch_of_shape, lengths_of, load_batch
+from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model, question, release_memory
@@ -90,9 +90,11 @@ def translation_job(
         model=model,
         d_model=model_config.d_model,
         lengths=lengths,
-        load=lambda rows, seed: load_batch(store, rows, seed=seed, max_tokens=max_tokens),
+        load=lambda rows, seed: hide_words(
+            load_batch(store, rows, seed=seed, max_tokens=max_tokens), share=config.word_dropout, seed=seed_of(seed, 2)
+        ),
         largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
-        loss_fn=translation_loss(config.label_smoothing),
+        loss_fn=translation_loss(config.label_smoothing, rdrop=config.rdrop),
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
@@ -120,7 +122,8 @@ def fastest_batch_tokens(
         def rate(size: int) -> float:
             stop.check("the search for the fastest micro-batch")
             batch = batch_of_shape(max(1, size // usual), usual, vocab_size=min(vocab_sizes))
-            return tokens_per_second(model, batch, loss_fn=translation_loss(config.label_smoothing), hardware=hardware)
+            loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
+            return tokens_per_second(model, batch, loss_fn=loss_fn, hardware=hardware)
 
         return best_size(sizes_to_try(config.update_tokens), rate)
 
@@ -132,6 +135,7 @@ def fastest_batch_tokens(
                 "ways": f"{hardware.attention}, {hardware.products}",
                 "model": json.dumps([dataclasses.asdict(model_config), *vocab_sizes, usual]),
                 "update_tokens": config.update_tokens,
+                **({"rdrop": True} if config.rdrop > 0 else {}),
             },
             is_answer=lambda answer: type(answer) is int and 0 < answer <= config.update_tokens,
             measure=measure,
