@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-slow docs bench
+.PHONY: help setup demo check test test-slow notebooks notebooks-test docs bench
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +33,13 @@ test: $(VENV)/.ready-all ## All tests that take seconds
 
 test-slow: $(VENV)/.ready-all ## The tests that take minutes
 	$(ONE_THREAD) $(BIN)/pytest -q -m slow --timeout 3600
+
+notebooks: $(VENV)/.ready-all ## The lessons in JupyterLab, on port 7000
+	$(BIN)/python notebooks/build.py
+	$(BIN)/jupyter lab --port 7000 --notebook-dir notebooks/built
+
+notebooks-test: $(VENV)/.ready-all ## Run every lesson
+	$(BIN)/pytest -q -m notebooks --timeout 1200
 
 docs: $(VENV)/.ready-all ## The manual in both languages, into site/
 	$(BIN)/python docs/generate.py

@@ -54,6 +54,7 @@ TOP = {
     "pyproject.toml": "the package, its extras and the settings of its tools",
     "constraints.txt": "versions that the tests run with",
     "benchmarks": "measurements, and their results by date",
+    "notebooks": "lessons that run, in English and Chinese",
     "docs": "the manual in English and Chinese, and the log of what did not work",
     "tests": "specifications, in the shape of the package",
 }

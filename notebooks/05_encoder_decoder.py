@@ -1,0 +1,133 @@
+# %% [markdown] lang="en"
+# # 5. Encoder and decoder, layer by layer
+#
+# One sentence goes through the whole model of figure 1 in the paper, and we write down every shape on the way.
+# Letters: B sentences, S source and T target positions, D model width, H heads, V vocabulary.
+
+# %% [markdown] lang="zh"
+# # 5. 编码器与解码器，逐层来看
+#
+# 一个句子走完论文图 1 的整个模型，我们记下途中每一个形状。字母：B 句数，S 源端位置，T 目标端位置，D 模型宽度，H 头数，V 词表大小。
+
+# %%
+import torch
+from lesson import show
+
+from yiwen.data.batching import collate
+from yiwen.model import ModelConfig, Transformer
+from yiwen.model.masks import attention_bias, padding_mask, target_mask
+
+config = ModelConfig(d_model=24, n_heads=3, d_ff=48, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0)
+torch.manual_seed(0)
+model = Transformer(config, src_vocab_size=31, tgt_vocab_size=31).eval()
+print(sum(parameter.numel() for parameter in model.parameters()), "parameters")
+show(Transformer.forward, Transformer.encode, Transformer.decode)
+
+# %% [markdown] lang="en"
+# ## Text to numbers
+#
+# A batch holds the source closed by eos (3), the target shifted right behind bos (2) as input, and the target closed
+# by eos as what is to be guessed. 0 is padding.
+
+# %% [markdown] lang="zh"
+# ## 从文本到数字
+#
+# 一个批次包含：以 eos（3）结尾的源句，作为输入、在 bos（2）之后右移一位的目标句，以及作为答案、以 eos 结尾的目标句。0 是填充。
+
+# %%
+batch = collate([[5, 6, 7, 8], [9, 10]], [[11, 12, 13], [14, 15, 16, 17, 18]])
+for name in ("src_ids", "tgt_in", "tgt_out"):
+    print(f"{name:8}", getattr(batch, name).tolist())
+
+# %% [markdown] lang="en"
+# ## Encoder
+#
+# Embeddings times $\sqrt{D}$ plus positions, then N times: self-attention and a position-wise network, each inside a
+# residual connection.
+
+# %% [markdown] lang="zh"
+# ## 编码器
+#
+# 词嵌入乘以 $\sqrt{D}$ 再加上位置，然后重复 N 次：自注意力和逐位置网络，各在一个残差连接之内。
+
+# %%
+with torch.inference_mode():
+    x_BSD = model._embed(batch.src_ids, model.src_embedding, model.src_positions)
+    print("embedded source ", tuple(x_BSD.shape))
+    src_bias = attention_bias(padding_mask(batch.src_ids, 0), x_BSD.dtype)
+    for number, layer in enumerate(model.encoder.layers, 1):
+        x_BSD = layer(x_BSD, src_bias)
+        print(f"encoder layer {number} ", tuple(x_BSD.shape), f"mean {x_BSD.mean():+.3f}, deviation {x_BSD.std():.3f}")
+    memory_BSD = model.encoder.final_norm(x_BSD)
+    assert torch.equal(memory_BSD, model.encode(batch.src_ids))
+show(type(model.encoder.layers[0]))
+
+# %% [markdown] lang="en"
+# Width and length never change: that is what lets layers be stacked, and lets each add to what came before. After a
+# post-norm layer every position has mean 0 and deviation 1.
+#
+# ## Decoder
+#
+# The same, with a look at the memory in between. Keys and values of the memory are projected once; when translating
+# that saves most of the work.
+
+# %% [markdown] lang="zh"
+# 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层之后，每个位置均值为 0、标准差为 1。
+#
+# ## 解码器
+#
+# 结构相同，中间多看一眼编码结果。它的键和值只投影一次；翻译时，这省下了大部分计算。
+
+# %%
+with torch.inference_mode():
+    y_BTD = model._embed(batch.tgt_in, model.tgt_embedding, model.tgt_positions)
+    tgt_bias = attention_bias(target_mask(batch.tgt_in, 0), y_BTD.dtype)
+    memories = model.decoder.project(memory_BSD)
+    print("keys of the memory", tuple(memories[0].key.shape), "= (B, H, S, D / H)")
+    for number, (layer, memory) in enumerate(zip(model.decoder, memories, strict=True), 1):
+        y_BTD = layer(y_BTD, memory, tgt_bias, src_bias)
+        print(f"decoder layer {number}  ", tuple(y_BTD.shape))
+    states_BTD = model.decoder.final_norm(y_BTD)
+    logits_BTV = model.logits(states_BTD)
+    print("logits            ", tuple(logits_BTV.shape))
+    assert torch.equal(states_BTD, model(batch.src_ids, batch.tgt_in))
+
+# %% [markdown] lang="en"
+# ## Numbers to probabilities
+#
+# Logits come from the same matrix as the embeddings (section 3.4: one matrix in three places). An untrained model
+# knows nothing, so its loss is about $\ln V$ per token.
+
+# %% [markdown] lang="zh"
+# ## 从数字到概率
+#
+# logits 来自与词嵌入相同的矩阵（3.4 节：一个矩阵用在三处）。未经训练的模型什么也不知道，因此每个词元的损失大约是 $\ln V$。
+
+# %%
+import math
+
+from yiwen.tasks.translate import translation_loss
+
+assert model.output_weight is model.src_embedding.weight is model.tgt_embedding.weight
+loss_sum, n_tokens = translation_loss(0.0)(model, batch)
+print(f"loss {float(loss_sum.detach()) / n_tokens:.2f} nats a token, ln V = {math.log(31):.2f}")
+
+# %% [markdown] lang="en"
+# ## One word at a time
+#
+# In training all positions are computed at once. When translating, a word is known only after it was chosen; a cache
+# keeps the keys and values of all earlier words, so that each step costs one position. Both ways give the same
+# states.
+
+# %% [markdown] lang="zh"
+# ## 一次一个词
+#
+# 训练时所有位置同时计算。翻译时，一个词要选出来之后才知道；缓存保留前面所有词的键和值，于是每一步只算一个位置。两种方式得到同样的结果。
+
+# %%
+with torch.inference_mode():
+    cache = model.start(memory_BSD, padding_mask(batch.src_ids, 0))
+    for t in range(4):
+        step_logits, cache = model.step(batch.tgt_in[:, t], cache)
+        assert torch.allclose(step_logits, logits_BTV[:, t], atol=1e-4)
+print("four cached steps equal the first four columns")
