@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
@@ -29,12 +28,6 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
-
-SAMPLING_NOTE: Final = (
-    "note: tokenizer.sampling is on, and SentencePiece draws differently in every process; "
-    "if this run is stopped and resumed, it will not be the same to the digit"
-)
-
 
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
     """Prepare the data of a recipe below the folder of all runs, or find it prepared already."""
@@ -81,8 +74,6 @@ def train_recipe(
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
         if console is not None:
             console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
-        if recipe.tokenizer.sampling > 0 and console is not None:
-            console.print(SAMPLING_NOTE, soft_wrap=True)
         job = translation_job(
             store,
             recipe.model,

@@ -39,7 +39,8 @@ def train(
     """`yiwen train` with dropout, averages and, where the processor has it, bf16."""
     recipe = write_task(folder, "reverse")
     settings = [part for setting in KINDS[kind] for part in ("--set", f"training.{setting}")]
-    settings += ["--set", f"model.layer_dropout={0.3 if kind == 'methods' else 0.0}"]
+    if kind == "methods":
+        settings += ["--set", "model.layer_dropout=0.3", "--set", "tokenizer.sampling=0.1"]
     return yiwen.run("train", str(recipe), "--run", str(folder / run), *settings, *options, **signals)
 
 

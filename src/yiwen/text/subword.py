@@ -18,6 +18,7 @@ import sentencepiece
 from yiwen.config import STRICT
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.text.normalise import normalise
+from yiwen.text.sampling import SubwordSampler
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,8 +58,7 @@ class TokenizerConfig:
     sample_pairs: int = 200_000
     """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
     sampling: float = 0.0
-    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020) or unigram alpha (Kudo 2018); 0 = off.
-    SentencePiece draws differently in every process, so a resumed run is then not the same to the digit."""
+    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020) or unigram alpha (Kudo 2018); 0 = off."""
     model: str = ""
     """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
 
@@ -93,6 +93,7 @@ class Subword:
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
+        self._sampler: SubwordSampler | None = None
 
     @classmethod
     def load(cls, path: Path) -> Subword:
@@ -160,13 +161,11 @@ class Subword:
         Args:
             texts: Normalised texts.
             sampling: BPE-dropout probability (Provilkov et al. 2020), or alpha of Kudo 2018, section 3.2.
-            seed: Within one process equal seeds give equal ids. SentencePiece salts its generator in every process.
+            seed: Equal seeds give equal ids, in every process.
         """
-        sentencepiece.set_random_generator_seed(seed % 2**32)
-        ids: list[list[int]] = self._processor.encode(
-            _shielded(texts), num_threads=1, enable_sampling=True, nbest_size=-1, alpha=sampling
-        )
-        return ids
+        if self._sampler is None or self._sampler.sampling != sampling:
+            self._sampler = SubwordSampler(self._processor, sampling)
+        return self._sampler.encode(_shielded(texts), seed)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Put ids together again without pad, bos and eos. A line break becomes a space: a line stays a line."""
