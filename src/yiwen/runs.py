@@ -29,6 +29,7 @@ from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
 
+
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
     """Prepare the data of a recipe below the folder of all runs, or find it prepared already."""
     recipe = loaded.recipe

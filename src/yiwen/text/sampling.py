@@ -44,7 +44,9 @@ class SubwordSampler:
         self._ids = {
             str(processor.id_to_piece(n)): n
             for n in numbers
-            if not (processor.is_unknown(n) or processor.is_control(n) or processor.is_byte(n) or processor.is_unused(n))
+            if not (
+                processor.is_unknown(n) or processor.is_control(n) or processor.is_byte(n) or processor.is_unused(n)
+            )
         }
         self._scores = {piece: float(processor.get_score(n)) for piece, n in self._ids.items()}
         self._bytes = [processor.piece_to_id(f"<0x{byte:02X}>") for byte in range(256)]
@@ -72,7 +74,11 @@ class SubwordSampler:
                 continue
             words = self._words.findall(part)
             for word, way in zip(words, random.randbytes(len(words)), strict=True):
-                ids += self._remembered(word, way % _WAYS) if len(word) < _LONG else self._cut(word, random.getrandbits(64))
+                ids += (
+                    self._remembered(word, way % _WAYS)
+                    if len(word) < _LONG
+                    else self._cut(word, random.getrandbits(64))
+                )
         return ids
 
     def _cut(self, word: str, way: int) -> tuple[int, ...]:
@@ -110,7 +116,9 @@ class SubwordSampler:
 
     def _drawn(self, word: str, random: Callable[[], float]) -> Sequence[str]:
         """Draw a way to cut: probabilities of all ways forwards, a draw backwards (Kudo 2018, section 3.2)."""
-        edges: list[list[tuple[float, int]]] = [[]]  # at each place: log-weight of all ways whose last piece starts there
+        edges: list[list[tuple[float, int]]] = [
+            []
+        ]  # at each place: log-weight of all ways whose last piece starts there
         total = [0.0]  # logarithm of the weight of all ways up to a place
         for end in range(1, len(word) + 1):
             here = [
