@@ -10,8 +10,10 @@ No piece goes beyond a space, so that words are cut one by one; a short one has 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
@@ -134,11 +136,8 @@ class SubwordSampler:
         pieces: list[str] = []
         end = len(word)
         while end:
-            left = random()
-            for weight, start in edges[end]:
-                left -= math.exp(weight - total[end])
-                if left < 0:
-                    break
+            shares = list(itertools.accumulate(math.exp(weight - total[end]) for weight, _ in edges[end]))
+            start = edges[end][bisect(shares[:-1], random())][1]
             pieces.append(word[start:end])
             end = start
         return pieces[::-1]

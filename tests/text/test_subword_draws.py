@@ -116,7 +116,7 @@ def test_symbols_are_never_cut_and_the_longer_one_wins(kind: str) -> None:
 @pytest.mark.parametrize("kind", REAL)
 def test_words_are_cut_in_many_ways_short_or_long(kind: str) -> None:
     subword = Subword.from_bytes(CONTENT[kind])
-    long = "我们的朋友卖了苹果和香蕉" * 300
+    long = "verliertpainted" * 200
     for text, fewest in (("verliert", 2), (long, 11)):
         ways = {tuple(subword.encode_sampled([text], sampling=0.5, seed=seed)[0]) for seed in range(11)}
         assert len(ways) >= fewest
