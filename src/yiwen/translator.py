@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -13,10 +14,10 @@ from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
+from yiwen.plan import Piece, Stretch, cut, join, plan
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
-from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
@@ -27,9 +28,6 @@ T = TypeVar("T")
 
 BLOCK_LINES: Final = 4096
 """Lines of a file that are held at a time: enough to sort by length, few enough to stay small."""
-
-UNSPACED: Final = ("zh", "ja", "th", "lo", "my", "km")
-"""Languages whose sentences follow one another without a blank."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,8 @@ class Translation:
     flags: tuple[str, ...] = ()
     """What a careful reader should know: `segmented` (longer than the model has seen, so translated in pieces),
     `cut` (the length limit ended a translation), `invalid_utf8` (bytes that are no text were replaced)."""
+    sentences: tuple[Piece, ...] = ()
+    """Where each part that was translated by itself stands in the source and in the translation."""
 
     def __str__(self) -> str:
         return self.text
@@ -72,10 +72,6 @@ class Score:
     def per_token(self) -> float:
         """Log-probability a subword: comparable between texts of different length."""
         return self.log_prob / self.n_tokens
-
-
-_Plan = list[tuple[str, range]]
-"""What one text becomes: its lines, each with the indexes of its segments; none where the line is blank."""
 
 
 class Translator:
@@ -138,6 +134,7 @@ class Translator:
         *,
         search: SearchConfig | None = None,
         prefixes: Sequence[str] | None = None,
+        by_sentence: bool = False,
         with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[Translation]:
@@ -150,6 +147,8 @@ class Translator:
             texts: Raw text.
             search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
+            by_sentence: Translate each sentence by itself, as documents are best translated, and keep blanks at the
+                edges of lines; a text with a prefix is not cut so. False: a line is a sentence, as in a test set.
             with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
             stop: Polled between batches.
 
@@ -157,11 +156,17 @@ class Translator:
             ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
         """
         config = search or self.bundle.info.search
-        plans, segments = self._plan(texts)
-        forced = self._prefix_ids(plans, prefixes, len(segments)) if prefixes is not None else None
-        hypotheses = self.engine.search(segments, config=config, prefixes=forced, with_scores=with_scores, stop=stop)
-        texts_of = self._decode(hypotheses)
-        return [self._join(plan, hypotheses, texts_of) for plan in plans]
+        prefixes = [""] * len(texts) if prefixes is None else [normalise(prefix) for prefix in prefixes]
+        if len(prefixes) != len(texts):
+            raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
+        cuts = [by_sentence and not prefix for prefix in prefixes]
+        plans = self._plan(texts, cuts)
+        asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
+        forced = self._prefix_ids(texts, plans, prefixes) if any(prefixes) else None
+        segments = [stretch.ids for stretch in asked]
+        found = self.engine.search(segments, config=config, prefixes=forced, with_scores=with_scores, stop=stop)
+        answers = zip(found, self._decode(found), strict=True)
+        return [self._join(*parts, answers) for parts in zip(texts, plans, cuts, strict=True)]
 
     def translate_lines(
         self,
@@ -239,24 +244,10 @@ class Translator:
             )
             first_line += len(block)
 
-    def _plan(self, texts: Sequence[str]) -> tuple[list[_Plan], list[list[int]]]:
-        """Cut texts into segments; returns what becomes of each text, and the ids of all segments."""
-        lines_of = [text.split("\n") for text in texts]
-        clean = [[normalise(line) for line in lines] for lines in lines_of]
-        encoded = iter(self.bundle.source.encode([line for lines in clean for line in lines if line]))
-        limit = self.limit
-        segments: list[list[int]] = []
-        plans: list[_Plan] = []
-        for lines, clean_lines in zip(lines_of, clean, strict=True):
-            plan: _Plan = []
-            for line, is_text in zip(lines, clean_lines, strict=True):
-                start = len(segments)
-                if is_text:
-                    ids = next(encoded)
-                    segments += (ids,) if len(ids) <= limit else _split_long(ids, self.bundle.source, limit)
-                plan.append((line, range(start, len(segments))))
-            plans.append(plan)
-        return plans, segments
+    def _plan(self, texts: Sequence[str], by_sentence: Sequence[bool]) -> list[list[Stretch]]:
+        lang = self.src_lang
+        spans_of = [cut(text, lang=lang, by_sentence=each) for text, each in zip(texts, by_sentence, strict=True)]
+        return plan(texts, spans_of, subword=self.bundle.source, limit=self.limit, lang=lang)
 
     @property
     def limit(self) -> int:
@@ -268,61 +259,58 @@ class Translator:
         """Subwords, without eos, that the model has positions for on either side."""
         return self.bundle.room
 
-    def _prefix_ids(self, plans: list[_Plan], prefixes: Sequence[str], n_segments: int) -> list[list[int]]:
-        if len(prefixes) != len(plans):
-            raise ConfigError(f"{len(prefixes)} prefixes for {len(plans)} texts; give one a text, '' for none")
-        forced: list[list[int]] = [[] for _ in range(n_segments)]
-        for plan, prefix in zip(plans, prefixes, strict=True):
-            if not normalise(prefix):
-                continue
-            if len(plan) != 1:
-                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {len(plan)} lines; use one line")
-            (ids,) = self.bundle.target.encode([normalise(prefix)])
+    def _prefix_ids(self, texts: Sequence[str], plans: list[list[Stretch]], prefixes: Sequence[str]) -> list[list[int]]:
+        """Subwords that the translation of each stretch must start with: for the first of a text, if any."""
+        forced: list[list[int]] = []
+        for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
+            (ids,) = self.bundle.target.encode([prefix])
+            if ids and "\n" in text:
+                n_lines = text.count("\n") + 1
+                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")
             if len(ids) > self.room:
                 raise ConfigError(
                     f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {self.room}; "
                     "shorten it"
                 )
-            for segment in plan[0][1][:1]:
-                forced[segment] = ids
+            n_asked = sum(bool(stretch.ids) for stretch in stretches)
+            forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
         return forced
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
 
-    def _join(self, plan: _Plan, hypotheses: list[list[Hypothesis]], texts_of: list[list[str]]) -> Translation:
-        """Put the segments of one text together again."""
-        used = [segment for _, segments in plan for segment in segments]
-        best = [hypotheses[segment][0] for segment in used]
-        if len(plan) == 1 and len(used) == 1:  # a line of a file: nearly all there ever is
-            group = hypotheses[used[0]]
-            texts = texts_of[used[0]]
-            alternatives = tuple(map(Alternative, texts, (h.score for h in group))) if len(group) > 1 else ()
-            return Translation(texts[0], best[0].score, alternatives, () if best[0].is_finished else ("cut",))
-        between = "" if self.tgt_lang.split("-")[0] in UNSPACED else " "
-        flags = {"cut": any(not h.is_finished for h in best), "segmented": any(len(s) > 1 for _, s in plan)}
+    def _join(
+        self,
+        text: str,
+        stretches: list[Stretch],
+        by_sentence: bool,
+        answers: Iterator[tuple[list[Hypothesis], list[str]]],
+    ) -> Translation:
+        """Put the translations of one text together."""
+        done: list[Stretch] = []
+        translated: list[list[str]] = []
+        best: list[Hypothesis] = []
+        group: list[Hypothesis] = []
+        for stretch in stretches:
+            if not stretch.ids:
+                done.append(stretch)
+                translated.append([text[stretch.start : stretch.end]])
+                continue
+            group, texts = next(answers)
+            done.append(stretch if group[0].is_finished else replace(stretch, flags=(*stretch.flags, "cut")))
+            translated.append(texts)
+            best.append(group[0])
+        joined = partial(join, text, done, tgt_lang=self.tgt_lang, by_sentence=by_sentence)
+        whole, pieces = joined([texts[0] for texts in translated])
+        others = translated[0] if len(done) == 1 and len(group) > 1 else []
         return Translation(
-            text="\n".join(
-                between.join(texts_of[segment][0] for segment in segments) if segments else line
-                for line, segments in plan
-            ),
+            text=whole,
             score=math.fsum(h.score for h in best) / len(best) if best else 0.0,
-            flags=tuple(flag for flag, is_set in flags.items() if is_set),
+            alternatives=tuple(Alternative(joined([o])[0], h.score) for o, h in zip(others, group, strict=False)),
+            flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
+            sentences=pieces,
         )
-
-
-def _split_long(ids: list[int], subword: Subword, limit: int) -> Iterator[list[int]]:
-    """Cut subwords into pieces of at most `limit`: after the end of a sentence, else before a word, else anywhere."""
-    while len(ids) > limit:
-        pieces = subword.pieces(ids[: limit + 1])
-        sentence_ends = [i + 1 for i, piece in enumerate(pieces[:limit]) if piece[-1:] in set("。！？；.!?;…")]
-        word_starts = [i for i, piece in enumerate(pieces) if i > 0 and (piece.startswith("▁") or piece in "，、,")]
-        # A cut in the first half would make pieces needlessly short.
-        cut = next((i for cuts in (sentence_ends, word_starts) for i in reversed(cuts) if i > limit // 2), limit)
-        yield ids[:cut]
-        ids = ids[cut:]
-    yield ids
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -334,12 +322,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _flagged(translation: Translation, flag: str) -> Translation:
-    return Translation(
-        text=translation.text,
-        score=translation.score,
-        alternatives=translation.alternatives,
-        flags=tuple(sorted({*translation.flags, flag})),
-    )
+    return replace(translation, flags=tuple(sorted({*translation.flags, flag})))
 
 
 def _blocks(items: Iterable[T]) -> Iterator[list[T]]:

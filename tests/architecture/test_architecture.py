@@ -33,6 +33,7 @@ ORDER = [
     {"training"},
     {"export"},
     {"recipe"},
+    {"plan"},
     {"runs", "translator"},
     {"encoder", "measure"},
     {"synthetic"},

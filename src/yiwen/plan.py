@@ -1,0 +1,151 @@
+"""What a text is cut into before it is translated, and how the parts are put together: nothing is dropped or moved.
+
+    text -> stretches: a line, or with by_sentence a sentence, as long as the model has seen that much at a time
+         -> each as the model reads it -> ids ... -> translations -> text
+
+What stands between two lines comes back as it was, blank lines too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from yiwen.text.languages import UNSPACED, base
+from yiwen.text.normalise import normalise
+from yiwen.text.segment import Span, clauses, sentences, words
+from yiwen.text.subword import Subword
+
+Cutter = Callable[[str], list[Span]]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text that was translated by itself, and where its translation stands."""
+
+    src_start: int
+    """Its first character in the source text ..."""
+    src_end: int
+    """... and the one behind its last."""
+    tgt_start: int
+    """The first character of its translation in the translated text ..."""
+    tgt_end: int
+    """... and the one behind its last."""
+    flags: tuple[str, ...] = ()
+    """As in `Translation.flags`, of this part alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text that is translated by itself, or stays as it is."""
+
+    start: int
+    """Its first character in the text ..."""
+    end: int
+    """... and the one behind its last."""
+    text: str
+    """As the model reads it; empty where it stays as it is."""
+    ids: list[int]
+    """Its subwords; none where it stays as it is."""
+    flags: tuple[str, ...] = ()
+    """What is known of it before it is translated."""
+
+
+def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
+    """Offsets of the lines of a text, or of its sentences."""
+    if by_sentence:
+        return sentences(text, lang)
+    spans: list[Span] = []
+    start = 0
+    for line in text.split("\n"):
+        spans.append((start, start + len(line)))
+        start += len(line) + 1
+    return spans
+
+
+def plan(
+    texts: Sequence[str], spans_of: Sequence[Sequence[Span]], *, subword: Subword, limit: int, lang: str
+) -> list[list[Stretch]]:
+    """What becomes of texts.
+
+    Args:
+        texts: Raw text.
+        spans_of: Offsets of the parts of each that are to be translated by themselves, as long as that can be.
+        subword: Source subwords.
+        limit: Subwords that the model can take at a time.
+        lang: Source language.
+    """
+    read = [[normalise(text[start:end]) for start, end in spans] for text, spans in zip(texts, spans_of, strict=True)]
+    encoded = iter(subword.encode([line for lines in read for line in lines if line]))
+    plans: list[list[Stretch]] = []
+    for text, spans, lines in zip(texts, spans_of, read, strict=True):
+        stretches: list[Stretch] = []
+        for (start, end), line in zip(spans, lines, strict=True):
+            ids = next(encoded) if line else []
+            if len(ids) <= limit:
+                stretches.append(Stretch(start, end, line, ids))
+                continue
+            for left, right in fitting(text[start:end], subword, limit, lang=lang):
+                part = normalise(text[start + left : start + right])
+                (ids,) = subword.encode([part])
+                stretches.append(Stretch(start + left, start + right, part, ids, ("segmented",)))
+        plans.append(stretches)
+    return plans
+
+
+def fitting(text: str, subword: Subword, limit: int, *, lang: str) -> list[Span]:
+    """Cut a line that is too long: whole sentences, as many as fit, else behind commas, before words, anywhere."""
+
+    def fits(start: int, end: int, part: str) -> bool:
+        (ids,) = subword.encode([normalise(part[start:end])])
+        return len(ids) <= limit or end - start == 1
+
+    def packed(part: str, cutters: tuple[Cutter, ...]) -> list[Span]:
+        found: list[Span] = []
+        is_open = False  # whether the last one found may become longer
+        for start, end in cutters[0](part):
+            if not fits(start, end, part):
+                inner = packed(part[start:end], cutters[1:] or cutters)
+                found += [(start + left, start + right) for left, right in inner]
+                is_open = False
+            elif is_open and fits(found[-1][0], end, part):
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+                is_open = True
+        return found
+
+    def halves(part: str) -> list[Span]:
+        return [(0, len(part) // 2), (len(part) // 2, len(part))]
+
+    return packed(text, (lambda line: sentences(line, lang), clauses, words, halves))
+
+
+def join(
+    text: str, stretches: Sequence[Stretch], translations: Sequence[str], *, tgt_lang: str, by_sentence: bool
+) -> tuple[str, tuple[Piece, ...]]:
+    """Put the translations of the stretches where these stood.
+
+    With by_sentence, white space at the edges of lines comes back too; else lines are as normalised text is.
+    """
+    parts: list[str] = []
+    pieces: list[Piece] = []
+    n_written = done = 0
+    for stretch, translation in zip(stretches, translations, strict=True):
+        parts += (_between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence), translation)
+        start = n_written + len(parts[-2])
+        n_written = start + len(translation)
+        done = stretch.end
+        if stretch.text:
+            pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags))
+    parts.append(_between(text[done:], [], "", tgt_lang, by_sentence))
+    return "".join(parts), tuple(pieces)
+
+
+def _between(gap: str, before: list[str], after: str, tgt_lang: str, by_sentence: bool) -> str:
+    if "\n" in gap:
+        return gap if by_sentence else "\n"
+    if not before or not after:
+        return gap if by_sentence else ""
+    is_glued = before[-1][-1:].isascii() and before[-1][-1:].isalnum() and after[0].isascii() and after[0].isalnum()
+    return "" if base(tgt_lang) in UNSPACED and not is_glued else " "

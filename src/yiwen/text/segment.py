@@ -1,0 +1,140 @@
+"""Segmentation: where the sentences and the clauses of a text are, as offsets, so that nothing of it can be lost.
+
+Rules rather than a model, because they can be read and never surprise. A boundary that is missed makes a longer
+sentence, which a translator bears; one too many tears a sentence apart. So where in doubt there is none: inside of
+brackets and quotes of up to 120 characters, behind abbreviations and initials, before a small letter.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import pairwise
+from typing import Final
+
+from yiwen.text.chinese import HAN
+from yiwen.text.languages import UNSPACED, base
+
+Span = tuple[int, int]
+
+_CLOSERS: Final = "\"'”’»」』）)】\\]》〉"
+_END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።։]+(?:[{_CLOSERS}]|“(?!\S))*)+")
+_COMMA: Final = re.compile(rf"[，；：、]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
+_SPACES: Final = re.compile(r"\s+")
+_PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")
+_PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
+_NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
+_LAST_WORD: Final = re.compile(r"[\w.-]*\Z")
+_FAR: Final = 40
+"""Characters before a full stop that are looked at: lines may be long."""
+_ITEM: Final = re.compile(r"(?<!\S)\(?(\d{1,3}|[A-Za-z]|[ivx]{1,5})\Z")
+"""What numbers an item of a list, up to its full stop."""
+_SPEAKS: Final = re.compile(r"[^，。！？\s]{0,8}[说說道问問喊叫答嚷笑骂罵]|[とっ]")
+"""What shows that a sentence goes on behind a quotation: 他说。"""
+_NEVER_LAST: Final = re.compile(
+    r"mrs?|ms|dr|prof|st|gen|sen|rep|gov|capt|lt|col|sgt|rev|hon|messrs|vs|figs?|vol|pp|eds?|e\.?g|i\.?e|cf|approx|dept|"
+    r"est|al|jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec|tue|wed|thu|fri|mt|viz|"
+    r"z\.b|d\.h|u\.a|bzw|ca|evtl|ggf|nr|str|vgl|mme|mlle|sra?|av|bd",
+    re.IGNORECASE,
+)
+"""Abbreviations that no sentence ends with: English, then German, French and Spanish."""
+_SELDOM_LAST: Final = re.compile(
+    r"inc|ltd|co|corp|jr|bros|no|etc|usw|plc|llc|ave|blvd|\w|(?:[^\W\d_]{1,2}\.)+\w*", re.IGNORECASE
+)
+"""Those that a sentence ends with where the next word is one that begins many; so initials, a.m. and U.S."""
+_STARTER: Final = re.compile(
+    "an?|and|as|at|but|he|her|his|how|however|i|if|in|it|its|my|on|our|she|so|that|the|their|then|there|these|they|this|"
+    "those|to|we|what|when|where|which|while|who|why|with|yes|you|your|der|die|das|er|sie|es|wir|ich",
+    re.IGNORECASE,
+)
+_ORDINAL: Final = frozenset(("de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl", "hu", "hr", "sl", "et", "lv", "is"))
+"""Languages that write the 3rd as 3."""
+
+
+def sentences(text: str, lang: str) -> list[Span]:
+    """Offsets of the sentences; what stands between them, before and behind is white space.
+
+    >>> text = "Mr. Smith paid $3.50. “Really?” he asked.\\n他笑了。你呢？"
+    >>> [text[start:end] for start, end in sentences(text, "en")]
+    ['Mr. Smith paid $3.50.', '“Really?” he asked.', '他笑了。', '你呢？']
+    """
+    bounds = [0]
+    for line in text.split("\n"):
+        start = bounds[-1]
+        bounds += [start + bound for bound in _boundaries(line, base(lang))] + [start + len(line) + 1]
+    return _trimmed(text, bounds)
+
+
+def clauses(text: str) -> list[Span]:
+    """Offsets of what commas, semicolons, colons and dashes set apart, these included."""
+    return _trimmed(text, [0, *(found.end() for found in _COMMA.finditer(text)), len(text)])
+
+
+def words(text: str) -> list[Span]:
+    """Offsets of what blanks set apart."""
+    return _trimmed(text, [0, *(found.end() for found in _SPACES.finditer(text)), len(text)])
+
+
+def _trimmed(text: str, bounds: list[int]) -> list[Span]:
+    spans = []
+    for start, end in pairwise(bounds):
+        if inner := text[start:end].strip():
+            start = text.index(inner, start)
+            spans.append((start, start + len(inner)))
+    return spans
+
+
+def _boundaries(line: str, lang: str) -> list[int]:
+    """Where a sentence of the line ends and another begins."""
+    paired = [found.span() for found in _PAIRED.finditer(line)]
+    bounds: list[int] = []
+    item = 0
+    for found in _END.finditer(line, 0, len(line.rstrip())):
+        start = bounds[-1] if bounds else 0
+        before = line[max(start, found.start() - _FAR) : found.start()]
+        number = _ITEM.search(before)
+        if number and found.start() - start <= _FAR and not before[: number.start()].strip():  # 1. at the beginning
+            item = int(number[1]) if number[1].isdigit() else 0
+        elif number and item and number[1] == str(item + 1):  # and 2. behind it, in the same line
+            item += 1
+            bounds.append(found.start() - len(number[0]))
+        elif not _is_inside(line, start, found, paired) and _is_end(line, before, found, lang):
+            bounds.append(found.end())
+    return bounds
+
+
+def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) -> bool:
+    """True for signs inside of brackets or quotes of a sentence that goes on: He left (why?) and ..."""
+    left, right = paired[bisect_left(paired, (found.start(), 0)) - 1] if paired else (0, 0)
+    if not left < found.start() < right or found.end() > right:
+        return False
+    if found.end() < right or line[left] == "《":
+        return True
+    before = line[max(start, left - _FAR) : left].rstrip()
+    if line[left] in "([（【" and before:
+        return True
+    if line[right : right + 1].isspace() or before.endswith("："):
+        return False
+    return before[-1:].isalnum() or _SPEAKS.match(line, right) is not None
+
+
+def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
+    """Whether a sentence ends with the signs found; `before` is what stands before these."""
+    signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
+    if any(sign in "。！？｡" for sign in signs):
+        return True
+    if not rest[:1].isspace():  # half-width signs in Chinese
+        is_before_han = re.match(f"[“「]?[{HAN}]", rest) is not None
+        is_one = len(signs) == 1 and signs in ".!?" and re.search(f"[{HAN}]\\Z", before) is not None
+        return lang in UNSPACED and is_before_han and is_one
+    last_word = (_LAST_WORD.search(before) or [""])[0]
+    next_word = (_NEXT_WORD.match(rest) or ["", ""])[1]
+    if next_word[:1].islower() or next_word == last_word:
+        return False
+    if signs[0] != ".":
+        return True
+    is_ordinal = lang in _ORDINAL and last_word.isdigit() and len(last_word) < 3
+    if is_ordinal or _SELDOM_LAST.fullmatch(last_word):
+        is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))
+        return is_me or _STARTER.fullmatch(next_word) is not None
+    return _NEVER_LAST.fullmatch(last_word) is None

@@ -1,0 +1,149 @@
+"""What is translated by itself, where it stood, and that nothing of a text is lost between the two."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.plan import Piece, Stretch, cut, fitting, join, plan
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import Subword
+
+FIXTURE = [HealthCheck.function_scoped_fixture]
+LIMIT = 23
+texts_like_text = st.lists(
+    st.sampled_from(
+        [
+            *'abé你好世界 \n\r\t.!?。，、；,;“”"()（）\u3000\u2028\x00👨‍👩‍👧',
+            "deti ",
+            "Bapu. ",
+            "3.5",
+            "\u0301",
+            "http://a.b/c ",
+        ]
+    ),
+    max_size=120,
+).map("".join)
+
+
+@pytest.fixture(scope="session")
+def subword(tiny_run: TinyRun) -> Subword:
+    return open_bundle(tiny_run.best).source
+
+
+def planned(text: str, subword: Subword, *, by_sentence: bool = False, lang: str = "en") -> list[Stretch]:
+    spans = cut(text, lang=lang, by_sentence=by_sentence)
+    return plan([text], [spans], subword=subword, limit=LIMIT, lang=lang)[0]
+
+
+def inked(text: str) -> str:
+    """What a text is but for its blanks; composed anew, because a letter and its accent may have been cut apart."""
+    return unicodedata.normalize("NFC", normalise(text).replace(" ", ""))
+
+
+@given(
+    text=texts_like_text | st.text(max_size=200), by_sentence=st.booleans(), lang=st.sampled_from(["en", "zh", "ja"])
+)
+@settings(max_examples=200, suppress_health_check=FIXTURE)
+def test_stretches_together_are_the_whole_text(text: str, by_sentence: bool, lang: str, subword: Subword) -> None:
+    stretches = planned(text, subword, by_sentence=by_sentence, lang=lang)
+    done = 0
+    for stretch in stretches:
+        assert done <= stretch.start <= stretch.end
+        assert text[done : stretch.start].strip() == ""
+        assert stretch.text == normalise(text[stretch.start : stretch.end])
+        assert subword.encode([stretch.text]) == [stretch.ids]
+        assert len(stretch.ids) <= LIMIT
+        done = stretch.end
+    assert text[done:].strip() == ""
+    assert inked("".join(stretch.text for stretch in stretches)) == inked(text)
+
+
+@given(text=texts_like_text)
+@settings(max_examples=100, suppress_health_check=FIXTURE)
+def test_sentences_that_are_translated_to_themselves_give_the_text_back(text: str, subword: Subword) -> None:
+    stretches = planned(text, subword, by_sentence=True)
+    same = [text[stretch.start : stretch.end] for stretch in stretches]
+    whole, pieces = join(text, stretches, same, tgt_lang="en", by_sentence=True)
+    assert "".join(whole.split()) == "".join(text.split())
+    assert whole.count("\n") == text.count("\n")
+    for piece in pieces:
+        assert whole[piece.tgt_start : piece.tgt_end] == text[piece.src_start : piece.src_end]
+    for line, given_line in zip(whole.split("\n"), text.split("\n"), strict=True):
+        if not given_line.strip():  # a blank line, whatever it is made of
+            assert line == given_line
+        n_before = len(given_line) - len(given_line.lstrip())
+        assert line[:n_before] == given_line[:n_before]
+
+
+def test_paragraphs_and_blank_lines_come_back_as_they_were(subword: Subword) -> None:
+    text = "\u3000\u3000Deti gedi. Bapu reta!\r\n \t\r\n\n  Deti.  Gedi.\n"
+    stretches = planned(text, subword, by_sentence=True)
+    upper = [stretch.text.upper() for stretch in stretches]
+    whole, pieces = join(text, stretches, upper, tgt_lang="de", by_sentence=True)
+    assert whole == "\u3000\u3000DETI GEDI. BAPU RETA!\r\n \t\r\n\n  DETI. GEDI.\n"
+    assert [text[p.src_start : p.src_end].upper() for p in pieces] == [whole[p.tgt_start : p.tgt_end] for p in pieces]
+
+
+def test_a_line_is_a_stretch_where_nobody_asks_for_sentences(subword: Subword) -> None:
+    text = " Deti gedi. Bapu reta. \r\n\n"
+    (first, *rest) = planned(text, subword)
+    assert (first.text, first.start, first.end) == ("Deti gedi. Bapu reta.", 0, 24)
+    assert [(stretch.ids, stretch.end - stretch.start) for stretch in rest] == [([], 0), ([], 0)]
+    whole, pieces = join(text, [first, *rest], ["x", "", ""], tgt_lang="de", by_sentence=False)
+    assert (whole, pieces) == ("x\n\n", (Piece(0, 24, 0, 1),))
+
+
+@pytest.mark.parametrize(
+    ("tgt_lang", "translations", "expected"),
+    [
+        ("de", ["Eins.", "Zwei."], "Eins. Zwei."),
+        ("zh-Hant", ["一。", "二。"], "一。二。"),
+        ("ja", ["A", "B"], "A B"),  # two words never become one
+    ],
+)
+def test_sentences_are_joined_as_the_target_language_does(
+    tgt_lang: str, translations: list[str], expected: str, subword: Subword
+) -> None:
+    text = "Deti.   Gedi."
+    stretches = planned(text, subword, by_sentence=True)
+    assert join(text, stretches, translations, tgt_lang=tgt_lang, by_sentence=True)[0] == expected
+
+
+def test_a_long_line_is_cut_behind_sentences_as_many_as_fit(subword: Subword) -> None:
+    text = "Deti gedi bapu reta. " * 6
+    found = [text[start:end] for start, end in fitting(text, subword, LIMIT, lang="en")]
+    assert all(part.endswith(".") for part in found)
+    assert " ".join(found) == text.strip()
+    sizes = [len(ids) for ids in subword.encode(found)]
+    assert max(sizes) <= LIMIT < min(sizes[:-1]) + len(subword.encode(["Deti gedi bapu reta."])[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("Deti gedi, bapu, reta; kabe robu, " * 3, ",;"),
+        ("deti gedi bapu reta kabe robu " * 5, "aeiou"),
+        ("x" * 100, "x"),
+        ("你好世界" * 9, "你好世界"),
+    ],
+)
+def test_a_long_sentence_is_cut_behind_commas_else_before_words_else_anywhere(
+    text: str, ends: str, subword: Subword
+) -> None:
+    found = [text[start:end] for start, end in fitting(text, subword, LIMIT, lang="en")]
+    assert len(found) > 1
+    assert all(part[-1] in ends for part in found)
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
+    assert all(len(ids) <= LIMIT for ids in subword.encode(found))
+
+
+def test_what_was_cut_for_its_length_says_so(subword: Subword) -> None:
+    short, *rest = planned("Deti.\n" + "deti gedi " * 30, subword, by_sentence=True)
+    assert short.flags == ()
+    assert {stretch.flags for stretch in rest} == {("segmented",)}

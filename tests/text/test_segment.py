@@ -1,0 +1,133 @@
+"""Sentences and clauses are found where a reader sees them, and never a character is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.text.segment import Span, clauses, sentences, words
+
+ENGLISH = [
+    "Hello World.| My name is Jonas.",
+    "What is your name?| My name is Jonas.",
+    "My name is Jonas E. Smith.",
+    "Please turn to p. 55.",
+    "They closed the deal with Pitt, Briggs & Co. at noon.",
+    "They closed the deal with Pitt, Briggs & Co.| It closed yesterday.",
+    "I can see Mt. Fuji from here.",
+    "St. Michael's Church is on 5th st. near the light.",
+    "That is JFK Jr.'s book.",
+    "I live in the U.S.| How about you?",
+    "I work for the U.S. Government in Virginia.",
+    "At 5 a.m. Mr. Smith went to the bank.",
+    "She has $100.00 in her bag.",
+    "She has $100.00.| It is in her bag.",
+    "He teaches science (He worked for 5 years as an engineer.) at the University.",
+    "Her email is Jane.Doe@example.com.| I sent her an email.",
+    "The site is: https://www.example.50.com/new-site/awesome_content.html.| Please check it out.",
+    "She turned to him, 'This is great.' she said.",
+    'She turned to him, "This is great." she said.',
+    'She turned to him, "This is great."| She held the book out to show him.',
+    "Hello!!| Long time no see.",
+    "Hello?!| Is that you?",
+    "1. The first item| 2. The second item",
+    "1.) The first item.| 2.) The second item.| 3.) The third.",
+    "He was born in 1990.| She was not.",
+    "She works at Yahoo! in the accounting department.",
+    "We make a good team, you and I.| Did you see Albert I. Jones yesterday?",
+    "I never meant that....| She left the store.",
+    "Wait... what?| I... I don't know.| See e.g. the U.S. Army, i.e. us, etc.| The end.",
+    "J. R. R. Tolkien wrote it in 1954.| It sold well.",
+    "Dr. No met Prof. X at 3.30 p.m. on Jan. 5.| They talked.",
+    "Version 2.0 is out!| See section 3.2.1.| It is new.",
+    "He left (did he?) and came back.| (Who knows why.)| Then he slept.",
+    "Call setup.py or main.c.| Both work.",
+]
+GERMAN = [
+    "Er kam am 3. Oktober.| Das Wetter, z. B. der Regen, war schlecht.| Dr. Müller blieb.",
+    "„Komm!“| Sie ging, d. h. sie lief.",
+]
+CHINESE = [
+    "你好。|今天天气很好！|你呢？|我也是……",
+    "“我不去。你去吧。”他说。|天黑了……他还没回来。|你呢？",
+    "他大喊“救命！”然后跑了。|真的？！|是的。",
+    "他问：“你去哪儿？”|我没有回答。",
+    "「你好嗎？」他問。|「好。」她答道。",
+    "圆周率约为3.14。|请访问 www.example.com。|邮箱是a.b@c.cn！",
+    "好吗?|好的.|再见",
+    "他（你认识他吗？）走了。|（他走了。）|好。",
+    "1. 苹果。|2. 梨。",
+    "一、苹果；二、梨。|使用Node.js开发。|《你好，李焕英！》是电影。",
+    "请看 http://a.cn/b?c=d&e。|文件是 a.tar.gz。",
+]
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [("en", text) for text in ENGLISH] + [("de", text) for text in GERMAN] + [("zh", text) for text in CHINESE],
+)
+def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
+    text = marked.replace("|", "")
+    found = [text[start:end] for start, end in sentences(text, lang)]
+    assert found == [part.strip() for part in marked.split("|")]
+
+
+def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> None:
+    for lang, marked in (
+        ("ja", "「行く。」と言った。|彼は笑った。"),
+        ("hi", "यह एक है।| यह दो है।"),
+        ("ar", "هل أنت هنا؟| نعم."),
+        ("ru", "Это раз.| Это два?| Да!"),
+        ("ko", "안녕하세요.| 반갑습니다."),
+        ("es", "¿Qué?| ¡Nada!| El Sr. Ruiz vino."),
+    ):
+        text = marked.replace("|", "")
+        assert [text[a:b] for a, b in sentences(text, lang)] == [part.strip() for part in marked.split("|")]
+
+
+def test_a_line_break_ends_a_sentence_and_blank_lines_hold_none() -> None:
+    text = "One\n\n \u3000\n two three.\r\nFour. Five\n"
+    assert [text[a:b] for a, b in sentences(text, "en")] == ["One", "two three.", "Four.", "Five"]
+
+
+def test_clauses_end_behind_commas_and_words_at_blanks() -> None:
+    text = "However, 1,000 of them; 他说，是的：好——对吧 - yes"
+    assert [text[a:b] for a, b in clauses(text)] == [
+        "However,",
+        "1,000 of them;",
+        "他说，",
+        "是的：",
+        "好——",
+        "对吧 -",
+        "yes",
+    ]
+    assert words(" a  b\u3000c ") == [(1, 2), (4, 5), (6, 7)]
+
+
+@given(
+    text=st.text(max_size=80)
+    | st.lists(st.sampled_from([*"aB你.。!？…,，；;\"“”'(（)） \n\r1"]), max_size=60).map("".join),
+    lang=st.sampled_from(["en", "zh", "de", "xx"]),
+)
+def test_spans_and_the_gaps_between_them_rebuild_the_text(text: str, lang: str) -> None:
+    def check(spans: list[Span]) -> None:
+        done, parts = 0, []
+        for start, end in spans:
+            gap = text[done:start]
+            assert gap.strip() == ""
+            assert text[start:end] == text[start:end].strip() != ""
+            parts += [gap, text[start:end]]
+            done = end
+        assert text[done:].strip() == ""
+        assert "".join(parts) + text[done:] == text
+
+    check(sentences(text, lang))
+    check(clauses(text))
+    check(words(text))
+    assert not any("\n" in text[a:b] for a, b in sentences(text, lang))
+
+
+def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
+    for text in ("(" * 100_000, "“" * 100_000, "a. " * 30_000, "." * 100_000, '"a" ' * 30_000, "1. " * 30_000):
+        assert sum(end - start for start, end in sentences(text, "en")) > 0
