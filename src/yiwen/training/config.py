@@ -60,8 +60,9 @@ class TrainingConfig:
     """Updates between checkpoints: what a power cut can cost."""
     keep_last: int = 3
     """Scheduled checkpoints kept."""
-    metric: Literal["bleu", "chrf"] = "bleu"
-    """Score of the decoded validation set (greedy) that decides which model is best."""
+    metric: Literal["bleu", "chrf", "accuracy", "macro_f1", "span_f1"] = "bleu"
+    """Validation score that decides which model is best: of the greedy decoding (bleu, chrf) or, for tasks without a
+    decoder, accuracy, macro_f1 (all labels alike) or span_f1 (of BIO tags)."""
     patience: int = 0
     """Stop after this many validations without a better score; 0: never."""
     log_every: int = 20

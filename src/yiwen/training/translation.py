@@ -24,7 +24,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig
-from yiwen.training.loop import Job
+from yiwen.training.job import Job
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
@@ -60,7 +60,12 @@ def translation_job(
     torch.manual_seed(seed_of(config.seed))
     model = _build(store, model_config, hardware)
     batch_tokens = config.micro_batch_tokens
-    valid = ValidationSet(store, metric=config.metric, max_len=model_config.max_len, batch_tokens=batch_tokens)
+    valid = ValidationSet(
+        store,
+        metric="chrf" if config.metric == "chrf" else "bleu",
+        max_len=model_config.max_len,
+        batch_tokens=batch_tokens,
+    )
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
