@@ -30,6 +30,7 @@ def classify(
     from yiwen.stop import stop_on_signals
 
     encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder.require("classify")
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         texts = (line.decode("utf-8", errors="replace") for line in lines)

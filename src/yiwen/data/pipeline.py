@@ -201,6 +201,8 @@ def encode(
     if len(rows):
         tally.add(_LATER[2], len(rows), examples_of(job, intake, rows[:N_EXAMPLES]))
     sizes = [Subword.load(path).vocab_size for path in models]
+    if labels:
+        sizes[1] = len(labels)
     return {
         "kept": kept,
         "overlong": tuple(places_of(job, intake, rows[:MAX_PLACES])),

@@ -95,8 +95,8 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
         return names.index(src_column), names.index(tgt_column), True
     if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
         indices = int(src_column) - 1, int(tgt_column) - 1
-    elif (src_column, tgt_column) == ("src", "tgt"):
-        indices = 0, 1
+    elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
+        indices = 0, int(tgt_column == "tgt")
     else:
         raise DataError(
             f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "

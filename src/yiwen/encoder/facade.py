@@ -127,7 +127,7 @@ class Encoder:
         Raises:
             ConfigError: If the bundle is no classifier.
         """
-        self._require("classify")
+        self.require("classify")
         return self._soft_max(self._pooled(self._pieces(texts), stop=stop))
 
     def classify(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> list[Prediction]:
@@ -136,7 +136,7 @@ class Encoder:
         Raises:
             ConfigError: If the bundle is no classifier.
         """
-        self._require("classify")
+        self.require("classify")
         pieces = self._pieces(texts)
         rows = self._soft_max(self._pooled(pieces, stop=stop))
         return [
@@ -159,7 +159,7 @@ class Encoder:
         Raises:
             ConfigError: If the bundle is no tagger.
         """
-        self._require("tag")
+        self.require("tag")
         words_of = encode_words(self.bundle.source, [[normalise(word) for word in words] for words in sentences])
         pieces, first = [], []  # ids of each piece, and where its words begin
         owner = []
@@ -178,6 +178,17 @@ class Encoder:
             tags[number] += part
         return tags
 
+    def require(self, task: str) -> None:
+        """Make sure that the bundle is of a task.
+
+        Raises:
+            ConfigError: If it is of another.
+        """
+        if self.bundle.info.task != task:
+            raise ConfigError(
+                f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
+            )
+
     @property
     def limit(self) -> int:
         """Longest piece, in subwords without eos."""
@@ -187,12 +198,6 @@ class Encoder:
     def n_layers(self) -> int:
         """Layers of the encoder."""
         return self.bundle.info.model.n_encoder_layers
-
-    def _require(self, task: str) -> None:
-        if self.bundle.info.task != task:
-            raise ConfigError(
-                f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
-            )
 
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
