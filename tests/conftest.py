@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tiny_model import TinyRun, exported, write_tiny_recipe
+from toy_labels import write_labelled
 
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
@@ -44,6 +45,18 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
         else:
             os.environ["YIWEN_RUNS"] = before
     return TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a tiny classifier, trained in a few seconds once a session. Read it, never write it."""
+    from yiwen.recipe import load_recipe
+    from yiwen.runs import train_recipe
+
+    base = tmp_path_factory.mktemp("labels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YIWEN_RUNS", str(base / "runs"))
+        return train_recipe(load_recipe(str(write_labelled(base, "classify", max_steps=120))))[0]
 
 
 @pytest.fixture(scope="session")

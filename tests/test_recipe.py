@@ -187,3 +187,33 @@ def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) 
     assert runs_root() == Path("/somewhere")
     monkeypatch.setenv("YIWEN_RUNS", "")
     assert runs_root() == Path("runs")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('task = "classify"', "training.metric='bleu' is no score of task='classify'; use accuracy or macro_f1"),
+        (
+            '[training]\nmetric = "span_f1"',
+            "training.metric='span_f1' is no score of task='translate'; use bleu or chrf",
+        ),
+        ("", "data.tgt_lang is missing; task='translate' needs both languages"),
+        (
+            'task = "classify"\n[training]\nmetric = "accuracy"\n[data.valid]\nsrc = "valid.txt"',
+            "task='classify' needs a tgt beside each src, 'valid.txt' has none",
+        ),
+        (
+            'task = "embed"\n[training]\nmetric = "accuracy"\n[tokenizer]\nshared = false\n[data]\ntgt_lang = "zh"',
+            "tokenizer.shared=false, but task='embed' has one encoder for both languages",
+        ),
+        ("[encoder]\nlayer_decay = 0.0", "encoder.layer_decay is 0.0; use more than 0 and at most 1"),
+        ("[encoder]\nmask_share = 1.5", "encoder.mask_share is 1.5; use more than 0"),
+    ],
+)
+def test_a_task_says_what_text_and_score_it_needs(tmp_path: Path, text: str, message: str) -> None:
+    data = 'src_lang = "en"\ncorpora = [{ path = "x.tsv" }]\n'
+    text = text.replace("[data]\n", f"[data]\n{data}") if "[data]\n" in text else f"{text}\n[data]\n{data}"
+    (tmp_path / "my.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(str(tmp_path / "my.toml"))
+    assert message in str(caught.value)

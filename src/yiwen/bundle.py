@@ -29,6 +29,7 @@ from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.files import new_folder, verify_manifest
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
+from yiwen.tasks.config import COMMANDS, Pooling, Task
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
@@ -52,10 +53,16 @@ class BundleInfo:
     """Layout of the folder; a newer one than this program knows is refused."""
     yiwen_version: str = yiwen.__version__
     """Version that wrote the bundle."""
+    task: Task = "translate"
+    """What the model has learnt."""
+    labels: tuple[str, ...] = ()
+    """Labels or tags in the order of the model's scores."""
+    pooling: Pooling = "mean"
+    """How an encoder's states become one vector."""
     src_lang: str
     """Source language, BCP 47."""
     tgt_lang: str
-    """Target language, BCP 47."""
+    """Target language, BCP 47; empty for a task with one language."""
     model: ModelConfig
     """Shape of the model."""
     src_vocab_size: int
@@ -187,19 +194,18 @@ def open_bundle(folder: Path) -> Bundle:
 
 
 def load_model(bundle: Bundle) -> Transformer:
-    """Build the model and fill in the bundle's weights.
+    """Build the translation model and fill in the bundle's weights.
 
     Raises:
-        CheckpointError: If the weights are not there or have changed, or one is missing, left over or of another
-            shape; all are named.
+        CheckpointError: If it is no translator, the weights are not there or have changed, or one is missing, left
+            over or of another shape; all are named.
     """
-    path = bundle.folder / WEIGHTS
-    if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
+    if bundle.info.task != "translate":
         raise CheckpointError(
-            f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
-            "engine='ctranslate2', or the bundle that it was exported from"
+            f"{bundle.folder} is a model of the task {bundle.info.task!r} and no translator; use "
+            f"`yiwen {COMMANDS[bundle.info.task]}`"
         )
-    verify_manifest(bundle.folder)
+    path = weights_path(bundle)
     import torch
 
     from yiwen.model.transformer import Transformer
@@ -210,6 +216,22 @@ def load_model(bundle: Bundle) -> Transformer:
         )
     load_weights(dict(model.named_parameters()), path)
     return model.eval()
+
+
+def weights_path(bundle: Bundle) -> Path:
+    """The file of a bundle's weights, verified.
+
+    Raises:
+        CheckpointError: If it is not there or has changed.
+    """
+    path = bundle.folder / WEIGHTS
+    if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
+        raise CheckpointError(
+            f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
+            "engine='ctranslate2', or the bundle that it was exported from"
+        )
+    verify_manifest(bundle.folder)
+    return path
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -246,8 +268,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path} cannot be read ({error}); restore it from a copy") from error
 
 
-def load_weights(parameters: Mapping[str, Tensor], path: Path) -> None:
-    """Copy tensors of a safetensors file into parameters of the same names, in place.
+def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool = False) -> None:
+    """Copy tensors of a safetensors file into parameters of the same names, in place; it may hold more if so said.
 
     Raises:
         CheckpointError: If the file cannot be read, or names or shapes differ.
@@ -256,7 +278,8 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path) -> None:
 
     weights = load_tensors(path)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
-    problems += [f"{name} is not part of the model" for name in weights.keys() - parameters.keys()]
+    if not has_more:
+        problems += [f"{name} is not part of the model" for name in weights.keys() - parameters.keys()]
     problems += [
         f"{name} has shape {tuple(weights[name].shape)}, the model {tuple(parameter.shape)}"
         for name, parameter in parameters.items()
@@ -274,22 +297,25 @@ def model_card(info: BundleInfo) -> str:
     scores = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
     table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
     shape = info.model
+    is_translator = info.task == "translate"
     return f"""---
-language: [{info.src_lang}, {info.tgt_lang}]
-tags: [translation, yiwen]
+language: [{", ".join(filter(None, (info.src_lang, info.tgt_lang)))}]
+tags: [{"translation" if is_translator else info.task}, yiwen]
 ---
-# {info.src_lang} -> {info.tgt_lang}
+# {f"{info.src_lang} -> {info.tgt_lang}" if is_translator else f"{info.task}: {info.src_lang} {info.tgt_lang}"}
 
-A Transformer trained with yiwen {info.yiwen_version}: {shape.n_encoder_layers} + {shape.n_decoder_layers} layers, \
+A Transformer trained with yiwen {info.yiwen_version}: \
+{shape.n_encoder_layers}{f" + {shape.n_decoder_layers}" if is_translator else " encoder"} layers, \
 d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_vocab_size} source and \
 {info.tgt_vocab_size} target subwords; {info.step} updates ({info.weights} weights).
+{f"{len(info.labels)} labels: {', '.join(info.labels[:20])}" if info.labels else ""}
 {table}
 The scores are those of the validation set that training looked at; measure on text of your own before you rely on it:
 
-    yiwen translate THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang}
-    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang}
+    yiwen {COMMANDS[info.task]} THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang or "txt"}
+    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang or "labels"}
 
-Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are translated in pieces and marked.
+Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are cut into pieces and marked.
 Training data fingerprint: `{info.data_fingerprint}`.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from yiwen.config import STRICT, Table, override, parse, read_toml
 from yiwen.data.prepare import DataConfig
@@ -15,6 +15,7 @@ from yiwen.errors import ConfigError
 from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.model.config import PRESETS, ModelConfig
 from yiwen.search.config import SearchConfig
+from yiwen.tasks.config import METRICS, TARGETS, EncoderConfig, Task
 from yiwen.text.subword import TokenizerConfig
 from yiwen.training.config import TrainingConfig
 
@@ -25,8 +26,9 @@ class Recipe:
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
-    task: Literal["translate"] = "translate"
-    """What the model learns to do."""
+    task: Task = "translate"
+    """What the model learns: to translate; to label texts or words (classify, tag); to guess hidden words (mlm), which
+    the other tasks can start from; to give texts that mean the same like vectors (embed)."""
     data: DataConfig
     """Which text, and how it is cleaned and split."""
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
@@ -35,12 +37,15 @@ class Recipe:
     """Shape of the model."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """How long and how to train."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    """What an encoder without a decoder learns: for the tasks other than translate."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How translations are looked for when the trained model is measured or used."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     """How it is scored."""
 
     def __post_init__(self) -> None:
+        _check_task(self)
         if self.model.tied_embeddings == "all" and not self.tokenizer.shared:
             raise ConfigError(
                 "model.tied_embeddings='all' needs one vocabulary, but tokenizer.shared=false; "
@@ -51,6 +56,28 @@ class Recipe:
                 f"data.max_tokens={self.data.max_tokens} is more than model.max_len={self.model.max_len}; "
                 "raise model.max_len or lower data.max_tokens"
             )
+
+
+def _check_task(recipe: Recipe) -> None:
+    """Make sure that text, languages and metric are what the task needs.
+
+    Raises:
+        ConfigError: With what is missing.
+    """
+    task, data = recipe.task, recipe.data
+    if recipe.training.metric not in METRICS[task]:
+        raise ConfigError(
+            f"training.metric={recipe.training.metric!r} is no score of task={task!r}; use {' or '.join(METRICS[task])}"
+        )
+    if TARGETS[task] == "text" and not data.tgt_lang:
+        raise ConfigError(f"data.tgt_lang is missing; task={task!r} needs both languages")
+    alone = [
+        corpus.src for corpus in (*data.corpora, data.valid, data.test) if corpus and corpus.src and not corpus.tgt
+    ]
+    if TARGETS[task] != "none" and alone:
+        raise ConfigError(f"task={task!r} needs a tgt beside each src, {alone[0]!r} has none")
+    if task == "embed" and not recipe.tokenizer.shared:
+        raise ConfigError("tokenizer.shared=false, but task='embed' has one encoder for both languages; leave it out")
 
 
 @dataclass(frozen=True)

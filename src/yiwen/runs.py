@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -22,9 +23,12 @@ from yiwen.files import one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.stop import StopFlag
+from yiwen.tasks.config import TARGETS
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE, TrainingConfig
+from yiwen.training.encoding import encoder_job
+from yiwen.training.job import Job
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
@@ -33,7 +37,15 @@ from yiwen.training.translation import fastest_batch_tokens, translation_job
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
     """Prepare the data of a recipe below the folder of all runs, or find it prepared already."""
     recipe = loaded.recipe
-    return prepare(recipe.data, recipe.tokenizer, root=runs_root(), base=loaded.base, stop=stop, progress=progress)
+    return prepare(
+        recipe.data,
+        recipe.tokenizer,
+        root=runs_root(),
+        base=loaded.base,
+        targets=TARGETS[recipe.task],
+        stop=stop,
+        progress=progress,
+    )
 
 
 def train_recipe(
@@ -75,14 +87,7 @@ def train_recipe(
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
         if console is not None:
             console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
-        job = translation_job(
-            store,
-            recipe.model,
-            training,
-            hardware=chosen,
-            max_tokens=recipe.data.max_tokens,
-            search=recipe.search,
-        )
+        job = _job(store, recipe, training, chosen)
         (run / "bundles").mkdir(exist_ok=True)
         (run / "checkpoints").mkdir(exist_ok=True)
         trainer = Trainer(
@@ -95,6 +100,14 @@ def train_recipe(
             console=console,
         )
         return run, trainer.train()
+
+
+def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardware) -> Job:
+    """What the loop is to train."""
+    limits: Any = {"hardware": chosen, "max_tokens": recipe.data.max_tokens}
+    if recipe.task == "translate":
+        return translation_job(store, recipe.model, training, search=recipe.search, **limits)
+    return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, **limits)
 
 
 def refuse_existing(run: Path, *, resume: bool) -> None:
@@ -166,6 +179,10 @@ def _settle_micro_batch(
     training = recipe.training
     if training.batch_tokens != "auto":
         return chosen, training
+    if recipe.task != "translate":
+        raise ConfigError(
+            f"training.batch_tokens='auto' is for translation alone; give task={recipe.task!r} a number, such as 4096"
+        )
     if chosen.batch_tokens == 0:
         size = fastest_batch_tokens(store, recipe.model, training, hardware=chosen, stop=stop)
         chosen = dataclasses.replace(chosen, batch_tokens=size)

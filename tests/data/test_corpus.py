@@ -137,7 +137,7 @@ def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
         '{"src": "yes", "tgt": "ja"}',
         '{"src": "no"',
         "[]",
-        '{"src": 1, "tgt": null}',
+        '{"src": 1.5, "tgt": null}',
         '{"src": "\\ud800", "tgt": "x"}',
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
@@ -216,17 +216,19 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns n, src, tgt and none named 'en'"):
         read(CorpusConfig(path="a.parquet", src_column="en"), tmp_path)
-    with pytest.raises(DataError, match="column 'n' holds int64, not text"):
-        read(CorpusConfig(path="a.parquet", src_column="n"), tmp_path)
+    pq.write_table(pa.table({"n": [1.5], "tgt": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match="column 'n' holds double, not text"):
+        read(CorpusConfig(path="b.parquet", src_column="n"), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({}, "give either src and tgt"),
-        ({"src": "a"}, "give either src and tgt"),
+        ({"tgt": "a"}, "give either src and tgt"),
+        ({"src": "a", "path": "c.tsv"}, "give either src and tgt"),
         ({"src": "a", "tgt": "b", "path": "c.tsv"}, "give either src and tgt"),
-        ({"path": "c.csv"}, r"'c.csv' has none of the suffixes \.tsv, "),
+        ({"path": "c.doc"}, r"'c.doc' has none of the suffixes \.tsv, "),
         ({"path": "c.tsv", "weight": -1.0}, "corpus weight is -1.0"),
     ],
 )

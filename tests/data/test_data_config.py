@@ -16,7 +16,7 @@ LIGHT, HEAVY = CorpusConfig(path="a.tsv", weight=0.0), CorpusConfig(path="b.tsv"
     ("wrong", "message"),
     [
         ({"src_lang": "english language"}, "data.src_lang is 'english language'; use a language code"),
-        ({"tgt_lang": ""}, "data.tgt_lang is ''"),
+        ({"tgt_lang": "?"}, "data.tgt_lang is '?'"),
         ({"corpora": ()}, "data.corpora has 0 entries; give 1 to 255"),
         ({"corpora": (LIGHT, HEAVY)}, r"have the weights \[0.0, 3.0\]; give every corpus a positive weight, or none"),
         ({"corpora": (HEAVY,), "temperature": 2.0}, r"data.temperature is 2.0 beside explicit weights \[3.0\]"),

@@ -26,7 +26,8 @@ from yiwen.hardware import Hardware
 from yiwen.stop import StopFlag
 from yiwen.training.checkpoint import latest_checkpoint
 from yiwen.training.config import TrainingConfig
-from yiwen.training.loop import Job, Trainer
+from yiwen.training.job import Job
+from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
 

@@ -18,6 +18,7 @@ import typer
 
 from yiwen import __version__
 from yiwen.cli.average import average
+from yiwen.cli.classify import classify
 from yiwen.cli.config import config
 from yiwen.cli.demo import demo
 from yiwen.cli.distil import distil
@@ -33,12 +34,13 @@ from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work:
-# new, prepare, train, translate, evaluate, score, average, export, serve, distil, demo, config, doctor.
+# new, prepare, train, translate, classify, evaluate, score, average, export, serve, distil, demo, config, doctor.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
     train,
     translate,
+    classify,
     evaluate,
     score,
     average,

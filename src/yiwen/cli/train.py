@@ -24,15 +24,15 @@ def train(
     from yiwen.recipe import load_recipe
     from yiwen.runs import train_recipe
     from yiwen.stop import stop_on_signals
+    from yiwen.tasks.config import COMMANDS
 
     console = Console(stderr=True)
+    loaded = load_recipe(recipe, settings or ())
     with stop_on_signals() as stop:
-        folder, progress = train_recipe(
-            load_recipe(recipe, settings or ()), run=run, resume=resume, stop=stop, console=console
-        )
+        folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
     score = 0.0 if progress.best_score is None else progress.best_score
     console.print(f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True)
-    console.print(f"next: yiwen translate {folder / 'best'} < YOUR_TEXT", soft_wrap=True)
+    console.print(f"next: yiwen {COMMANDS[loaded.recipe.task]} {folder / 'best'} < YOUR_TEXT", soft_wrap=True)
     if as_json:
         result = {"run": str(folder), "step": progress.step, "best_step": progress.best_step, "best_score": score}
         print(json.dumps(result))

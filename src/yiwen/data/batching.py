@@ -145,6 +145,19 @@ def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:
     )
 
 
+def collate_labelled(src: Sequence[Ids], labels: Sequence[Ids], *, for_words: bool) -> Batch:
+    """Pad texts given as subword ids without eos, with their labels' numbers from 1; `tgt_in` is not used.
+
+    Args:
+        src: Texts. [5, 6] becomes [5, 6, eos].
+        labels: One label a text; or for words a number a subword, 0 where there is nothing to be said.
+        for_words: Which of the two: then tgt_out is (B, S), else (B, 1).
+    """
+    tgt_out = torch.from_numpy(pad(labels, closing=PAD_ID if for_words else None))
+    n_labels = int((tgt_out != PAD_ID).sum())
+    return Batch(torch.from_numpy(pad(src, closing=EOS_ID)), tgt_in=tgt_out, tgt_out=tgt_out, n_tokens=n_labels)
+
+
 def pad(sequences: Sequence[Ids], *, closing: int | None = None) -> npt.NDArray[np.int64]:
     """Sequences of unequal length -> one array (B, longest), filled up with `PAD_ID`.
 

@@ -19,10 +19,10 @@ class DataConfig:
 
     src_lang: str
     """Source language, e.g. "en", "zh-Hans" or "zh-Hant" (BCP 47; "zh" and "zh_CN" mean "zh-Hans")."""
-    tgt_lang: str
-    """Target language."""
+    tgt_lang: str = ""
+    """Target language; none for tasks with one language (classify, tag, mlm)."""
     corpora: tuple[CorpusConfig, ...]
-    """The parallel text to train on."""
+    """The text to train on: parallel, labelled, tagged or plain, as the task asks."""
     temperature: float = 1.0
     """Corpora are sampled by size ** (1 / temperature): 1 = as they are, 5 = small ones much more often."""
     valid: CorpusConfig | None = None
@@ -41,6 +41,8 @@ class DataConfig:
     def __post_init__(self) -> None:
         problems = []
         for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang)):
+            if not language and name == "tgt_lang":
+                continue
             try:
                 canonical(language)
             except ConfigError:

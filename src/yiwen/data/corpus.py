@@ -1,4 +1,4 @@
-"""Corpora: parallel text in any of the usual forms, read as blocks of numbered pairs of raw bytes.
+"""Corpora: parallel or labelled text in any of the usual forms, read as blocks of numbered pairs of raw bytes.
 
 A block goes to a worker undecoded, so that a broken line is dropped where pairs are cleaned and counted. Every
 line, row or unit of the input has one place in one block: nothing vanishes in a reader.
@@ -11,43 +11,47 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from yiwen.config import STRICT
-from yiwen.data import alignment, lines, tables, tmx
+from yiwen.data import alignment, conll, lines, tables, tmx
 from yiwen.errors import ConfigError
 
 BLOCK_PAIRS: Final = 20_000
 """Pairs in a block: a second's work for nobody, a few megabytes at most."""
 
-ONE_FILE: Final = (".tsv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx")
+ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
+
+Targets = Literal["text", "label", "tags", "none"]
+"""What the target side of a pair is: a translation; one label; a tag for each word of the source, separated by
+blanks; nothing, where the text is all there is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
-    """One parallel corpus: either `src` and `tgt`, two files of lines, or `path`, one file of pairs."""
+    """One corpus: `src` and `tgt`, two files of lines, or `path`, one file of pairs: of text and label, too."""
 
     __pydantic_config__ = STRICT
 
     src: str = ""
     """File of source sentences, one a line. `${VAR}` is expanded; .gz, .zst and .xz are found and read too."""
     tgt: str = ""
-    """File of their translations: line n translates line n."""
+    """File of their translations: line n translates line n; none for text alone (task = "mlm")."""
     path: str = ""
-    """One file of pairs instead: .tsv, .jsonl, .parquet, .arrow, .feather or .tmx (also .gz, .zst, .xz)."""
+    """One file of pairs instead: .tsv, .csv, .jsonl, .parquet, .arrow, .feather, .tmx, .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
-    """Source column of `path` (not TMX): its name, "a.b" for b inside a, or its number in a TSV without a header."""
+    """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1."""
     tgt_column: str = "tgt"
-    """Target column of `path`, as for the source."""
+    """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0
     """Share of this corpus in training relative to the others' weights; 0 everywhere = by size and temperature."""
 
     def __post_init__(self) -> None:
-        if bool(self.path) == bool(self.src or self.tgt) or bool(self.src) != bool(self.tgt):
+        if bool(self.path) == bool(self.src) or (self.tgt and not self.src):
             raise ConfigError(
                 f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; "
-                "give either src and tgt (two files) or path (one file)"
+                "give either src and tgt (two files; src alone for text without a target) or path (one file)"
             )
         if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
             raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; rename it")
@@ -67,12 +71,13 @@ class Block(NamedTuple):
 
 
 def corpus_files(corpus: CorpusConfig, *, base: Path) -> tuple[Path, ...]:
-    """The files that a corpus is read from: two, or one.
+    """The files that a corpus is read from: two, or one. Text without a target is its own.
 
     Raises:
         DataError: If one does not exist.
     """
-    return tuple(lines.find(name, base=base) for name in (corpus.src, corpus.tgt, corpus.path) if name)
+    names = (corpus.path,) if corpus.path else (corpus.src, corpus.tgt or corpus.src)
+    return tuple(lines.find(name, base=base) for name in names)
 
 
 def read_blocks(
@@ -99,13 +104,17 @@ def read_blocks(
     match suffix:
         case ".tsv":
             pairs = tables.read_tsv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+        case ".csv":
+            pairs = tables.read_csv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+        case ".conll":
+            pairs = conll.read_conll(paths[0], corpus.src_column, corpus.tgt_column, size=size)
         case ".jsonl":
             pairs = tables.read_jsonl(paths[0], corpus.src_column, corpus.tgt_column, size=size)
         case ".tmx":
             pairs = tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
         case _:
             pairs = tables.read_arrow(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-    first = 1 + (suffix == ".tsv" and tables.tsv_has_header(paths[0], corpus.src_column, corpus.tgt_column))
+    first = 1 + (suffix in (".tsv", ".csv") and tables.has_header(paths[0], corpus.src_column, corpus.tgt_column))
     for src, tgt in pairs:
         yield Block(first, src, tgt)
         first += len(src)
@@ -114,7 +123,8 @@ def read_blocks(
 def place(paths: tuple[Path, ...], number: int) -> str:
     """Where pair `number` of a corpus stands, for a message: "train.en.gz line 7", "memory.tmx unit 7"."""
     suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
-    unit = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row"}.get(suffix, "line")
+    units = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row", ".csv": "row", ".conll": "sentence"}
+    unit = units.get(suffix, "line")
     return f"{paths[0].name} {unit} {number}"
 
 

@@ -11,13 +11,13 @@ import sentencepiece
 
 from yiwen.data import lines
 from yiwen.data.config import DataConfig
-from yiwen.data.corpus import corpus_files
+from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
 from yiwen.text.subword import TokenizerConfig
 
 
-def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path) -> str:
+def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, targets: Targets = "text") -> str:
     """Hash inputs and settings; 16 hex digits.
 
     A file counts by its name and its content, not by its folder. Reading costs about a second for each gigabyte.
@@ -37,7 +37,8 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path) 
         learning["model"] = sha256(lines.find(tokenizer.model, base=base))
     else:
         learning["sentencepiece"] = sentencepiece.__version__
-    text = json.dumps({"format": FORMAT, "data": settings, "tokenizer": learning}, sort_keys=True)
+    inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
+    text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -7,16 +7,16 @@ import dataclasses
 import numpy as np
 import torch
 
-from yiwen.data.batching import Batch, Lengths, Rows, collate
+from yiwen.data.batching import Batch, Lengths, Rows, collate, collate_labelled
 from yiwen.data.store import Store
 from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
-    """What the epoch order needs to know of a store."""
+    """What the epoch order needs to know of a store. A label counts as one target token, like a text without one."""
     return Lengths(
         src=store.src_lengths,
-        tgt=store.tgt_lengths,
+        tgt=np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths,
         corpus=store.corpus,
         weights=store.corpus_weights,
         fingerprint=store.fingerprint,
@@ -54,6 +54,17 @@ def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
     is_hidden = torch.rand(batch.src_ids.shape, generator=generator) < share
     is_word = (batch.src_ids != PAD_ID) & (batch.src_ids != EOS_ID)
     return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & is_word, UNK_ID))
+
+
+def load_labelled(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:
+    """The batch of these rows of labelled text; arguments as for `load_batch`."""
+    src_ids, numbers = store.src_ids(rows), store.tgt_ids(rows)
+    sampling = store.tokenizer.sampling
+    if sampling == 0 or store.targets == "tags":  # a word cut in another way would have its tag at another place
+        return collate_labelled(src_ids, numbers, for_words=store.targets == "tags")
+    sampled = store.source.encode_sampled(store.texts(rows)[0], sampling=sampling, seed=seed)
+    texts = [new if len(new) < max_tokens else old for new, old in zip(sampled, src_ids, strict=True)]
+    return collate_labelled(texts, numbers, for_words=False)
 
 
 def batch_of_shape(n_rows: int, length: int, *, vocab_size: int = 5) -> Batch:

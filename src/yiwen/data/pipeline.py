@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,77 +12,22 @@ import pyarrow as pa
 
 from yiwen.data import lines
 from yiwen.data.config import DataConfig
-from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
+from yiwen.data.corpus import CorpusConfig, place
+from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
+from yiwen.data.labels import check_held_out, count_labels
 from yiwen.data.report import MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
-from yiwen.data.stages import CleanTask, EncodeTask, clean_block, encode_batch, spilled
+from yiwen.data.stages import EncodeTask, clean_block, encode_batch
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
 from yiwen.data.workers import Workers, in_threads
 from yiwen.errors import DataError
 from yiwen.files import write_bytes
-from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
-from yiwen.text.subword import Subword, TokenizerConfig, train_subword
+from yiwen.text.subword import Subword, train_subword
 
 _SAMPLE_SEED: Final = 0
 _LATER: Final = ("held-out overlap", "duplicate pair", "too many subwords")
 """Reasons that only the whole corpus, or the subwords, can tell."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What one run of `prepare` is given."""
-
-    data: DataConfig
-    tokenizer: TokenizerConfig
-    base: Path
-    """Folder that relative paths start from."""
-    folder: Path
-    """Where the store is written."""
-    n_workers: int
-    """Worker processes; 1 = none but this one."""
-    stop: StopFlag
-    tick: Callable[[str, int], None]
-    """Told (step, pairs done since) for a progress bar."""
-
-    @property
-    def spill(self) -> Path:
-        """Clean text on its way from one stage to the next."""
-        return self.folder / "spill.arrow"
-
-    @cached_property
-    def paths(self) -> list[tuple[Path, ...]]:
-        """Files of each corpus."""
-        return [corpus_files(corpus, base=self.base) for corpus in self.data.corpora]
-
-    @property
-    def names(self) -> list[str]:
-        """What each corpus is called in the report: the name of its first file."""
-        return [files[0].name for files in self.paths]
-
-
-@dataclass(frozen=True)
-class Intake:
-    """All pairs that passed the checks of a single pair, in the order of the corpora."""
-
-    batch_corpus: np.ndarray
-    """Index of the corpus of each batch of the spill file, (batches,)."""
-    starts: np.ndarray
-    """First row of each batch, then the number of rows, (batches + 1,)."""
-    n_read: list[int]
-    """Pairs read of each corpus."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """What becomes of each row of the intake."""
-
-    train: np.ndarray
-    """True for rows to train on, (N,)."""
-    valid: np.ndarray
-    """Row numbers split off for validation."""
-    test: np.ndarray
-    """Row numbers split off for the test."""
 
 
 def run(job: Job, fingerprint: str) -> Report:
@@ -97,9 +41,16 @@ def run(job: Job, fingerprint: str) -> Report:
         del keys  # a quarter of a gigabyte for ten million pairs
         _require(split.train.sum(), intake, tally)
         models = learn(job, intake, split, notes)
-        figures = encode(job, workers, intake, split, models, tally)
-    valid = given.get("valid") or _texts(job, intake, split.valid)
-    test = given.get("test") or _texts(job, intake, split.test)
+        labels: tuple[str, ...] = ()
+        if job.cleaning.is_labelled:
+            targets = column_texts(job, intake, np.flatnonzero(split.train), ("tgt",))
+            labels, counts = count_labels(targets, job.targets)
+            notes.append(counts)
+        figures = encode(job, workers, intake, split, models, labels, tally)
+    valid = given.get("valid") or texts_of(job, intake, split.valid)
+    test = given.get("test") or texts_of(job, intake, split.test)
+    for name, pairs in (("validation", valid), ("test", test)) if labels else ():
+        check_held_out(pairs, name=name, labels=labels, targets=job.targets)
     write_text(job.folder / "valid.arrow", valid)
     write_text(job.folder / "test.arrow", test)
     job.spill.unlink()
@@ -108,7 +59,7 @@ def run(job: Job, fingerprint: str) -> Report:
     notes += [
         f"{name}: no pair is left of {n}" for name, n, k in zip(job.names, intake.n_read, kept, strict=True) if not k
     ]
-    _write_info(job, fingerprint, models, kept)
+    _write_info(job, fingerprint, models, labels, kept)
     return Report(
         read=sum(intake.n_read),
         kept=sum(kept),
@@ -125,7 +76,7 @@ def run(job: Job, fingerprint: str) -> Report:
 
 def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
     """Read and clean all corpora into the spill file; the hashes of its pairs are kept beside."""
-    task = CleanTask(job.data.cleaning, job.data.src_lang, job.data.tgt_lang)
+    task = job.cleaning
     n_read = [0] * len(job.paths)
     keys: list[Keys] = []
     batch_corpus: list[int] = []
@@ -134,7 +85,7 @@ def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
 
     def tasks() -> Iterator[tuple[Any, ...]]:
         for index, corpus in enumerate(job.data.corpora):
-            for block in read_blocks(corpus, base=job.base, src_lang=task.src_lang, tgt_lang=task.tgt_lang):
+            for block in job.blocks(corpus):
                 corpora.append(index)
                 yield task, block
 
@@ -158,7 +109,13 @@ def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
 
 def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], tally: Tally, notes: list[str]) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
-    held_out = [keys_of(*([normalise(text) for text in side] for side in pairs)) for pairs in given.values()]
+    is_labelled = job.cleaning.is_labelled
+    held_out = [
+        keys_of(*([normalise(text) for text in side] for side in pairs), is_labelled=is_labelled)
+        for pairs in given.values()
+    ]
+    if len(held_out) == 2 and (n_both := int(overlaps(*held_out).sum())):
+        notes.append(f"{n_both} of the {len(held_out[0].src)} validation pairs share a side with a test pair")
     overlap = overlaps(keys, joined(held_out))
     repeated = duplicates(keys.pair) if job.data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
@@ -177,7 +134,7 @@ def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], ta
     for reason, mask in zip(_LATER, (overlap, repeated), strict=False):
         rows = np.flatnonzero(mask)
         if len(rows):
-            tally.add(reason, len(rows), _examples(job, intake, rows[:N_EXAMPLES]))
+            tally.add(reason, len(rows), examples_of(job, intake, rows[:N_EXAMPLES]))
     return Split(free, chosen["valid"], chosen["test"])
 
 
@@ -194,7 +151,9 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
     if len(rows) > job.tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, job.tokenizer.sample_pairs, replace=False))
     sides = {"shared": ("src", "tgt")} if job.tokenizer.shared else {"source": ("src",), "target": ("tgt",)}
-    texts = [partial(_column_texts, job, intake, rows, columns) for columns in sides.values()]
+    if job.targets != "text":
+        sides = {"shared": ("src",)}
+    texts = [partial(column_texts, job, intake, rows, columns) for columns in sides.values()]
     trained = in_threads([partial(train_subword, text, job.tokenizer) for text in texts], job.stop)
     paths = [job.folder / f"{name}.spm" for name in sides]
     for name, path, (content, model) in zip(sides, paths, trained, strict=True):
@@ -208,10 +167,16 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
 
 
 def encode(
-    job: Job, workers: Workers, intake: Intake, split: Split, models: tuple[Path, Path], tally: Tally
+    job: Job,
+    workers: Workers,
+    intake: Intake,
+    split: Split,
+    models: tuple[Path, Path],
+    labels: tuple[str, ...],
+    tally: Tally,
 ) -> dict[str, Any]:
     """Tokenise the training rows into shards; returns figures for the report."""
-    task = EncodeTask(job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0)
+    task = EncodeTask(job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0, job.targets, labels)
     kept, n_tokens, n_bytes = [0] * len(job.data.corpora), [0, 0], [0, 0]
     overlong: list[np.ndarray] = []
     n_batches = len(intake.batch_corpus)
@@ -234,11 +199,13 @@ def encode(
     write_shards(job.folder, batches())
     rows = np.concatenate(overlong) if overlong else np.zeros(0, np.int64)
     if len(rows):
-        tally.add(_LATER[2], len(rows), _examples(job, intake, rows[:N_EXAMPLES]))
+        tally.add(_LATER[2], len(rows), examples_of(job, intake, rows[:N_EXAMPLES]))
     sizes = [Subword.load(path).vocab_size for path in models]
+    if labels:
+        sizes[1] = len(labels)
     return {
         "kept": kept,
-        "overlong": tuple(_places(job, intake, rows[:MAX_PLACES])),
+        "overlong": tuple(places_of(job, intake, rows[:MAX_PLACES])),
         "src_tokens": n_tokens[0],
         "tgt_tokens": n_tokens[1],
         "src_bytes_share": n_bytes[0] / max(n_tokens[0], 1),
@@ -266,7 +233,7 @@ def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> Te
     """Read held-out text as it is: nothing is filtered, broken UTF-8 is replaced and noted."""
     pairs = TextPairs([], [])
     n_broken = 0  # lines
-    for block in read_blocks(corpus, base=job.base, src_lang=job.data.src_lang, tgt_lang=job.data.tgt_lang):
+    for block in job.blocks(corpus):
         for side, raws in zip(pairs, (block.src, block.tgt), strict=True):
             for raw in raws:
                 try:
@@ -280,7 +247,9 @@ def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> Te
     return pairs
 
 
-def _write_info(job: Job, fingerprint: str, models: tuple[Path, Path], kept: list[int]) -> None:
+def _write_info(
+    job: Job, fingerprint: str, models: tuple[Path, Path], labels: tuple[str, ...], kept: list[int]
+) -> None:
     info = StoreInfo(
         fingerprint=fingerprint,
         src_lang=job.data.src_lang,
@@ -290,6 +259,8 @@ def _write_info(job: Job, fingerprint: str, models: tuple[Path, Path], kept: lis
         tokenizer=job.tokenizer,
         source_model=models[0].name,
         target_model=models[1].name,
+        targets=job.targets,
+        labels=labels,
     )
     write_info(job.folder, info)
 
@@ -302,31 +273,3 @@ def _weights(data: DataConfig, kept: list[int]) -> tuple[float, ...]:
         for corpus, size in zip(data.corpora, kept, strict=True)
     ]
     return tuple(share / sum(shares) for share in shares)
-
-
-def _column_texts(job: Job, intake: Intake, rows: np.ndarray, columns: tuple[str, ...]) -> Iterator[str]:
-    """Texts of sorted rows, one batch of the spill file at a time."""
-    reader = spilled(job.spill)
-    bounds = np.searchsorted(rows, intake.starts)
-    for index in range(len(bounds) - 1):
-        wanted = rows[bounds[index] : bounds[index + 1]] - intake.starts[index]
-        if len(wanted):
-            batch = reader.get_batch(index).take(pa.array(wanted))
-            for name in columns:
-                yield from batch.column(name).to_pylist()
-
-
-def _texts(job: Job, intake: Intake, rows: np.ndarray) -> TextPairs:
-    return TextPairs(*(list(_column_texts(job, intake, rows, (name,))) for name in ("src", "tgt")))
-
-
-def _places(job: Job, intake: Intake, rows: np.ndarray) -> list[str]:
-    """Where rows of the intake stand in their files."""
-    batches = np.searchsorted(intake.starts, rows, side="right") - 1
-    numbers = _column_texts(job, intake, rows, ("line",))
-    return [place(job.paths[intake.batch_corpus[batch]], int(n)) for batch, n in zip(batches, numbers, strict=True)]
-
-
-def _examples(job: Job, intake: Intake, rows: np.ndarray) -> list[Example]:
-    found = zip(_places(job, intake, rows), *_texts(job, intake, rows), strict=True)
-    return [Example(where=where, src=src, tgt=tgt) for where, src, tgt in found]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.data.config import DataConfig
-from yiwen.data.corpus import corpus_files
+from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
 from yiwen.errors import MissingDependencyError, TrainingError
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
@@ -56,6 +56,7 @@ def prepare(
     *,
     root: Path,
     base: Path,
+    targets: Targets = "text",
     stop: StopFlag | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -67,6 +68,7 @@ def prepare(
         tokenizer: Subwords.
         root: Folder that holds `.prepared/`.
         base: Folder that relative paths start from.
+        targets: What the second side of a pair is.
         stop: Polled between blocks.
         workers: Processes; None chooses by the cores and the size of the input.
         progress: Show a progress bar on stderr, where that is a terminal.
@@ -77,12 +79,12 @@ def prepare(
     """
     started = time.perf_counter()
     try:
-        from yiwen.data import pipeline
+        from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
     except ImportError as error:
         raise MissingDependencyError("Preparing data needs pyarrow: pip install 'yiwen[train]'") from error
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    fingerprint = fingerprint_of(data, tokenizer, base=base)
+    fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     shelf = root / ".prepared"
     folder = shelf / fingerprint
     with ExitStack() as stack:
@@ -92,9 +94,10 @@ def prepare(
         if not reused:
             _remove_leftovers(shelf)
             with new_folder(folder) as temporary, _progress(progress) as tick:
-                job = pipeline.Job(
+                job = intake.Job(
                     data=data,
                     tokenizer=tokenizer,
+                    targets=targets,
                     base=base,
                     folder=temporary,
                     n_workers=workers or _n_workers(data, base),

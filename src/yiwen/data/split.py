@@ -26,13 +26,19 @@ class Keys(NamedTuple):
     """Of the target without regard to case."""
 
 
-def keys_of(src: Sequence[str], tgt: Sequence[str]) -> Keys:
+def keys_of(src: Sequence[str], tgt: Sequence[str], *, is_labelled: bool = False) -> Keys:
     """Hash normalised pairs with BLAKE2b: the same on every machine.
 
     Of ten million texts two collide with probability n**2 / 2**65 = 0.0000027.
+
+    Args:
+        src: Sources.
+        tgt: As many targets.
+        is_labelled: The targets are labels or tags, which texts share without being alike: the source stands for both.
     """
     pair = _hashes([f"{one}\n{other}" for one, other in zip(src, tgt, strict=True)])
-    return Keys(pair, _hashes([text.casefold() for text in src]), _hashes([text.casefold() for text in tgt]))
+    sources = _hashes([text.casefold() for text in src])
+    return Keys(pair, sources, sources if is_labelled else _hashes([text.casefold() for text in tgt]))
 
 
 def joined(parts: list[Keys]) -> Keys:

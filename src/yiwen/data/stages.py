@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data.corpus import Block
+from yiwen.data.corpus import Block, Targets
+from yiwen.data.labels import labels_of, numbered
 from yiwen.data.report import N_EXAMPLES
 from yiwen.data.split import Keys, keys_of
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
@@ -45,6 +46,12 @@ class CleanTask(NamedTuple):
     config: CleaningConfig
     src_lang: str
     tgt_lang: str
+    targets: Targets = "text"
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether a target is a label or tags: it is no text to be judged or compared with."""
+        return self.targets in ("label", "tags")
 
 
 def clean_block(task: CleanTask, block: Block) -> Cleaned:
@@ -61,7 +68,7 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
                 reason = "malformed row"
             else:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
-                reason = fault_of(src, tgt, active)
+                reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
         except UnicodeDecodeError:
             reason = "invalid UTF-8"
         if reason is None:
@@ -80,7 +87,7 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
             "line": pa.array(kept_line, pa.uint32()),
         }
     )
-    cleaned.keys = keys_of(kept_src, kept_tgt)
+    cleaned.keys = keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled)
     return cleaned
 
 
@@ -92,6 +99,8 @@ class EncodeTask(NamedTuple):
     target_model: Path
     max_tokens: int
     with_text: bool
+    targets: Targets = "text"
+    labels: tuple[str, ...] = ()
 
 
 class Encoded(NamedTuple):
@@ -116,8 +125,7 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     """
     rows = np.flatnonzero(keep)
     batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
-    source, target = _subword(task.source_model), _subword(task.target_model)
-    ids = [subword.encode(batch.column(name).to_pylist()) for name, subword in (("src", source), ("tgt", target))]
+    ids = _ids(task, *(batch.column(name).to_pylist() for name in ("src", "tgt")))
     lengths = [np.fromiter(map(len, side), np.int64, len(side)) for side in ids]
     fits = np.maximum(*lengths) + 1 <= task.max_tokens  # + 1 for eos
     columns: dict[str, Any] = {}
@@ -126,7 +134,8 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     for name, side, length, model in zip(("src_ids", "tgt_ids"), ids, lengths, models, strict=True):
         n_ids = int(length[fits].sum())
         flat = np.fromiter(chain.from_iterable(compress(side, fits.tolist())), np.int32, n_ids)
-        n_bytes.append(int(_spelt(model)[flat].sum()))
+        is_text = name == "src_ids" or task.targets == "text"
+        n_bytes.append(int(_spelt(model)[flat].sum()) if is_text else 0)
         offsets = np.concatenate(([0], np.cumsum(length[fits]))).astype(np.int32)
         dtype = np.uint16 if len(_spelt(model)) <= 1 << 16 else np.uint32
         columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.astype(dtype)))
@@ -145,7 +154,31 @@ def spilled(path: Path) -> Any:
 
 @lru_cache(maxsize=2)
 def _checks(task: CleanTask) -> tuple[tuple[str, Check], ...]:
-    return checks(task.config, src_lang=task.src_lang, tgt_lang=task.tgt_lang)
+    tgt_lang = task.tgt_lang if task.targets == "text" else task.src_lang
+    return checks(task.config, src_lang=task.src_lang, tgt_lang=tgt_lang)
+
+
+def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
+    """What is wrong with a label or tags, or None."""
+    if task.is_labelled and not tgt:
+        return "no label"
+    if task.targets == "tags" and src.count(" ") != tgt.count(" "):
+        return "words and tags differ in number"
+    return None
+
+
+def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:
+    """Ids of both sides; of labels their numbers."""
+    source = _subword(task.source_model)
+    match task.targets:
+        case "text":
+            return source.encode(src), _subword(task.target_model).encode(tgt)
+        case "label" | "tags":
+            labels_in = [labels_of(target, task.targets) for target in tgt]
+            return numbered(source, src, labels_in, labels=task.labels, targets=task.targets)
+        case "none":
+            ids = source.encode(src)
+            return ids, ids  # as many positions to learn from as there are subwords
 
 
 @lru_cache(maxsize=2)

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data.corpus import place
+from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
 from yiwen.text.subword import Subword, TokenizerConfig
@@ -56,6 +56,9 @@ class StoreInfo:
     source_model: str
     """File name of the source's SentencePiece model inside the folder."""
     target_model: str
+    targets: Targets = "text"
+    labels: tuple[str, ...] = ()
+    """All labels or tags, in the order of their numbers, which start from 1."""
     format: int = FORMAT
 
 
@@ -70,6 +73,7 @@ class Store:
         source, target: The subword models, the same object where the vocabulary is shared.
         source_model, target_model: Their files.
         tokenizer: How they were learnt, and whether to sample.
+        targets, labels: What the targets are, and the labels in the order of their numbers, from 1.
         src_lengths, tgt_lengths: Subwords of each row, eos not counted, (N,), int32.
         corpus: Index of the corpus each row came from, (N,), uint8.
     """
@@ -80,6 +84,7 @@ class Store:
         self.src_lang, self.tgt_lang = info.src_lang, info.tgt_lang
         self.corpus_weights = info.corpus_weights
         self.tokenizer = info.tokenizer
+        self.targets, self.labels = info.targets, info.labels
         self.source_model, self.target_model = folder / info.source_model, folder / info.target_model
         self.source = Subword.load(self.source_model)
         self.target = self.source if info.source_model == info.target_model else Subword.load(self.target_model)
@@ -213,6 +218,7 @@ def read_info(folder: Path) -> StoreInfo:
         if found == FORMAT:
             tokenizer = fields.pop("tokenizer")
             fields["tokenizer"] = TokenizerConfig(**{**tokenizer, "symbols": tuple(tokenizer["symbols"])})
+            fields["labels"] = tuple(fields.get("labels", ()))
             fields["corpora"] = tuple(tuple(names) for names in fields["corpora"])
             fields["corpus_weights"] = tuple(fields["corpus_weights"])
             return StoreInfo(**fields)

@@ -1,4 +1,4 @@
-"""Readers for one file that holds both sides in columns: TSV, JSONL, Parquet, Arrow and Feather.
+"""Readers for one file that holds both sides in columns: TSV, CSV, JSONL, Parquet, Arrow and Feather.
 
 Each yields (sources, targets) in lists of `size`; a row that lacks a side gives None there and is counted later.
 The first row tells the form: if it has not the columns asked for, nothing else will.
@@ -6,8 +6,11 @@ The first row tells the form: if it has not the columns asked for, nothing else 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +24,40 @@ def read_tsv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
     """Tab-separated lines, without quoting, with or without a header line."""
     with lines.opened(path) as file:
         stream = lines.read_lines(file)
-        src_index, tgt_index, has_header = _tsv_columns(path, next(stream, b""), src_column, tgt_column)
+        names = next(stream, b"").decode("utf-8", "replace").split("\t")
+    src_index, tgt_index, header = _indices(path, names, src_column, tgt_column)
     with lines.opened(path) as file:
         stream = lines.read_lines(file)
-        if has_header:
-            next(stream)
-        for block in lines.blocks(stream, size):
+        for block in lines.blocks(islice(stream, header, None), size):
             rows = [line.split(b"\t") for line in block]
-            yield (
-                [row[src_index] if len(row) > src_index else None for row in rows],
-                [row[tgt_index] if len(row) > tgt_index else None for row in rows],
-            )
+            yield tuple([row[i] if len(row) > i else None for row in rows] for i in (src_index, tgt_index))  # type: ignore[misc]
 
 
-def tsv_has_header(path: Path, src_column: str, tgt_column: str) -> bool:
-    """True where the first line names the columns and is no pair."""
+def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
+    """Comma-separated rows (RFC 4180: a quoted field may hold commas and line breaks), with or without a header."""
     with lines.opened(path) as file:
-        return _tsv_columns(path, next(lines.read_lines(file), b""), src_column, tgt_column)[2]
+        # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        stream = csv.reader(text)
+        try:
+            first = next(stream, [])
+            src_index, tgt_index, header = _indices(path, first, src_column, tgt_column)
+            rows = stream if header else chain([first], stream)
+            while block := list(islice(rows, size)):
+                yield tuple(  # type: ignore[misc]
+                    [row[i].encode("utf-8", "surrogateescape") if len(row) > i else None for row in block]
+                    for i in (src_index, tgt_index)
+                )
+        except csv.Error as error:
+            raise DataError(f"{path} is no CSV near line {stream.line_num} ({error}); write it again") from error
+
+
+def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
+    """True where the first line of a TSV or CSV names the columns and is no pair."""
+    with lines.opened(path) as file:
+        first = next(lines.read_lines(file), b"").decode("utf-8", "replace")
+    names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader([first]), [])
+    return src_column in names and tgt_column in names
 
 
 def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
@@ -68,23 +88,24 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         raise DataError(f"{path} cannot be read ({error}); write it again as Parquet or as an Arrow file") from error
 
 
-def _tsv_columns(path: Path, first: bytes, src_column: str, tgt_column: str) -> tuple[int, int, bool]:
-    names = first.decode("utf-8", "replace").split("\t")
+def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
+    """Where the columns stand, and whether the first line names them."""
+    shown = repr("\t".join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
     if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
         indices = int(src_column) - 1, int(tgt_column) - 1
-    elif (src_column, tgt_column) == ("src", "tgt"):
-        indices = 0, 1
+    elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
+        indices = 0, int(tgt_column == "tgt")
     else:
         raise DataError(
-            f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {_shown(first)}; "
+            f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "
             "give their names, or their numbers from 1 where the file has no header"
         )
     if max(indices) >= len(names):
         raise DataError(
-            f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {_shown(first)}; "
-            "separate source and target with a tab"
+            f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
+            f"separate source and target with a {'tab' if lines.plain_suffix(path) == '.tsv' else 'comma'}"
         )
     return *indices, False
 
@@ -100,7 +121,20 @@ def _json_value(line: bytes, column: str) -> bytes | None:
     else:
         for key in column.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
+    return _as_text(value)
+
+
+def _as_text(value: Any) -> bytes | None:
+    """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between."""
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogatepass")
+        case int():
+            return str(int(value)).encode()
+        case list() if all(isinstance(item, str | int) for item in value):
+            return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
+        case _:
+            return None
 
 
 def _arrow_batches(path: Path, size: int) -> Iterator[Any]:
@@ -142,9 +176,10 @@ def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
     values = table.column(column)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    inner = getattr(values.type, "value_type", values.type)  # of a list of words or tags
+    if not any(is_it(inner) for is_it in (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)):
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
-    return [None if value is None else value.encode("utf-8") for value in values.to_pylist()]
+    return [_as_text(value) for value in values.to_pylist()]
 
 
 def _shown(line: bytes) -> str:

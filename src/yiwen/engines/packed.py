@@ -57,9 +57,14 @@ def pack(model: Transformer, dtype: torch.dtype) -> None:
         dtype: What the products multiply, and what activations are between them: float32 or bfloat16.
     """
     output_weight = model.output_weight
+    pack_layers(model, dtype)
+    model.output_proj = cast(nn.Linear, PackedLinear(output_weight, None, dtype))
+    model.activation_dtype = dtype
+
+
+def pack_layers(model: nn.Module, dtype: torch.dtype) -> None:
+    """Replace the linear layers of a module, in place."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, PackedLinear(child.weight, child.bias, dtype))
-    model.output_proj = cast(nn.Linear, PackedLinear(output_weight, None, dtype))
-    model.activation_dtype = dtype

@@ -5,8 +5,6 @@ Shapes: B batch, S source length, T target length, D d_model, V vocabulary, W hy
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -19,7 +17,8 @@ from yiwen.model.encoder import Encoder
 from yiwen.model.init import initialise
 from yiwen.model.linear import compute_dtype
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
-from yiwen.model.positions import LearnedPositions, NoPositions, RotaryPositions, SinusoidalPositions, alibi_bias
+from yiwen.model.positions import RotaryPositions, alibi_bias
+from yiwen.model.text_encoder import build_positions, embed, self_bias
 
 
 class Transformer(nn.Module):
@@ -57,8 +56,8 @@ class Transformer(nn.Module):
         self.src_embedding = (
             self.tgt_embedding if config.tied_embeddings == "all" else nn.Embedding(src_vocab_size, config.d_model)
         )
-        self.src_positions = _build_positions(config)
-        self.tgt_positions = _build_positions(config)
+        self.src_positions = build_positions(config)
+        self.tgt_positions = build_positions(config)
         self.embedding_dropout = Dropout(config.dropout)
         # ALiBi's penalties for the keys of a newest query, (1, H, 1, max_len): the last t belong to t keys.
         distances = None
@@ -84,7 +83,7 @@ class Transformer(nn.Module):
     def encode(self, src_ids: Tensor) -> Tensor:
         """Source ids (B, S), closed by eos -> memory (B, S, D)."""
         x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
-        bias = self._self_bias(padding_mask(src_ids, self.pad_id), src_ids.size(1), compute_dtype(x_BSD))
+        bias = self_bias(padding_mask(src_ids, self.pad_id), self.config, src_ids.size(1), compute_dtype(x_BSD))
         memory_BSD: Tensor = self.encoder(x_BSD, bias)
         return memory_BSD
 
@@ -101,9 +100,9 @@ class Transformer(nn.Module):
         """
         x_BTD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions)
         dtype = compute_dtype(x_BTD)
-        self_bias = self._self_bias(target_mask(tgt_in, self.pad_id), tgt_in.size(1), dtype)
+        bias = self_bias(target_mask(tgt_in, self.pad_id), self.config, tgt_in.size(1), dtype)
         states_BTD: Tensor = self.decoder(
-            x_BTD, self.decoder.project(memory_BSD), self_bias, attention_bias(src_mask, dtype)
+            x_BTD, self.decoder.project(memory_BSD), bias, attention_bias(src_mask, dtype)
         )
         return states_BTD
 
@@ -131,37 +130,13 @@ class Transformer(nn.Module):
         position = cache.length
         x_RD = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, position)[:, 0]
         cache = cache.longer(last_ids.size(0))
-        self_bias = cache.self_bias(self.distances)
+        bias = cache.self_bias(self.distances)
         for layer, past_M2RE, memory in zip(self.decoder, cache.layers(), cache.memories, strict=True):
-            x_RD = layer.step(x_RD, past_M2RE, position, memory, self_bias, cache.cross_bias)
+            x_RD = layer.step(x_RD, past_M2RE, position, memory, bias, cache.cross_bias)
         return self.logits(self.decoder.final_norm(x_RD)), cache
 
     def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, offset: int = 0) -> Tensor:
-        """Embeddings times sqrt(d_model) plus positions, then dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""
-        if offset + ids.size(1) > self.config.max_len:
-            raise ValueError(
-                f"a sequence of {offset + ids.size(1)} subwords is longer than max_len={self.config.max_len}; "
-                "split the text, or train with a larger model.max_len"
-            )
-        x_BLD = embedding(ids) * math.sqrt(self.config.d_model)
-        # From here to the last layer activations have one type: mixed ones would be converted at every product.
-        positioned_BLD = positions(x_BLD, offset).to(self.activation_dtype or compute_dtype(x_BLD))
-        out: Tensor = self.embedding_dropout(positioned_BLD)
+        """Embedded and positioned ids after dropout (section 5.4): (B, L, D)."""
+        x_BLD = embed(ids, embedding, positions, self.config, offset=offset, dtype=self.activation_dtype)
+        out: Tensor = self.embedding_dropout(x_BLD)
         return out
-
-    def _self_bias(self, mask: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-        """The mask of a self-attention as an additive bias, with ALiBi's distances where they are used."""
-        bias = attention_bias(mask, dtype)
-        if self.config.positions == "alibi":
-            bias = bias + alibi_bias(self.config.n_heads, length, length, device=mask.device).to(dtype)
-        return bias
-
-
-def _build_positions(config: ModelConfig) -> nn.Module:
-    match config.positions:
-        case "sinusoidal":
-            return SinusoidalPositions(config.max_len, config.d_model)
-        case "learned":
-            return LearnedPositions(config.max_len, config.d_model)
-        case "rotary" | "alibi":
-            return NoPositions()

@@ -187,6 +187,15 @@ class Subword:
         return np.array([self._processor.is_byte(piece) for piece in range(self.vocab_size)])
 
 
+def encode_words(subword: Subword, sentences: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+    """The ids of each word of each sentence, so that nobody has to guess from pieces where a word begins.
+
+    Subwords that we learn never cross a blank: put together, these are the ids of the whole sentence.
+    """
+    ids = iter(subword.encode([word for words in sentences for word in words]))
+    return [[next(ids) for _ in words] for words in sentences]
+
+
 def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> tuple[bytes, Subword]:
     """Learn a model from normalised texts; equal texts give equal bytes.
 

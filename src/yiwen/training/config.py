@@ -48,9 +48,6 @@ class TrainingConfig:
     an update then takes twice the time and memory. 0: one pass."""
     word_dropout: float = 0.0
     """Share of source subwords hidden behind <unk>, others at each update, so that the context has to say them."""
-    guided_alignment: float = 0.0
-    """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
-    weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""
     clip_norm: float = 1.0
     """Longest gradient; longer ones are scaled down to it. 0: no limit."""
     ema_decay: float = 0.998
@@ -63,8 +60,9 @@ class TrainingConfig:
     """Updates between checkpoints: what a power cut can cost."""
     keep_last: int = 3
     """Scheduled checkpoints kept."""
-    metric: Literal["bleu", "chrf"] = "bleu"
-    """Score of the decoded validation set (greedy) that decides which model is best."""
+    metric: Literal["bleu", "chrf", "accuracy", "macro_f1", "span_f1"] = "bleu"
+    """Validation score that decides which model is best: of the greedy decoding (bleu, chrf) or, for tasks without a
+    decoder, accuracy, macro_f1 (all labels alike) or span_f1 (of BIO tags)."""
     patience: int = 0
     """Stop after this many validations without a better score; 0: never."""
     log_every: int = 20
@@ -101,7 +99,6 @@ class TrainingConfig:
             "warmup_steps",
             "weight_decay",
             "rdrop",
-            "guided_alignment",
             "clip_norm",
             "average_last",
             "patience",

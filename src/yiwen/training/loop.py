@@ -10,9 +10,8 @@ import copy
 import errno
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +19,15 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from yiwen.data.batching import Batch, Lengths, Rows, Update, epoch_updates
+from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
 from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import StopFlag
-from yiwen.tasks.loss import LossFn
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
+from yiwen.training.job import Job
 from yiwen.training.log import TrainingLog, training_line
 from yiwen.training.memory import MemoryRecord, fit_in_memory
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
@@ -36,31 +35,6 @@ from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
 from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients
-from yiwen.training.validation import Validation
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A task as the loop sees it."""
-
-    model: nn.Module
-    """Freshly initialised, on its device."""
-    d_model: int
-    """For the paper's learning rate."""
-    lengths: Lengths
-    """Of all training rows."""
-    load: Callable[[Rows, int], Batch]
-    """(rows, seed) -> batch."""
-    largest: Callable[[], Batch]
-    """A made-up batch of the largest size that can occur."""
-    loss_fn: LossFn
-    """(model, batch) -> (loss_sum, n_tokens)."""
-    validate: Callable[[nn.Module, StopFlag], Validation]
-    """Scores of a model; among them the configured metric."""
-    save_bundle: Callable[[Path, Mapping[str, Tensor], int, str, Mapping[str, float]], None]
-    """(folder, weights, step, which weights, scores)."""
-    where: Callable[[int], str]
-    """Names the file and line of a row."""
 
 
 class Trainer:
@@ -91,7 +65,9 @@ class Trainer:
         self.run, self.job, self.config, self.hardware, self.stop = run, job, config, hardware, stop
         self.model = job.model
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
-        self.optimizers = build_optimizers(self.model, config, n_shards=hardware.shards, is_bf16=hardware.is_bf16)
+        self.optimizers = build_optimizers(
+            self.model, config, rate_of=job.rate_of, n_shards=hardware.shards, is_bf16=hardware.is_bf16
+        )
         self.progress = Progress()
         data = job.lengths.fingerprint
         if resume_from is not None:

@@ -27,7 +27,7 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
         *,
         lr: float,
         momentum: float = 0.95,
@@ -37,7 +37,7 @@ class Muon(torch.optim.Optimizer):
         """Take charge of parameters.
 
         Args:
-            parameters: Matrices.
+            parameters: Matrices, or groups of them.
             lr: Learning rate.
             momentum: Of Nesterov's kind.
             weight_decay: An update, times the learning rate.

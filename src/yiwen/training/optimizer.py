@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,43 +16,62 @@ Optimizers = Sequence[torch.optim.Optimizer]
 
 
 def build_optimizers(
-    model: nn.Module, config: TrainingConfig, *, n_shards: int = 1, is_bf16: bool = False
+    model: nn.Module,
+    config: TrainingConfig,
+    *,
+    rate_of: Callable[[str], float] = lambda name: 1.0,
+    n_shards: int = 1,
+    is_bf16: bool = False,
 ) -> Optimizers:
     """One optimizer, or several where Muon takes the matrices of the layers and AdamW everything else.
 
     Weight decay applies to matrices of the layers only: embeddings, norms and biases have no scale to shrink.
+    A parameter that needs no gradient stays as it is.
 
     Args:
         model: Whose parameters are optimized.
         config: Which optimizer, and its settings.
+        rate_of: A parameter's learning rate relative to the schedule's, by its name.
         n_shards: Among how many Muons the matrices are dealt out, so that threads can step side by side.
         is_bf16: Whether the hardware multiplies in bf16.
     """
-    named = dict(model.named_parameters())
-    matrices = [p for name, p in named.items() if p.dim() == 2 and "embedding" not in name and "positions" not in name]
+    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    scales = {id(p): rate_of(name) for name, p in named.items()}
+    is_apart = ("embedding", "positions", "head.weight")  # no matrix that a layer multiplies by
+    matrices = [p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)]
     chosen = {id(p) for p in matrices}
     rest = [p for p in named.values() if id(p) not in chosen]
+
+    def groups(parameters: Iterable[nn.Parameter], **settings: Any) -> list[dict[str, Any]]:
+        """Those of one learning rate together."""
+        alike: dict[float, list[nn.Parameter]] = {}
+        for parameter in parameters:
+            alike.setdefault(scales[id(parameter)], []).append(parameter)
+        return [{"params": found, "scale": scale, **settings} for scale, found in alike.items()]
+
     rate, betas, decay = config.learning_rate, (config.beta1, config.beta2), config.weight_decay
     match config.optimizer:
         case "adam":
-            return [torch.optim.Adam(named.values(), lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+            return [torch.optim.Adam(groups(named.values()), lr=rate, betas=betas, eps=config.epsilon, fused=True)]
         case "adamw":
-            groups = [{"params": matrices, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
-            return [torch.optim.AdamW(groups, lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+            both = groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0)
+            return [torch.optim.AdamW(both, lr=rate, betas=betas, eps=config.epsilon, fused=True)]
         case "muon":
             dtype = torch.bfloat16 if is_bf16 else torch.float32
             alike = sorted(matrices, key=lambda p: p.shape)  # dealt out in turn: each gets as many of every shape
             dealt = [alike[number::n_shards] for number in range(min(n_shards, len(alike)))]
-            muons = [Muon(part, lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
-            adamw = torch.optim.AdamW(rest, lr=rate, betas=betas, eps=config.epsilon, weight_decay=0.0, fused=True)
+            muons = [Muon(groups(part), lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
+            adamw = torch.optim.AdamW(
+                groups(rest, weight_decay=0.0), lr=rate, betas=betas, eps=config.epsilon, fused=True
+            )
             return [*muons, adamw]
 
 
 def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
-    """Give every group the learning rate of the coming update."""
+    """Give every group its learning rate of the coming update."""
     for optimizer in optimizers:
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["scale"]
 
 
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:

@@ -124,7 +124,7 @@ def _sharded(
     is_bf16: bool,
 ) -> Tensor:
     """Add a batch's gradients to the model's, shard by shard in order; gives the summed loss, ()."""
-    parameters = list(model.parameters())
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
 
     def work(number: int) -> tuple[Tensor, Sequence[Tensor | None]]:
         shard = batch.shard(number, pool.n_shards)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -13,21 +12,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from yiwen.analysis.heads import choose_alignment_head
 from yiwen.bundle import BundleInfo, save_bundle
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model, question, release_memory
 from yiwen.measured import computing_with, remembered
-from yiwen.model.config import AlignmentHead, ModelConfig
+from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
-from yiwen.tasks.guided import guided_loss, lexical_guide
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig
-from yiwen.training.loop import Job
+from yiwen.training.job import Job
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
@@ -63,12 +60,12 @@ def translation_job(
     torch.manual_seed(seed_of(config.seed))
     model = _build(store, model_config, hardware)
     batch_tokens = config.micro_batch_tokens
-    valid = ValidationSet(store, metric=config.metric, max_len=model_config.max_len, batch_tokens=batch_tokens)
-    loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
-    guided = None
-    if config.guided_alignment > 0:
-        guided = AlignmentHead(layer=AlignmentHead.usual(model_config).layer, head=0)
-        loss_fn = guided_loss(loss_fn, model, lexical_guide(store), place=guided, weight=config.guided_alignment)
+    valid = ValidationSet(
+        store,
+        metric="chrf" if config.metric == "chrf" else "bleu",
+        max_len=model_config.max_len,
+        batch_tokens=batch_tokens,
+    )
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
@@ -79,7 +76,6 @@ def translation_job(
     def write_bundle(
         folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
     ) -> None:
-        alignment = guided or choose_alignment_head(_with_weights(model, weights), valid.src_ids, valid.ref_ids)
         info = BundleInfo(
             src_lang=store.src_lang,
             tgt_lang=store.tgt_lang,
@@ -92,7 +88,6 @@ def translation_job(
             step=step,
             weights=kind,
             scores=dict(scores),
-            alignment=alignment,
         )
         save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
 
@@ -104,7 +99,7 @@ def translation_job(
             load_batch(store, rows, seed=seed, max_tokens=max_tokens), share=config.word_dropout, seed=seed_of(seed, 2)
         ),
         largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
-        loss_fn=loss_fn,
+        loss_fn=translation_loss(config.label_smoothing, rdrop=config.rdrop),
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
@@ -153,15 +148,6 @@ def fastest_batch_tokens(
     finally:
         if hardware.keeps_memory:
             release_memory()
-
-
-def _with_weights(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
-    """A copy of the model for inference, with other weights."""
-    copied = copy.deepcopy(model).eval()
-    with torch.no_grad():
-        for name, parameter in copied.named_parameters():
-            parameter.copy_(weights[name])
-    return copied
 
 
 def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:

@@ -1,0 +1,44 @@
+"""`yiwen classify`: a label for each line."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import Device, DType, Model, Threads
+
+
+def classify(
+    model: Model,
+    input_file: Annotated[Path | None, typer.Option("--input", help="Texts, one a line; stdin if not given.")] = None,
+    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="After the label its probability, with a tab between.")
+    ] = False,
+    device: Device = "auto",
+    dtype: DType = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Label text line by line: every line in gives one line out."""
+    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.encoder import Encoder
+    from yiwen.encoder.facade import in_blocks
+    from yiwen.stop import stop_on_signals
+
+    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder.require("classify")
+    flags: Counter[str] = Counter()
+    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
+        texts = (line.decode("utf-8", errors="replace") for line in lines)
+        found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
+        for prediction in counted(found):
+            flags.update(prediction.flags)
+            shown = f"{prediction.label}\t{prediction.probability:.4f}" if probabilities else prediction.label
+            output.write(f"{shown}\n".encode())
+    if flags:
+        told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
+        print(f"flagged lines: {told}", file=sys.stderr)

@@ -1,0 +1,54 @@
+"""The CoNLL form: a word a line with its tag in another column, sentences apart by an empty line.
+
+A sentence is handed on as its words with blanks between them, and its tags likewise. `-DOCSTART-` lines and comments
+of the form `# key = value` are no words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from yiwen.data import lines
+from yiwen.errors import DataError
+
+_COMMENT = re.compile(rb"#\s*[\w.]+\s*=|-DOCSTART-")
+
+
+def read_conll(
+    path: Path, src_column: str, tgt_column: str, *, size: int
+) -> Iterator[tuple[list[bytes | None], list[bytes | None]]]:
+    """Sentences as (words, tags) in lists of `size`; the first and the last column unless columns have numbers.
+
+    A line without a tag makes its sentence torn: one tag is missing, which is counted where pairs are cleaned.
+    """
+    numbers = [src_column, tgt_column] if (src_column, tgt_column) != ("src", "tgt") else ["1", "0"]
+    if not all(number.isdecimal() for number in numbers):
+        raise DataError(
+            f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "
+            f"{tgt_column!r}, or none for the first and the last"
+        )
+    columns = [int(number) - 1 for number in numbers]
+    with lines.opened(path) as file:
+        sentences = _sentences(lines.read_lines(file))
+        while block := list(islice(sentences, size)):
+            yield tuple([_column(rows, i) for rows in block] for i in columns)  # type: ignore[misc]
+
+
+def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
+    rows: list[list[bytes]] = []
+    for line in stream:
+        if not line.strip():
+            if rows:
+                yield rows
+            rows = []
+        elif not _COMMENT.match(line):
+            rows.append(line.split(b"\t") if b"\t" in line else line.split())
+    if rows:
+        yield rows
+
+
+def _column(rows: list[list[bytes]], index: int) -> bytes:
+    return b" ".join(row[index] for row in rows if max(index, 1) < len(row) or index == 0)

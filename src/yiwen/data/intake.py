@@ -1,0 +1,118 @@
+"""What `prepare` is given, what it has read, and where the text of a row is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import Block, CorpusConfig, Targets, corpus_files, place, read_blocks
+from yiwen.data.report import Example
+from yiwen.data.stages import CleanTask, spilled
+from yiwen.data.store import TextPairs
+from yiwen.stop import StopFlag
+from yiwen.text.subword import TokenizerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What one run of `prepare` is given."""
+
+    data: DataConfig
+    tokenizer: TokenizerConfig
+    base: Path
+    """Folder that relative paths start from."""
+    folder: Path
+    """Where the store is written."""
+    n_workers: int
+    """Worker processes; 1 = none but this one."""
+    stop: StopFlag
+    tick: Callable[[str, int], None]
+    """Told (step, pairs done since) for a progress bar."""
+    targets: Targets = "text"
+    """What the second side of a pair is."""
+
+    @property
+    def spill(self) -> Path:
+        """Clean text on its way from one stage to the next."""
+        return self.folder / "spill.arrow"
+
+    @cached_property
+    def paths(self) -> list[tuple[Path, ...]]:
+        """Files of each corpus."""
+        return [corpus_files(corpus, base=self.base) for corpus in self.data.corpora]
+
+    @property
+    def cleaning(self) -> CleanTask:
+        """What a block is judged by."""
+        return CleanTask(self.data.cleaning, self.data.src_lang, self.data.tgt_lang, self.targets)
+
+    def blocks(self, corpus: CorpusConfig) -> Iterator[Block]:
+        """The blocks of a corpus; text without a target is its own."""
+        if self.targets == "none":
+            corpus = replace(corpus, tgt_column=corpus.src_column)
+        return read_blocks(corpus, base=self.base, src_lang=self.data.src_lang, tgt_lang=self.data.tgt_lang)
+
+    @property
+    def names(self) -> list[str]:
+        """What each corpus is called in the report: the name of its first file."""
+        return [files[0].name for files in self.paths]
+
+
+@dataclass(frozen=True)
+class Intake:
+    """All pairs that passed the checks of a single pair, in the order of the corpora."""
+
+    batch_corpus: np.ndarray
+    """Index of the corpus of each batch of the spill file, (batches,)."""
+    starts: np.ndarray
+    """First row of each batch, then the number of rows, (batches + 1,)."""
+    n_read: list[int]
+    """Pairs read of each corpus."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """What becomes of each row of the intake."""
+
+    train: np.ndarray
+    """True for rows to train on, (N,)."""
+    valid: np.ndarray
+    """Row numbers split off for validation."""
+    test: np.ndarray
+    """Row numbers split off for the test."""
+
+
+def column_texts(job: Job, intake: Intake, rows: np.ndarray, columns: tuple[str, ...]) -> Iterator[str]:
+    """Texts of sorted rows, one batch of the spill file at a time."""
+    reader = spilled(job.spill)
+    bounds = np.searchsorted(rows, intake.starts)
+    for index in range(len(bounds) - 1):
+        wanted = rows[bounds[index] : bounds[index + 1]] - intake.starts[index]
+        if len(wanted):
+            batch = reader.get_batch(index).take(pa.array(wanted))
+            for name in columns:
+                yield from batch.column(name).to_pylist()
+
+
+def texts_of(job: Job, intake: Intake, rows: np.ndarray) -> TextPairs:
+    """Both sides of rows of the intake."""
+    return TextPairs(*(list(column_texts(job, intake, rows, (name,))) for name in ("src", "tgt")))
+
+
+def places_of(job: Job, intake: Intake, rows: np.ndarray) -> list[str]:
+    """Where rows of the intake stand in their files."""
+    batches = np.searchsorted(intake.starts, rows, side="right") - 1
+    numbers = column_texts(job, intake, rows, ("line",))
+    return [place(job.paths[intake.batch_corpus[batch]], int(n)) for batch, n in zip(batches, numbers, strict=True)]
+
+
+def examples_of(job: Job, intake: Intake, rows: np.ndarray) -> list[Example]:
+    """Rows of the intake as they are shown in the report."""
+    found = zip(places_of(job, intake, rows), *texts_of(job, intake, rows), strict=True)
+    return [Example(where=where, src=src, tgt=tgt) for where, src, tgt in found]

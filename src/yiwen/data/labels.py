@@ -1,0 +1,77 @@
+"""The labels of labelled text: which there are, and held-out text that has others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from yiwen.data.corpus import Targets
+from yiwen.errors import DataError
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import Subword, encode_words
+
+MOST_LABELS: Final = 1000
+_SHOWN: Final = 20
+
+
+def labels_of(target: str, targets: Targets) -> list[str]:
+    """The label of a text, or the tags of its words."""
+    return target.split(" ") if targets == "tags" else [target]
+
+
+def numbered(
+    subword: Subword,
+    texts: Sequence[str],
+    labels_of: Sequence[Sequence[str]],
+    *,
+    labels: Sequence[str],
+    targets: Targets,
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Ids of normalised texts, and numbers from 1: of a label, or of a tag at the first subword of its word, else 0."""
+    number = {label: n for n, label in enumerate(labels, 1)}
+    numbers = [[number[label] for label in chosen] for chosen in labels_of]
+    if targets == "label":
+        return subword.encode(texts), numbers
+    words_of = encode_words(subword, [text.split(" ") for text in texts])
+    placed = [
+        [n for word, tag in zip(words, tags, strict=True) for n in [tag] + [0] * (len(word) - 1)]
+        for words, tags in zip(words_of, numbers, strict=True)
+    ]
+    return [[id_ for word in words for id_ in word] for words in words_of], placed
+
+
+def count_labels(texts: Iterable[str], targets: Targets) -> tuple[tuple[str, ...], str]:
+    """All labels of the training text, sorted, and a line that says how many there are of each.
+
+    Raises:
+        DataError: If they are too many to be labels.
+    """
+    counts = Counter(label for text in texts for label in labels_of(text, targets))
+    shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(_SHOWN))
+    if len(counts) > MOST_LABELS:
+        raise DataError(
+            f"the training text has {len(counts):,} different labels ({shown[:60]} ...), more than {MOST_LABELS:,}; "
+            "is tgt_column the column of the labels?"
+        )
+    return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > _SHOWN else ''}"
+
+
+def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
+    """Refuse held-out text on which no model could be measured.
+
+    Raises:
+        DataError: If a label is not among those of the training text, or words and tags differ in number.
+    """
+    known = {*labels}
+    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
+        found = labels_of(normalise(target), targets)
+        if unknown := [label for label in found if label not in known]:
+            raise DataError(
+                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
+                f"{', '.join(labels[:_SHOWN])}{' ...' if len(labels) > _SHOWN else ''}"
+            )
+        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
+            raise DataError(
+                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
+            )

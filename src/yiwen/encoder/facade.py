@@ -1,0 +1,305 @@
+"""The facade of the encoder: text in, arrays, labels or tags out.
+
+Texts of like length travel together; results stand in the order of the input. A text longer than the model has seen
+is encoded in pieces that are pooled as one: nothing is cut off.
+
+Shapes: B pieces, S subwords, D d_model, K labels.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from yiwen.bundle import Bundle, open_bundle
+from yiwen.errors import ConfigError
+from yiwen.stop import StopFlag
+from yiwen.tasks.config import Pooling
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import encode_words
+
+if TYPE_CHECKING:
+    from yiwen.engines.encoders import Array, EncoderEngine
+
+BATCH_TOKENS: Final = 4096
+"""Positions that travel together."""
+BLOCK_TEXTS: Final = 4096
+"""Texts of a stream that are held at a time."""
+POOLINGS: Final = ("mean", "max", "first", "attention")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The label of a text. `str()` of it is the label."""
+
+    label: str
+    probability: float
+    """Of this label, as the model sees it: see its calibration before relying on it."""
+    probabilities: tuple[float, ...]
+    """Of all labels, in the order of the bundle's."""
+    flags: tuple[str, ...] = ()
+    """`segmented`: longer than the model has seen, so encoded in pieces."""
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Encoder:
+    """Encodes raw text with a bundle of any task: a classifier, an mlm, or the left half of a translator.
+
+    >>> encoder = Encoder.load("runs/classify-hotel-zh/best")  # doctest: +SKIP
+    >>> encoder.features(["房间很干净。"]).shape  # doctest: +SKIP
+    (1, 128)
+    """
+
+    def __init__(self, bundle: Bundle, engine: EncoderEngine) -> None:
+        """Join a bundle and its engine; `load` does it for a folder."""
+        self.bundle = bundle
+        self.engine = engine
+        self.labels = bundle.info.labels
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", threads: int = 0) -> Encoder:
+        """Open and verify a bundle, and make its encoder ready.
+
+        Args:
+            folder: The bundle, or a run: then its best model.
+            device: `auto`, `cpu`, `cuda`.
+            dtype: `auto` or `float32` (the reference), or `bf16`.
+            threads: Processor threads; 0 for all.
+
+        Raises:
+            CheckpointError: If anything is wrong with the bundle.
+            ConfigError: If device or dtype is not to be had.
+        """
+        bundle = open_bundle(Path(folder))
+        import torch
+
+        from yiwen import hardware
+        from yiwen.engines.encoders import TorchEncoder, load_encoder
+
+        if dtype not in ("auto", "float32", "bf16"):
+            raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
+        precision = "float32" if dtype == "auto" else dtype
+        chosen = hardware.choose(
+            device=device, precision=precision, threads=threads, attention="plain", products="torch"
+        )
+        hardware.apply(chosen)
+        number_type = torch.bfloat16 if precision == "bf16" else torch.float32
+        return cls(bundle, TorchEncoder(load_encoder(bundle), device=chosen.device, dtype=number_type))
+
+    def features(
+        self,
+        texts: Sequence[str],
+        *,
+        layer: int = -1,
+        pooling: Pooling | None = None,
+        normalised: bool | None = None,
+        stop: StopFlag | None = None,
+    ) -> Array:
+        """One vector a text, (N, D), float32.
+
+        Args:
+            texts: Raw text.
+            layer: Whose states: 0 the embeddings, 1 the first layer, -1 the last.
+            pooling: `mean` (over all subwords and the end mark), `max`, `first` or `attention` (where it was learnt);
+                the bundle's where not given.
+            normalised: Whether vectors get length 1, so that their products are cosines; where not given, those of
+                a bundle of the task embed do.
+            stop: Polled between batches.
+
+        Raises:
+            ConfigError: If there is no such layer, or no such pooling here.
+        """
+        vectors = self._pooled(self._pieces(texts), layer=layer, pooling=pooling, stop=stop)
+        if self.bundle.info.task == "embed" if normalised is None else normalised:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors
+
+    def probabilities(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> Array:
+        """Probability of each label for each text, (N, K).
+
+        Raises:
+            ConfigError: If the bundle is no classifier.
+        """
+        self.require("classify")
+        return self._soft_max(self._pooled(self._pieces(texts), stop=stop))
+
+    def classify(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> list[Prediction]:
+        """The likeliest label of each text.
+
+        Raises:
+            ConfigError: If the bundle is no classifier.
+        """
+        self.require("classify")
+        pieces = self._pieces(texts)
+        rows = self._soft_max(self._pooled(pieces, stop=stop))
+        return [
+            Prediction(
+                label=self.labels[best],
+                probability=float(row[best]),
+                probabilities=tuple(row.tolist()),
+                flags=("segmented",) if len(parts) > 1 else (),
+            )
+            for row, best, parts in zip(rows, rows.argmax(axis=1).tolist(), pieces, strict=True)
+        ]
+
+    def tag(self, sentences: Sequence[Sequence[str]], *, stop: StopFlag | None = None) -> list[list[str]]:
+        """One tag a word.
+
+        Args:
+            sentences: The words of each.
+            stop: Polled between batches.
+
+        Raises:
+            ConfigError: If the bundle is no tagger.
+        """
+        self.require("tag")
+        words_of = encode_words(self.bundle.source, [[normalise(word) for word in words] for words in sentences])
+        pieces, first = [], []  # ids of each piece, and where its words begin
+        owner = []
+        for number, words in enumerate(words_of):
+            for piece in _fitting(words, self.limit):
+                pieces.append([id_ for word in piece for id_ in word])
+                first.append(np.cumsum([0, *map(len, piece[:-1])]))
+                owner.append(number)
+        found: list[list[str]] = [[] for _ in pieces]
+        for places, states_BSD in self._batches(pieces, layer=self.n_layers, stop=stop):
+            for place, states_SD in zip(places, states_BSD, strict=True):
+                best = self._logits(states_SD[first[place]]).argmax(axis=1)
+                found[place] = [self.labels[i] for i in best.tolist()]
+        tags: list[list[str]] = [[] for _ in sentences]
+        for number, part in zip(owner, found, strict=True):
+            tags[number] += part
+        return tags
+
+    def require(self, task: str) -> None:
+        """Make sure that the bundle is of a task.
+
+        Raises:
+            ConfigError: If it is of another.
+        """
+        if self.bundle.info.task != task:
+            raise ConfigError(
+                f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
+            )
+
+    @property
+    def limit(self) -> int:
+        """Longest piece, in subwords without eos."""
+        return max(1, min(self.bundle.info.max_src_tokens, self.bundle.info.model.max_len) - 1)
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the encoder."""
+        return self.bundle.info.model.n_encoder_layers
+
+    def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
+        """Ids of each text in pieces of about equal length, one where it fits."""
+        pieces = []
+        for ids in self.bundle.source.encode([normalise(text) for text in texts]):
+            size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
+            pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
+        return pieces
+
+    def _pooled(
+        self,
+        pieces: list[list[list[int]]],
+        *,
+        layer: int = -1,
+        pooling: Pooling | None = None,
+        stop: StopFlag | None = None,
+    ) -> Array:
+        """Texts in pieces -> (N, D)."""
+        number = layer + self.n_layers + 1 if layer < 0 else layer
+        if not 0 <= number <= self.n_layers:
+            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
+        way = pooling or self.bundle.info.pooling
+        query = self.engine.head.get("query")
+        if way not in POOLINGS or (way == "attention" and query is None):
+            raise ConfigError(
+                f"pooling={way!r} is not to be had; use 'mean', 'max' or 'first', or 'attention' where it was learnt"
+            )
+        flat = list(itertools.chain.from_iterable(pieces))
+        vectors = np.empty((len(flat), self.bundle.info.model.d_model), dtype=np.float32)
+        shares = np.zeros(len(flat), dtype=np.float32)
+        for places, states_BSD in self._batches(flat, layer=number, stop=stop):
+            lengths = np.array([len(flat[place]) + 1 for place in places])
+            vectors[places], shares[places] = _pool(states_BSD, lengths, way, query)
+        if len(flat) == len(pieces):
+            return vectors
+        ends = np.cumsum([len(parts) for parts in pieces]).tolist()
+        texts = [slice(end - len(parts), end) for end, parts in zip(ends, pieces, strict=True)]
+        return np.stack([_joined(vectors[text], shares[text], way) for text in texts])
+
+    def _batches(
+        self, pieces: Sequence[list[int]], *, layer: int, stop: StopFlag | None
+    ) -> Iterator[tuple[list[int], Array]]:
+        """Places of pieces of like length, longest first, and their states."""
+        order = sorted(range(len(pieces)), key=lambda i: -len(pieces[i]))
+        while order:
+            if stop is not None:
+                stop.check("encoding")
+            n = max(1, BATCH_TOKENS // (len(pieces[order[0]]) + 1))
+            places, order = order[:n], order[n:]
+            yield places, self.engine.states([pieces[place] for place in places], layer=layer)
+
+    def _logits(self, vectors: Array) -> Array:
+        return vectors @ self.engine.head["weight"].T + self.engine.head["bias"]
+
+    def _soft_max(self, vectors: Array) -> Array:
+        logits = self._logits(vectors)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return cast("Array", powers / powers.sum(axis=1, keepdims=True))
+
+
+def in_blocks(items: Iterable[str]) -> Iterator[list[str]]:
+    """A stream of texts in lists, for flat memory."""
+    iterator = iter(items)
+    while block := list(itertools.islice(iterator, BLOCK_TEXTS)):
+        yield block
+
+
+def _pool(states_BSD: Array, lengths: np.ndarray, pooling: Pooling, query: Array | None) -> tuple[Array, Array]:
+    """As `tasks.heads.pool`; beside each vector the logarithm of the weight it has among the pieces of a text."""
+    mask_BS = np.arange(states_BSD.shape[1]) < lengths[:, None]
+    none = np.zeros(len(states_BSD), dtype=np.float32)
+    if pooling == "first":
+        return states_BSD[:, 0], none
+    if pooling == "max":
+        return np.where(mask_BS[..., None], states_BSD, -np.inf).max(axis=1), none
+    scores_BS = np.where(mask_BS, states_BSD @ query if query is not None and pooling == "attention" else 0.0, -np.inf)
+    top = scores_BS.max(axis=1, keepdims=True)
+    weights_BS = np.exp(scores_BS - top).astype(np.float32)
+    total = weights_BS.sum(axis=1, keepdims=True)
+    vectors_BD = np.matmul((weights_BS / total)[:, None], states_BSD)[:, 0]
+    return vectors_BD, (top + np.log(total))[:, 0].astype(np.float32)
+
+
+def _joined(vectors: Array, shares: Array, pooling: Pooling) -> Array:
+    """The pieces of one text as if they had been pooled together: (P, D) -> (D,)."""
+    match pooling:
+        case "first":
+            return cast("Array", vectors[0])
+        case "max":
+            return cast("Array", vectors.max(axis=0))
+        case _:
+            weights = np.exp(shares - shares.max())
+            return cast("Array", (weights / weights.sum()) @ vectors)
+
+
+def _fitting(words: Sequence[list[int]], limit: int) -> Iterator[list[list[int]]]:
+    """Words in runs of at most `limit` subwords; of a longer word its beginning."""
+    run: list[list[int]] = []
+    for word in words:
+        if run and sum(map(len, run)) + len(word) > limit:
+            yield run
+            run = []
+        run.append(word[:limit])
+    if run:
+        yield run

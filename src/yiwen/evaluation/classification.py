@@ -1,0 +1,144 @@
+"""How well labels are predicted: accuracy, F1, confusions, calibration, each with what is needed to judge it.
+
+Sources: expected calibration error, Guo et al. 2017, section 2; spans as in CoNLL 2000 (Tjong Kim Sang, Buchholz).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.int64]
+N_BINS: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classification:
+    """Predicted labels against the right ones."""
+
+    labels: tuple[str, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    """Texts (or words) by right label, a row each, and predicted label, a column each."""
+    scores: dict[str, float]
+    """`accuracy` and `macro_f1`, `span_f1` where tags mark spans, `calibration_error` where probabilities are known;
+    all in percent."""
+    intervals: dict[str, tuple[float, float]]
+    """95 % of each score but the last, by drawing texts anew with replacement."""
+    bins: tuple[tuple[int, float, float], ...] = ()
+    """(texts, mean probability, share right) by tenths of the probability of the predicted label."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        return asdict(self)
+
+
+def evaluate_labels(
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+    *,
+    labels: tuple[str, ...],
+    confidences: Sequence[float] | None = None,
+    n_bootstrap: int = 1000,
+) -> Classification:
+    """Score predictions.
+
+    Args:
+        gold: The right labels of each text: one, or one a word.
+        predicted: Those predicted, as many.
+        labels: All that there are.
+        confidences: Probability of each text's predicted label, where there is one a text.
+        n_bootstrap: Resamples for the intervals; 0: none.
+    """
+    number = {label: i for i, label in enumerate(labels)}
+    codes = [
+        len(labels) * number[g] + number[p]
+        for one, other in zip(gold, predicted, strict=True)
+        for g, p in zip(one, other, strict=True)
+    ]
+    lengths = np.array([len(one) for one in gold])
+    spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)])  # (N, 3)
+
+    def confusion(times: Counts) -> Counts:
+        """Of a set that holds each text so many times."""
+        flat = np.bincount(codes, np.repeat(times, lengths), minlength=len(labels) ** 2)
+        return flat.reshape(len(labels), -1).astype(np.int64)
+
+    def scores(times: Counts) -> dict[str, float]:
+        table = confusion(times)
+        found = {"accuracy": accuracy(table), "macro_f1": macro_f1(table)}
+        return found | ({"span_f1": _f1(*(times @ spans))} if spans.any() else {})
+
+    once = np.ones(len(gold), dtype=np.int64)
+    whole = scores(once)
+    rng = np.random.default_rng(0)
+    drawn = [
+        scores(np.bincount(rng.integers(len(gold), size=len(gold)), minlength=len(gold))) for _ in range(n_bootstrap)
+    ]
+    bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in whole if drawn}
+    bins = _bins(gold, predicted, confidences) if confidences is not None else ()
+    if bins:
+        error = sum(n * abs(mean - right) for n, mean, right in bins) / len(gold)
+        whole["calibration_error"] = 100 * error
+    return Classification(
+        labels=labels,
+        confusion=tuple(map(tuple, confusion(once).tolist())),
+        scores=whole,
+        intervals={name: (low, high) for name, (low, high) in bounds.items()},
+        bins=bins,
+    )
+
+
+def accuracy(confusion: Counts) -> float:
+    """Share of the right ones, in percent."""
+    return float(100 * np.trace(confusion) / max(confusion.sum(), 1))
+
+
+def macro_f1(confusion: Counts) -> float:
+    """Mean of the labels' F1, in percent, over labels that occur or were predicted."""
+    n_both = confusion.sum(axis=0) + confusion.sum(axis=1)
+    found = n_both > 0
+    return float(100 * np.mean(2 * np.diag(confusion)[found] / n_both[found])) if found.any() else 0.0
+
+
+def spans_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
+    """(kind, start, end) of every span that BIO tags mark; an I- tag without a B- before it opens one, too.
+
+    >>> sorted(spans_of(["B-PER", "I-PER", "O", "I-LOC"]))
+    [('LOC', 3, 4), ('PER', 0, 2)]
+    """
+    spans = set()
+    kind, start = "", 0
+    for i, tag in enumerate([*tags, "O"]):
+        mark, _, name = tag.partition("-")
+        if kind and (mark != "I" or name != kind):
+            spans.add((kind, start, i))
+            kind = ""
+        if mark in ("B", "I") and name and not kind:
+            kind, start = name, i
+    return spans
+
+
+def _span_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
+    """Spans that are right, predicted, there."""
+    there, found = spans_of(gold), spans_of(predicted)
+    return len(there & found), len(found), len(there)
+
+
+def _f1(n_right: int, n_predicted: int, n_there: int) -> float:
+    return float(200 * n_right / max(n_predicted + n_there, 1))
+
+
+def _bins(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], confidences: Sequence[float]
+) -> tuple[tuple[int, float, float], ...]:
+    is_right = np.array([list(one) == list(other) for one, other in zip(gold, predicted, strict=True)])
+    p = np.array(confidences)
+    place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
+    return tuple(
+        (int(inside.sum()), float(p[inside].mean()), float(is_right[inside].mean())) if inside.any() else (0, 0.0, 0.0)
+        for inside in (place == i for i in range(N_BINS))
+    )

@@ -1,0 +1,94 @@
+"""The encoder with its embeddings and no decoder: a Transformer's left half, and a model of its own.
+
+Shapes: B batch, L length, S source length, D d_model.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from yiwen.model.config import ModelConfig
+from yiwen.model.dropout import Dropout
+from yiwen.model.encoder import Encoder
+from yiwen.model.init import initialise
+from yiwen.model.linear import compute_dtype
+from yiwen.model.masks import attention_bias, padding_mask
+from yiwen.model.positions import LearnedPositions, NoPositions, RotaryPositions, SinusoidalPositions, alibi_bias
+
+
+class TextEncoder(nn.Module):
+    """Subword ids to states. Parameters are named as in a Transformer, so that its encoder's weights fit."""
+
+    def __init__(self, config: ModelConfig, vocab_size: int, pad_id: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        self.pad_id = pad_id
+        self.activation_dtype: torch.dtype | None = None  # set where layers compute in another type than the weights
+        rotary = RotaryPositions(config.max_len, config.d_head) if config.positions == "rotary" else None
+        self.src_embedding = nn.Embedding(vocab_size, config.d_model)
+        self.src_positions = build_positions(config)
+        self.embedding_dropout = Dropout(config.dropout)
+        self.encoder = Encoder(config, rotary)
+        initialise(self, config.d_model)
+
+    def forward(self, src_ids: Tensor) -> Tensor:
+        """Ids (B, S), closed by eos -> states (B, S, D) of the last layer, normalised where the model says so."""
+        memory_BSD: Tensor = self.encoder(*self._embedded(src_ids))
+        return memory_BSD
+
+    def states(self, src_ids: Tensor, n_layers: int) -> Tensor:
+        """States after the first `n_layers` layers, before any last norm: (B, S, D). 0: the embeddings."""
+        x_BSD, bias = self._embedded(src_ids)
+        for layer in list(self.encoder.layers)[:n_layers]:
+            x_BSD = layer(x_BSD, bias)
+        return x_BSD
+
+    def _embedded(self, src_ids: Tensor) -> tuple[Tensor, Tensor]:
+        x_BSD = self.embedding_dropout(
+            embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
+        )
+        mask = padding_mask(src_ids, self.pad_id)
+        return x_BSD, self_bias(mask, self.config, src_ids.size(1), compute_dtype(x_BSD))
+
+
+def embed(
+    ids: Tensor,
+    embedding: nn.Embedding,
+    positions: nn.Module,
+    config: ModelConfig,
+    *,
+    offset: int = 0,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """Embeddings times sqrt(d_model) plus positions (sections 3.4, 3.5): (B, L, D), in `dtype` or that of products."""
+    if offset + ids.size(1) > config.max_len:
+        raise ValueError(
+            f"a sequence of {offset + ids.size(1)} subwords is longer than max_len={config.max_len}; "
+            "split the text, or train with a larger model.max_len"
+        )
+    x_BLD = embedding(ids) * math.sqrt(config.d_model)
+    # From here to the last layer activations have one type: mixed ones would be converted at every product.
+    positioned_BLD: Tensor = positions(x_BLD, offset).to(dtype or compute_dtype(x_BLD))
+    return positioned_BLD
+
+
+def self_bias(mask: Tensor, config: ModelConfig, length: int, dtype: torch.dtype) -> Tensor:
+    """The mask of a self-attention as an additive bias, with ALiBi's distances where they are used."""
+    bias = attention_bias(mask, dtype)
+    if config.positions == "alibi":
+        bias = bias + alibi_bias(config.n_heads, length, length, device=mask.device).to(dtype)
+    return bias
+
+
+def build_positions(config: ModelConfig) -> nn.Module:
+    """How the model is told where a token stands."""
+    match config.positions:
+        case "sinusoidal":
+            return SinusoidalPositions(config.max_len, config.d_model)
+        case "learned":
+            return LearnedPositions(config.max_len, config.d_model)
+        case "rotary" | "alibi":
+            return NoPositions()

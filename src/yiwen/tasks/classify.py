@@ -1,0 +1,51 @@
+"""Classification: one label a text, from its pooled states. Tagging: one label a word, from the state of its first
+subword. Both are one cross-entropy; a label's number starts from 1, and 0 is padding.
+
+Shapes: B texts, S subwords, K labels, N positions that have a label.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from yiwen.data.batching import Batch
+from yiwen.tasks.heads import EncoderModel
+from yiwen.tasks.loss import LossFn
+from yiwen.text.subword import PAD_ID
+
+
+def label_logits(model: EncoderModel, batch: Batch) -> Tensor:
+    """Scores of the labels for all that has one in the batch, row by row: (N, K), float32."""
+    if batch.tgt_out.size(1) == 1:
+        return model.logits(model.pooled(batch.src_ids)).float()
+    states_BSD = model(batch.src_ids)
+    return model.logits(states_BSD[batch.tgt_out != PAD_ID].float()).float()
+
+
+def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
+    """Label-smoothed cross-entropy, summed over texts or words.
+
+    Args:
+        smoothing: Probability mass spread over the labels.
+        weights_K: What each label counts; None: all alike.
+    """
+
+    def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        logits_NK = label_logits(cast(EncoderModel, model), batch)
+        gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
+        weights = None if weights_K is None else weights_K.to(logits_NK.device)
+        loss_sum = F.cross_entropy(logits_NK, gold_N, weights, label_smoothing=smoothing, reduction="sum")
+        return loss_sum, batch.n_tokens
+
+    return loss_fn
+
+
+def balanced_weights(counts_K: npt.NDArray[np.int64]) -> Tensor:
+    """total / (K x count): every label weighs as much as any other, and the mean over the text stays 1."""
+    return torch.tensor(counts_K.sum() / (len(counts_K) * np.maximum(counts_K, 1)), dtype=torch.float32)

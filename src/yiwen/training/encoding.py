@@ -1,0 +1,110 @@
+"""Tasks without a decoder as jobs for the training loop: model, batches, loss, validation and bundle put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from yiwen.bundle import BundleInfo, save_bundle
+from yiwen.data.loader import lengths_of
+from yiwen.data.store import Store
+from yiwen.errors import DataError
+from yiwen.hardware import Hardware, apply_to_model
+from yiwen.measured import computing_with
+from yiwen.model.config import ModelConfig
+from yiwen.stop import StopFlag
+from yiwen.tasks.config import EncoderConfig, Task
+from yiwen.tasks.heads import EncoderModel
+from yiwen.training.config import TrainingConfig
+from yiwen.training.job import Job
+from yiwen.training.learning import labelling
+from yiwen.training.state import seed_of
+from yiwen.training.translation import NOTHING
+from yiwen.training.validation import Validation
+
+
+def encoder_job(
+    store: Store,
+    model_config: ModelConfig,
+    config: TrainingConfig,
+    encoder: EncoderConfig,
+    *,
+    task: Task,
+    hardware: Hardware,
+    max_tokens: int,
+) -> Job:
+    """Build an encoder and all that the loop needs to train it.
+
+    Args:
+        store: Prepared data.
+        model_config: Shape of the model; the decoder's settings are not used.
+        config: How it is trained.
+        encoder: What it learns.
+        task: Which of the tasks without a decoder.
+        hardware: What it is trained on.
+        max_tokens: Longest training text, eos counted.
+
+    Raises:
+        DataError: If there is nothing to train on or to validate with.
+    """
+    lengths = lengths_of(store)
+    if len(lengths.src) == 0:
+        raise DataError(NOTHING.format(folder=store.folder))
+    torch.manual_seed(seed_of(config.seed))
+    model = EncoderModel(
+        model_config,
+        vocab_size=store.source.vocab_size,
+        n_labels=len(store.labels),
+        pooling=encoder.pooling,
+        is_frozen=encoder.is_frozen,
+    ).to(hardware.device)
+    apply_to_model(model, hardware)
+    learning = labelling(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
+    longest = int(lengths.src.max()) + 1
+    is_bf16 = hardware.precision == "bf16"
+
+    def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
+        was_training = candidate.training
+        candidate.eval()
+        autocast = torch.autocast(hardware.device.split(":")[0], dtype=torch.bfloat16) if is_bf16 else nullcontext()
+        with computing_with(hardware.threads), torch.inference_mode(), autocast:
+            scores, samples = learning.judge(cast(EncoderModel, candidate), lambda: stop.check("validation"))
+        candidate.train(was_training)
+        return Validation(scores=scores, samples=samples, picture=None)
+
+    def write_bundle(
+        folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
+    ) -> None:
+        info = BundleInfo(
+            task=task,
+            labels=store.labels,
+            pooling=encoder.pooling,
+            src_lang=store.src_lang,
+            tgt_lang=store.tgt_lang,
+            model=model_config,
+            src_vocab_size=store.source.vocab_size,
+            tgt_vocab_size=store.target.vocab_size,
+            max_src_tokens=max_tokens,
+            data_fingerprint=store.fingerprint,
+            step=step,
+            weights=kind,
+            scores=dict(scores),
+        )
+        save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
+
+    return Job(
+        model=model,
+        d_model=model_config.d_model,
+        lengths=lengths,
+        load=learning.load,
+        largest=lambda: learning.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
+        loss_fn=learning.loss_fn,
+        validate=validate,
+        save_bundle=write_bundle,
+        where=store.where,
+    )

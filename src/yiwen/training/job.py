@@ -1,0 +1,40 @@
+"""What the training loop is told of a task: all that differs between translation and everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from yiwen.data.batching import Batch, Lengths, Rows
+from yiwen.stop import StopFlag
+from yiwen.tasks.loss import LossFn
+from yiwen.training.validation import Validation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A task as the loop sees it."""
+
+    model: nn.Module
+    """Freshly initialised, on its device."""
+    d_model: int
+    """For the paper's learning rate."""
+    lengths: Lengths
+    """Of all training rows."""
+    load: Callable[[Rows, int], Batch]
+    """(rows, seed) -> batch."""
+    largest: Callable[[], Batch]
+    """A made-up batch of the largest size that can occur."""
+    loss_fn: LossFn
+    """(model, batch) -> (loss_sum, n_tokens)."""
+    validate: Callable[[nn.Module, StopFlag], Validation]
+    """Scores of a model; among them the configured metric."""
+    save_bundle: Callable[[Path, Mapping[str, Tensor], int, str, Mapping[str, float]], None]
+    """(folder, weights, step, which weights, scores)."""
+    where: Callable[[int], str]
+    """Names the file and line of a row."""
+    rate_of: Callable[[str], float] = lambda name: 1.0
+    """A parameter's learning rate relative to the schedule's, by its name."""

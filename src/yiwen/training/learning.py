@@ -1,0 +1,104 @@
+"""What each task without a decoder learns from and is judged by: batches, a loss, and scores of the validation text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch.nn.functional as F
+
+from yiwen.data.batching import Batch, Rows, collate_labelled
+from yiwen.data.labels import labels_of, numbered
+from yiwen.data.loader import load_labelled
+from yiwen.data.store import Store
+from yiwen.errors import DataError
+from yiwen.evaluation.classification import evaluate_labels
+from yiwen.tasks.classify import balanced_weights, label_logits, label_loss
+from yiwen.tasks.config import EncoderConfig
+from yiwen.tasks.heads import EncoderModel
+from yiwen.tasks.loss import LossFn
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import PAD_ID
+from yiwen.training.config import TrainingConfig
+from yiwen.training.validation import N_SAMPLES
+
+Scores = tuple[dict[str, float], list[tuple[str, str, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """What differs between the tasks."""
+
+    load: Callable[[Rows, int], Batch]
+    """(rows, seed) -> batch."""
+    largest: Callable[[int, int], Batch]
+    """(rows, subwords) -> a made-up batch."""
+    loss_fn: LossFn
+    """(model, batch) -> (loss_sum, count)."""
+    judge: Callable[[EncoderModel, Callable[[], None]], Scores]
+    """Scores and samples of a model on the validation text; the second argument is called between batches."""
+
+
+def labelling(
+    store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
+) -> Learning:
+    """Classification and tagging."""
+    for_words = store.targets == "tags"
+    weights_K = None
+    if encoder.class_weights == "balanced":
+        counts = np.bincount(np.concatenate(store.tgt_ids(np.arange(len(store)))), minlength=len(store.labels) + 1)
+        weights_K = balanced_weights(counts[1:])
+    texts, targets = ([normalise(text) for text in side] for side in store.valid)
+    gold = [labels_of(target, store.targets) for target in targets]
+    src_ids, numbers = numbered(store.source, texts, gold, labels=store.labels, targets=store.targets)
+    chunks = list(_chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens))
+
+    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+        loss_sum, n_all = 0.0, 0
+        predicted: list[list[str]] = [[] for _ in texts]
+        for chunk in chunks:
+            check()
+            batch = collate_labelled([src_ids[i] for i in chunk], [numbers[i] for i in chunk], for_words=for_words)
+            batch = batch.to(model.device)
+            logits_NK = label_logits(model, batch)
+            gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
+            loss_sum += float(F.cross_entropy(logits_NK, gold_N, reduction="sum"))
+            n_all += batch.n_tokens
+            found = iter(logits_NK.argmax(dim=1).tolist())
+            for i in chunk:
+                predicted[i] = [store.labels[next(found)] for _ in gold[i]]
+        scores = evaluate_labels(gold, predicted, labels=store.labels, n_bootstrap=0).scores
+        samples = list(zip(texts, map(" ".join, predicted), targets, strict=True))[:N_SAMPLES]
+        return {"loss": loss_sum / n_all, **scores}, samples
+
+    def largest(n_rows: int, length: int) -> Batch:
+        labels = [1] * (length if for_words else 1)
+        return collate_labelled([[4] * length] * n_rows, [labels] * n_rows, for_words=for_words)
+
+    return Learning(
+        load=lambda rows, seed: load_labelled(store, rows, seed=seed, max_tokens=max_tokens),
+        largest=largest,
+        loss_fn=label_loss(config.label_smoothing, weights_K),
+        judge=judge,
+    )
+
+
+def _chunks(src_ids: list[list[int]], *, max_len: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Places of validation texts of like length, at most batch_tokens positions at a time.
+
+    Raises:
+        DataError: If there are none, or some are longer than the model has positions for.
+    """
+    if not src_ids:
+        raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
+    if too_long := [i + 1 for i, ids in enumerate(src_ids) if len(ids) >= max_len]:
+        raise DataError(
+            f"validation texts {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
+            "positions for fewer; shorten them or raise model.max_len"
+        )
+    order = sorted(range(len(src_ids)), key=lambda i: -len(src_ids[i]))
+    while order:
+        n = max(1, batch_tokens // (len(src_ids[order[0]]) + 1))
+        yield order[:n]
+        order = order[n:]

@@ -1,0 +1,180 @@
+"""Labelled text: CSV, CoNLL and whole numbers are read; labels are numbered, counted, and never judged as text."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import CorpusConfig, read_blocks
+from yiwen.data.labels import MOST_LABELS, count_labels
+from yiwen.data.loader import lengths_of, load_labelled
+from yiwen.data.prepare import Prepared, prepare
+from yiwen.data.store import Store
+from yiwen.errors import DataError
+from yiwen.text.subword import PAD_ID, TokenizerConfig, encode_words, train_subword
+
+TOKENIZER = TokenizerConfig(kind="bpe", vocab_size=300, character_coverage=1.0)
+LABELLED = {"src_column": "text", "tgt_column": "label"}
+
+
+def read(corpus: CorpusConfig, base: Path) -> list[tuple[bytes | None, bytes | None]]:
+    blocks = read_blocks(corpus, base=base, src_lang="en", tgt_lang="", size=2)
+    return [pair for block in blocks for pair in zip(block.src, block.tgt, strict=True)]
+
+
+def run(folder: Path, *, targets: Any = "label", **settings: Any) -> Prepared:
+    name = "train.conll" if targets == "tags" else "train.tsv"
+    settings = {"corpora": (CorpusConfig(path=name),), "valid_pairs": 0, "test_pairs": 0} | settings
+    return prepare(DataConfig(src_lang="en", **settings), TOKENIZER, root=folder / "runs", base=folder, targets=targets)
+
+
+def dropped(prepared: Prepared) -> dict[str, int]:
+    return {item.reason: item.count for item in prepared.report.dropped}
+
+
+def texts(n: int) -> list[str]:
+    return [f"some words of text number {i} and {'no' * (i % 3)} more" for i in range(n)]
+
+
+def test_csv_fields_may_hold_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
+    rows = [["label", "text"], ["1", 'so "good", really'], ["0", "two\nlines"], ["torn"], [], ["0", "last"]]
+    with (tmp_path / "a.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert read(CorpusConfig(path="a.csv", **LABELLED), tmp_path) == [
+        (b'so "good", really', b"1"), (b"two\nlines", b"0"), (None, b"torn"), (None, None), (b"last", b"0"),
+    ]  # fmt: skip
+    (tmp_path / "b.csv").write_bytes(b"1,caf\xe9\n0,fine\n")
+    assert read(CorpusConfig(path="b.csv", src_column="2", tgt_column="1"), tmp_path) == [
+        (b"caf\xe9", b"1"), (b"fine", b"0"),
+    ]  # fmt: skip
+    (tmp_path / "c.csv").write_bytes(b"a,b\n" + b"x" * 200_000 + b",y\n")
+    with pytest.raises(DataError, match=r"c\.csv is no CSV near line 2 \(field larger than"):
+        read(CorpusConfig(path="c.csv"), tmp_path)
+    (tmp_path / "d.csv").write_bytes(b"only\n")
+    with pytest.raises(DataError, match="2 are needed: 'only'; separate source and target with a comma"):
+        read(CorpusConfig(path="d.csv"), tmp_path)
+
+
+def test_whole_numbers_and_lists_are_labels_and_words(tmp_path: Path) -> None:
+    rows = [{"text": "a", "label": 1}, {"text": "b", "label": True}, {"text": ["c", "d"], "label": ["O", "B-X"]}]
+    rows += [{"text": "e", "label": 0.5}, {"text": "f", "label": {"x": 1}}]  # type: ignore[list-item]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    assert read(CorpusConfig(path="a.jsonl", **LABELLED), tmp_path) == [
+        (b"a", b"1"), (b"b", b"1"), (b"c d", b"O B-X"), (b"e", None), (b"f", None),
+    ]  # fmt: skip
+    pq.write_table(pa.table({"text": [["a", "b"], ["c"]], "label": [7, None]}), tmp_path / "a.parquet")
+    assert read(CorpusConfig(path="a.parquet", **LABELLED), tmp_path) == [(b"a b", b"7"), (b"c", None)]
+
+
+def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text(
+        "-DOCSTART- -X- O\n\n# text = Ann met Bo\nAnn NNP B-PER\nmet VBD O\n# NN O\n\n\nBo B-PER\ntorn\n \n"
+        "no\ttab end\tO\n",
+        encoding="utf-8",
+    )
+    assert read(CorpusConfig(path="a.conll"), tmp_path) == [
+        (b"Ann met #", b"B-PER O O"), (b"Bo torn", b"B-PER"), (b"no", b"O"),
+    ]  # fmt: skip
+    assert read(CorpusConfig(path="a.conll", src_column="1", tgt_column="2"), tmp_path)[0][1] == b"NNP VBD NN"
+    with pytest.raises(DataError, match="columns of a CoNLL file have no names; give their numbers from 1 instead of"):
+        read(CorpusConfig(path="a.conll", src_column="word"), tmp_path)
+
+
+def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> None:
+    lines = [f"{text}\t{i % 3}\n" for i, text in enumerate(texts(61))]
+    lines += ["a text without label\t\n", "!?!\t1\n", f"{texts(1)[0]}\t0\n", "in valid ALREADY\t2\n"]
+    (tmp_path / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "valid.tsv").write_text(f"In valid already\t1\n{texts(99)[-1]}\t0\n", encoding="utf-8")
+    (tmp_path / "test.tsv").write_text("in valid already\t1\n", encoding="utf-8")
+    held_out = {name: CorpusConfig(path=f"{name}.tsv") for name in ("valid", "test")}
+    prepared = run(tmp_path, **held_out)
+    assert dropped(prepared) == {"no label": 1, "too few letters": 1, "held-out overlap": 1, "duplicate pair": 1}
+    assert prepared.report.kept == 61
+    assert prepared.report.tgt_vocab_size == 3
+    assert "3 labels: 0 21, 1 20, 2 20" in prepared.report.notes
+    assert "1 of the 2 validation pairs share a side with a test pair" in prepared.report.notes
+    store = Store.open(prepared.folder)
+    assert (store.targets, store.labels, store.source is store.target) == ("label", ("0", "1", "2"), True)
+    assert [ids.tolist() for ids in store.tgt_ids(np.arange(4))] == [[1], [2], [3], [1]]
+    assert lengths_of(store).tgt.tolist() == [0] * 61
+    batch = load_labelled(store, np.array([1, 5]), seed=1)
+    assert batch.tgt_out.tolist() == [[2], [3]]
+    assert (batch.n_tokens, batch.src_ids.shape[0]) == (2, 2)
+    assert run(tmp_path, **held_out).reused
+    (tmp_path / "train.tsv").write_text("".join(f"{text}\t0\n" for text in texts(61)), encoding="utf-8")
+    with pytest.raises(DataError, match="validation text 1 has the label '1', which no training text has; there are 0"):
+        run(tmp_path, **held_out)
+
+
+def test_held_out_labelled_text_is_split_off_by_its_text_alone(tmp_path: Path) -> None:
+    rows = [f"{text}\t{label}\n" for text in texts(80) for label in "01"]  # every text with both labels
+    (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    prepared = run(tmp_path, valid_pairs=7, test_pairs=5)
+    store = Store.open(prepared.folder)
+    assert (len(store.valid.src), len(store.test.src)) == (7, 5)
+    trained = set(store.source.decode(store.src_ids(np.arange(len(store)))))
+    assert trained.isdisjoint(store.valid.src + store.test.src)
+    assert dropped(prepared) == {"held-out overlap": 12}  # the same texts with the other label
+    assert prepared.report.kept == 160 - 2 * 12
+
+
+def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
+    sentences = [[f"word{i}", "Unbelievable", "x"] for i in range(37)]
+    rows = ["".join(f"{word} {'B' if word == 'x' else 'O'}\n" for word in words) + "\n" for words in sentences]
+    (tmp_path / "train.conll").write_text("".join([*rows, "torn\n\n", "a\u200b O\n\u200b B\n\n"]), encoding="utf-8")
+    prepared = run(tmp_path, targets="tags")
+    assert dropped(prepared) == {"no label": 1, "words and tags differ in number": 1}
+    store = Store.open(prepared.folder)
+    batch = load_labelled(store, np.arange(3), seed=1)
+    assert batch.tgt_out.shape == batch.src_ids.shape
+    assert batch.n_tokens == 9
+    for src, numbers, words in zip(batch.src_ids.tolist(), batch.tgt_out.tolist(), sentences, strict=False):
+        first = [i for i, number in enumerate(numbers) if number != PAD_ID]
+        pieces = store.source.pieces(src)
+        assert all(pieces[i].startswith("▁") for i in first)
+        assert [numbers[i] for i in first] == [2, 2, 1]  # B, O
+        ends = [*first[1:], src.index(3)]
+        assert store.source.decode([src[i:j] for i, j in zip(first, ends, strict=True)]) == words
+    (tmp_path / "valid.conll").write_text("one O\ntwo\n", encoding="utf-8")
+    with pytest.raises(DataError, match="validation sentence 1 has 1 tags for another number of words: 'one two'"):
+        run(tmp_path, targets="tags", valid=CorpusConfig(path="valid.conll"))
+
+
+def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in texts(60)), encoding="utf-8")
+    (tmp_path / "b.tsv").write_text("".join(f"{text} too\t1\n" for text in texts(60)), encoding="utf-8")
+    prepared = run(
+        tmp_path, targets="none", corpora=(CorpusConfig(src="a.txt"), CorpusConfig(path="b.tsv")), valid_pairs=3
+    )
+    assert prepared.report.kept == 117
+    store = Store.open(prepared.folder)
+    assert store.valid.src == store.valid.tgt
+    assert (store.src_lengths == store.tgt_lengths).all()
+
+
+def test_too_many_labels_are_a_column_of_something_else() -> None:
+    with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} different labels .* is tgt_column the column"):
+        count_labels(map(str, range(MOST_LABELS + 1)), "label")
+
+
+SUBWORD = train_subword(lambda: texts(200), TOKENIZER)[1]
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("abcdef no\u4f60\u2581é")).filter(lambda word: word and " " not in word), min_size=1
+    )
+)
+def test_the_subwords_of_words_are_those_of_the_sentence(words: list[str]) -> None:
+    apart = [id_ for ids in encode_words(SUBWORD, [words])[0] for id_ in ids]
+    assert apart == SUBWORD.encode([" ".join(words)])[0]

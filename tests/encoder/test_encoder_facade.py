@@ -1,0 +1,133 @@
+"""Text in, features and labels out: as an independent reference has them, whatever else is in the call."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tiny_model import TinyRun, tampered
+from toy_labels import MAX_TOKENS, label_of
+from yiwen.bundle import load_model, open_bundle
+from yiwen.encoder import Encoder
+from yiwen.encoder.facade import BLOCK_TEXTS, in_blocks
+from yiwen.engines.encoders import load_encoder
+from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.stop import StopFlag
+from yiwen.tasks.heads import pool
+from yiwen.translator import Translator
+
+TEXTS = ["ba be ka", "", "du  du\u3000di ba", "ke", "ba da bo de bi di", "未知 ba"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_classifier: Path) -> Encoder:
+    return Encoder.load(tiny_classifier / "best", threads=1)
+
+
+def reference(encoder: Encoder, text: str, n_layers: int, pooling: Any) -> torch.Tensor:
+    """One text by the training model, without the facade."""
+    model = load_encoder(encoder.bundle)
+    ids = torch.tensor([[*encoder.bundle.source.encode([text])[0], 3]])
+    with torch.no_grad():
+        states = model(ids) if n_layers == 2 else model.body.states(ids, n_layers)
+        return pool(states, ids != 0, pooling, model.pool_query)[0]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "first"])
+@pytest.mark.parametrize(("layer", "n_layers"), [(-1, 2), (2, 2), (1, 1), (-2, 1), (0, 0), (-3, 0)])
+def test_features_are_the_pooled_states_of_a_layer(encoder: Encoder, layer: int, n_layers: int, pooling: Any) -> None:
+    found = encoder.features(["ba be ka", "du du di ba"], layer=layer, pooling=pooling)
+    assert (found.shape, found.dtype) == ((2, 32), np.float32)
+    for row, text in zip(found, ["ba be ka", "du du di ba"], strict=True):
+        assert np.allclose(row, reference(encoder, text, n_layers, pooling).numpy(), atol=1e-5)
+
+
+def test_order_and_neighbours_change_nothing(encoder: Encoder) -> None:
+    together = encoder.features(TEXTS)
+    alone = np.concatenate([encoder.features([text]) for text in TEXTS])
+    assert np.allclose(together, alone, atol=1e-5)
+    assert np.allclose(encoder.features(TEXTS[::-1]), together[::-1], atol=1e-5)
+    assert encoder.features([]).shape == (0, 32)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "first", "attention"])
+def test_a_long_text_is_pooled_over_all_its_pieces(encoder: Encoder, tmp_path: Path, pooling: Any) -> None:
+    engine = encoder.engine
+    query = np.linspace(-1, 1, 32, dtype=np.float32)
+    engine.head["query"] = query
+    try:
+        text = " ".join(["ba be ka du"] * 15)  # 60 subwords, MAX_TOKENS - 1 a piece
+        ids = encoder.bundle.source.encode([text])[0]
+        assert len(ids) > 2 * (MAX_TOKENS - 1)
+        pieces = [ids[i : i + 20] for i in range(0, 60, 20)]
+        states = torch.cat([torch.tensor(engine.states([piece], layer=2)[0]) for piece in pieces])[None]
+        wanted = pool(states, torch.ones(1, len(states[0]), dtype=torch.bool), pooling, torch.tensor(query))[0]
+        found = encoder.features(["ke", text, "ba"], pooling=pooling)
+        assert np.allclose(found[1], wanted.numpy(), atol=1e-5)
+        assert np.allclose(found[[0, 2]], encoder.features(["ke", "ba"], pooling=pooling), atol=1e-5)
+    finally:
+        del engine.head["query"]
+
+
+def test_labels_and_their_probabilities(encoder: Encoder) -> None:
+    texts = ["ba be bi", "da de di", "ba da", "ka ke", "bo bu ka de"]
+    predictions = encoder.classify(texts)
+    assert [str(p) for p in predictions] == [label_of(text.split()) for text in texts]
+    table = encoder.probabilities(texts)
+    assert np.allclose(table.sum(axis=1), 1, atol=1e-5)
+    for prediction, row in zip(predictions, table, strict=True):
+        assert prediction.probabilities == pytest.approx(row.tolist())
+        assert prediction.probability == max(prediction.probabilities)
+        assert prediction.flags == ()
+    assert encoder.classify([" ".join(["ba"] * 99)])[0].flags == ("segmented",)
+    assert encoder.classify([" ".join(["ba"] * 99)])[0].label == "b"
+
+
+def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, tiny_classifier: Path) -> None:
+    with pytest.raises(ConfigError, match=r"layer=3: the encoder has the layers 0 \(embeddings\) to 2, or -1"):
+        encoder.features(["a"], layer=3)
+    with pytest.raises(ConfigError, match="pooling='attention' is not to be had; use 'mean', 'max' or 'first'"):
+        encoder.features(["a"], pooling="attention")
+    with pytest.raises(ConfigError, match="is a model of the task 'classify'; train one of the task 'tag'"):
+        encoder.tag([["a"]])
+    with pytest.raises(ConfigError, match="dtype='int4' is unknown"):
+        Encoder.load(tiny_classifier, dtype="int4")
+    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen class"):
+        Translator.load(tiny_classifier)
+    with pytest.raises(ConfigError, match="is a model of the task 'translate'; train one of the task 'classify'"):
+        Encoder.load(tiny_run.best).classify(["a"])
+    stop = StopFlag()
+    stop.signum = 15
+    with pytest.raises(Stopped, match="SIGTERM during encoding"):
+        encoder.features(["a"], stop=stop)
+
+
+def test_a_translator_is_an_encoder_too(tiny_run: TinyRun) -> None:
+    bundle = open_bundle(tiny_run.best)
+    ids = [*bundle.source.encode(["Hello there."])[0], 3]
+    with torch.no_grad():
+        memory = load_model(bundle).encode(torch.tensor([ids]))[0]
+    found = Encoder.load(tiny_run.best).features(["Hello there."])
+    assert np.allclose(found[0], memory.mean(dim=0).numpy(), atol=1e-5)
+
+
+def test_weights_of_another_shape_are_refused(tiny_classifier: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_classifier / "best", tmp_path / "copy")
+    folder = tampered(tmp_path / "copy", tmp_path / "bundle", labels=["a", "b"])
+    with pytest.raises(CheckpointError, match=r"head.bias has shape \(3,\), the model \(2,\)"):
+        Encoder.load(folder)
+
+
+def test_bf16_is_near_float32(tiny_classifier: Path, encoder: Encoder) -> None:
+    rounded = Encoder.load(tiny_classifier, dtype="bf16").features(TEXTS)
+    assert np.abs(rounded - encoder.features(TEXTS)).max() < 0.2
+
+
+def test_a_stream_comes_in_blocks() -> None:
+    sizes = [len(block) for block in in_blocks(str(i) for i in range(BLOCK_TEXTS + 3))]
+    assert sizes == [BLOCK_TEXTS, 3]

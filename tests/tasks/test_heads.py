@@ -1,0 +1,100 @@
+"""Pooling by hand, and the loss of labels against PyTorch's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from yiwen.data.batching import collate_labelled
+from yiwen.model import ModelConfig
+from yiwen.tasks.classify import balanced_weights, label_loss
+from yiwen.tasks.heads import EncoderModel, pool
+
+V, D, K = 31, 12, 5
+TEXTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
+
+
+def build(**changes: Any) -> EncoderModel:
+    torch.manual_seed(1)
+    config = ModelConfig(d_model=D, n_heads=3, d_ff=7, n_encoder_layers=2, norm_order="pre", dropout=0.3)
+    model = EncoderModel(config, **{"vocab_size": V, "n_labels": K, **changes}).eval()
+    if model.pool_query is not None:
+        torch.nn.init.normal_(model.pool_query)
+    return model
+
+
+def test_pooling_by_hand() -> None:
+    states = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [99.0, 99.0]]])
+    mask = torch.tensor([[True, True, False]])
+    assert pool(states, mask, "first").tolist() == [[1.0, -2.0]]
+    assert pool(states, mask, "mean").tolist() == [[2.0, -3.0]]
+    assert pool(states, mask, "max").tolist() == [[3.0, -2.0]]
+    # products with (0.5, 0) are 0.5 and 1.5, so that the second state weighs e times as much as the first
+    weighted = pool(states, mask, "attention", torch.tensor([0.5, 0.0]))
+    share = np.e / (1 + np.e)
+    assert weighted[0].tolist() == pytest.approx([1 + 2 * share, -2 - 2 * share])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "first", "attention"])
+def test_neither_padding_nor_neighbours_change_a_text(pooling: Any) -> None:
+    model = build(pooling=pooling)
+    together = model.pooled(collate_labelled(TEXTS, [[1]] * 3, for_words=False).src_ids)
+    for row, text in zip(together, TEXTS, strict=True):
+        alone = model.pooled(collate_labelled([text], [[1]], for_words=False).src_ids)[0]
+        assert torch.allclose(row, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_loss_of_labels_is_the_sum_over_texts(smoothing: float, is_weighted: bool) -> None:
+    model = build()
+    weights = torch.rand(K) if is_weighted else None
+    batch = collate_labelled(TEXTS, [[2], [5], [1]], for_words=False)
+    loss, count = label_loss(smoothing, weights)(model, batch)
+    logits = model.logits(model.pooled(batch.src_ids))
+    each = [
+        F.cross_entropy(logits[i : i + 1], torch.tensor([gold]), weights, label_smoothing=smoothing, reduction="sum")
+        for i, gold in enumerate((1, 4, 0))
+    ]
+    assert count == 3
+    assert loss.item() == pytest.approx(sum(each).item(), rel=1e-5)  # type: ignore[union-attr]
+
+
+def test_the_loss_of_tags_is_the_sum_over_first_subwords() -> None:
+    model = build()
+    tags = [[2, 0, 3], [5], [1, 0, 0, 4, 0]]
+    batch = collate_labelled(TEXTS, tags, for_words=True)
+    loss, count = label_loss(0.0)(model, batch)
+    total = 0.0
+    for text, numbers in zip(TEXTS, tags, strict=True):
+        states = model(collate_labelled([text], [numbers], for_words=True).src_ids)[0]
+        log_probs = model.logits(states).log_softmax(dim=1)
+        total -= sum(log_probs[i, number - 1].item() for i, number in enumerate(numbers) if number)
+    assert count == 5
+    assert loss.item() == pytest.approx(total, rel=1e-5)
+
+
+def test_a_batch_of_one_word_sentences_is_still_one_of_tags() -> None:
+    batch = collate_labelled([[8], [9]], [[2], [3]], for_words=True)
+    loss, _ = label_loss(0.0)(build(), batch)
+    assert batch.tgt_out.tolist() == [[2, 0], [3, 0]]
+    assert loss.isfinite()
+
+
+def test_rare_labels_weigh_as_much_as_common_ones() -> None:
+    counts = np.array([6, 2, 1])
+    weights = balanced_weights(counts).numpy()
+    assert (weights * counts).tolist() == pytest.approx([3.0, 3.0, 3.0])
+
+
+def test_a_frozen_encoder_neither_learns_nor_drops_anything() -> None:
+    model = build(is_frozen=True).train()
+    batch = collate_labelled(TEXTS, [[2], [5], [1]], for_words=False)
+    label_loss(0.0)(model, batch)[0].backward()
+    assert {name for name, p in model.named_parameters() if p.grad is not None} == {"head.weight", "head.bias"}
+    assert torch.equal(model.pooled(batch.src_ids), model.pooled(batch.src_ids))
+    assert not torch.equal(build().train().pooled(batch.src_ids), build().pooled(batch.src_ids))
