@@ -1,0 +1,158 @@
+/** @file The service's `/v1` API: types, calls, and what its refusals mean. */
+
+import { readKey } from "./store.js";
+
+/**
+ * Offsets are in Unicode characters, as the service counts them, not in the UTF-16 units of JavaScript; see pieces.js.
+ * @typedef {[number, number]} Span
+ * @typedef {{source: Span, target: Span, flags?: string[], confidence?: number | null}} Sentence
+ * @typedef {{source: Span[], target: Span[], links: [number, number, number][]}} Alignment
+ * @typedef {{text: string, score: number | null}} Alternative
+ * @typedef {object} Translation
+ * @property {string} text
+ * @property {string} source
+ * @property {string} target
+ * @property {number | null} confidence
+ * @property {string[]} flags
+ * @property {Alternative[]} alternatives
+ * @property {Sentence[]} sentences
+ * @property {Alignment | null} [alignment]
+ *
+ * @typedef {{source: string, target: string}} Term
+ * @typedef {object} Question
+ * @property {string | string[]} text
+ * @property {string} source
+ * @property {string} target
+ * @property {Term[]} [glossary]
+ * @property {number} [alternatives]
+ * @property {string} [prefix]
+ * @property {boolean} [alignment]
+ *
+ * @typedef {{translations: Translation[], model: string, took_ms: number}} Answer
+ * @typedef {{code: string, name: string, native: string, targets: string[]}} Language
+ * @typedef {{source_tokens: string[], target_tokens: string[], layers: {heads: number[][][]}[]}} Attention
+ * @typedef {{status: string, progress: number | null, filename: string, error: string | null}} Job
+ * @typedef {"network" | "key" | "rate" | "busy" | "quota" | "large" | "missing" | "refused" | "server"} Trouble
+ */
+
+/** What went wrong with a call: the kind decides what the page does, the detail is the service's own sentence. */
+export class ApiError extends Error {
+  /**
+   * @param {Trouble} kind
+   * @param {string} [detail]
+   * @param {number | null} [retryAfter] seconds
+   */
+  constructor(kind, detail = "", retryAfter = null) {
+    super(`${kind}: ${detail}`);
+    this.kind = kind;
+    this.detail = detail;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** @type {Record<number, Trouble>} */
+const TROUBLES = { 401: "key", 403: "key", 404: "missing", 413: "large", 429: "rate", 456: "quota", 502: "busy", 503: "busy", 504: "busy" };
+
+/**
+ * @param {Response} response
+ * @returns {Promise<ApiError>}
+ */
+async function refusal(response) {
+  let detail = "";
+  try {
+    const { error } = await response.json();
+    if (typeof error === "string") detail = error;
+  } catch {
+    // A proxy's page instead of the service's JSON: the status says enough.
+  }
+  const kind = TROUBLES[response.status] ?? (response.status >= 500 ? "server" : "refused");
+  const seconds = Number(response.headers.get("Retry-After") ?? NaN);
+  return new ApiError(kind, detail, Number.isFinite(seconds) ? Math.max(seconds, 0) : null);
+}
+
+/**
+ * @typedef {{method?: string, json?: unknown, form?: FormData, signal?: AbortSignal}} Call
+ * @param {string} path below v1/
+ * @param {Call} [options]
+ * @returns {Promise<Response>} of a success
+ * @throws {ApiError} for any other answer, and for none
+ */
+async function call(path, { method = "GET", json, form, signal } = {}) {
+  const headers = new Headers({ Accept: "application/json" });
+  const key = readKey();
+  if (key) headers.set("Authorization", `Bearer ${key}`);
+  if (json !== undefined) headers.set("Content-Type", "application/json");
+  const body = json === undefined ? form : JSON.stringify(json);
+  let response;
+  try {
+    response = await fetch(new URL(`v1/${path}`, document.baseURI), { method, headers, body, signal, cache: "no-store" });
+  } catch (error) {
+    throw signal?.aborted ? error : new ApiError("network");
+  }
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/**
+ * @param {Question} question
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Answer>}
+ */
+export async function translate(question, signal) {
+  return (await call("translate", { method: "POST", json: question, signal })).json();
+}
+
+/** @returns {Promise<Language[]>} */
+export async function languages() {
+  return (await call("languages")).json();
+}
+
+/**
+ * @param {{source_text: string, target_text: string, source: string, target: string}} question
+ * @returns {Promise<Attention>}
+ */
+export async function attention(question) {
+  return (await call("attention", { method: "POST", json: question })).json();
+}
+
+/** @param {{source: string, target: string, source_text: string, translation: string, correction: string}} correction */
+export async function correct(correction) {
+  await call("corrections", { method: "POST", json: correction });
+}
+
+/**
+ * @param {File} file
+ * @param {string} source
+ * @param {string} target
+ * @param {AbortSignal} signal
+ * @returns {Promise<string>} the document's id
+ */
+export async function sendDocument(file, source, target, signal) {
+  const form = new FormData();
+  form.set("source", source);
+  form.set("target", target);
+  form.set("file", file);
+  return (await (await call("documents", { method: "POST", form, signal })).json()).id;
+}
+
+/**
+ * @param {string} id
+ * @param {AbortSignal} signal
+ * @returns {Promise<Job>}
+ */
+export async function documentState(id, signal) {
+  return (await call(`documents/${encodeURIComponent(id)}`, { signal })).json();
+}
+
+/**
+ * @param {string} id
+ * @returns {Promise<Blob>}
+ */
+export async function documentResult(id) {
+  return (await call(`documents/${encodeURIComponent(id)}/result`)).blob();
+}
+
+/** @param {string} id */
+export async function forgetDocument(id) {
+  await call(`documents/${encodeURIComponent(id)}`, { method: "DELETE" });
+}

@@ -1,0 +1,146 @@
+/** @file Documents: dropped or picked, sent, watched while they are translated, downloaded. */
+
+import { ApiError, documentResult, documentState, forgetDocument, sendDocument } from "./api.js";
+import { byId, el, icon } from "./dom.js";
+import { t } from "./i18n.js";
+import { explain } from "./trouble.js";
+
+const POLL_MS = 700;
+
+/** @param {number} ms @param {AbortSignal} signal */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
+
+/**
+ * Wait until a document is done; a service that is busy or out of reach for a while is asked again.
+ * @param {string} id
+ * @param {AbortSignal} signal
+ * @param {(job: import("./api.js").Job) => void} progress
+ */
+async function finished(id, signal, progress) {
+  for (;;) {
+    let wait = POLL_MS;
+    try {
+      const job = await documentState(id, signal);
+      if (job.error || job.status === "error") throw new ApiError("refused", job.error ?? "");
+      if (job.status === "done") return;
+      progress(job);
+    } catch (error) {
+      if (!(error instanceof ApiError) || !["network", "busy", "rate"].includes(error.kind)) throw error;
+      wait = (error.retryAfter ?? 3) * 1000;
+    }
+    await pause(wait, signal);
+  }
+}
+
+/** @param {string} name @param {string} target @returns {string} "report.docx" becomes "report.zh.docx" */
+export function resultName(name, target) {
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? `${name.slice(0, dot)}.${target}${name.slice(dot)}` : `${name}.${target}`;
+}
+
+/** @param {Blob} blob @param {string} name */
+function download(blob, name) {
+  const url = URL.createObjectURL(blob);
+  el("a", { href: url, download: name }).click();
+  // The browser has taken the address over by then.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/**
+ * @param {{from: () => string, to: () => string, name: (code: string) => string, isReady: () => boolean}} pair
+ * @param {(error: ApiError) => void} onKey called when the service wants a key
+ */
+export function setUpDocuments(pair, onKey) {
+  const list = byId("documents", HTMLUListElement);
+  const zone = byId("drop", HTMLElement);
+  const input = byId("file", HTMLInputElement);
+
+  /** @param {File} file */
+  function send(file) {
+    const stop = new AbortController();
+    const target = pair.to();
+    let id = "";
+    const state = el("p", { class: "quiet", role: "status" }, t("document_sending"));
+    const bar = el("progress", { max: 1, "aria-label": file.name });
+    const act = el("button", { class: "primary", type: "button", hidden: true });
+    const remove = el("button", { class: "tool", type: "button", "aria-label": t("remove"), title: t("remove") });
+    remove.append(icon("close"));
+    const item = el("li", { class: "document" }, icon("file"),
+      el("div", { class: "about" }, el("p", { class: "name", dir: "auto" }, file.name), bar, state), act, remove);
+    remove.addEventListener("click", () => {
+      stop.abort();
+      item.remove();
+      input.focus();
+      // It may be gone already; then nobody needs it forgotten.
+      if (id) forgetDocument(id).catch(() => undefined);
+    });
+
+    /** @param {import("./i18n.js").Key} label @param {() => void} run */
+    const offer = (label, run) => {
+      act.textContent = t(label);
+      act.onclick = run;
+      act.hidden = false;
+    };
+
+    /** @param {() => Promise<void>} work */
+    const guarded = async (work) => {
+      act.hidden = true;
+      item.classList.remove("trouble");
+      try {
+        await work();
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        if (!(error instanceof ApiError)) throw error;
+        item.classList.add("trouble");
+        bar.hidden = true;
+        state.textContent = explain(error);
+        if (error.kind === "key") onKey(error);
+        if (["network", "busy", "rate", "key"].includes(error.kind)) offer("again", () => void guarded(work));
+      }
+    };
+
+    const fetchResult = () => guarded(async () => {
+      download(await documentResult(id), resultName(file.name, target));
+      state.textContent = t("document_done");
+      offer("download", fetchResult);
+    });
+
+    list.prepend(item);
+    void guarded(async () => {
+      bar.hidden = false;
+      id ||= await sendDocument(file, pair.from(), target, stop.signal);
+      await finished(id, stop.signal, ({ progress }) => {
+        if (progress === null) bar.removeAttribute("value");
+        else bar.value = progress;
+        const share = Math.round((progress ?? 0) * 100);
+        state.textContent = t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) });
+      });
+      bar.value = 1;
+      state.textContent = t("document_done");
+      offer("download", fetchResult);
+    });
+  }
+
+  /** @param {FileList | null | undefined} files */
+  function take(files) {
+    if (pair.isReady()) for (const file of files ?? []) send(file);
+  }
+
+  input.addEventListener("change", () => {
+    take(input.files);
+    input.value = "";
+  });
+  return {
+    take,
+    /** @param {boolean} isOver */
+    highlight: (isOver) => zone.classList.toggle("over", isOver),
+  };
+}

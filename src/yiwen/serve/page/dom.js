@@ -1,0 +1,77 @@
+/** @file The few things the page asks of the document. Text enters through text nodes only, never as markup. */
+
+/**
+ * The element of this id, of this class; a page without it is a mistake of ours.
+ * @template {Element} E
+ * @param {string} id
+ * @param {new () => E} type
+ * @returns {E}
+ */
+export function byId(id, type) {
+  const found = document.getElementById(id);
+  if (!(found instanceof type)) throw new Error(`no ${type.name} with the id ${id}`);
+  return found;
+}
+
+/**
+ * A new element. A function is a listener, a boolean sets or leaves out an attribute, a string is a text node.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, string | number | boolean | ((event: any) => void)>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(name, value);
+    else if (typeof value === "boolean") node.toggleAttribute(name, value);
+    else node.setAttribute(name, String(value));
+  }
+  node.append(...children);
+  return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * One of the symbols at the top of index.html.
+ * @param {string} name
+ * @returns {SVGElement}
+ */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const use = document.createElementNS(SVG, "use");
+  use.setAttribute("href", `#i-${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/**
+ * A dialog's heading and its close button.
+ * @param {string} id of the heading
+ * @param {string} title
+ * @param {string} close label of the button
+ * @param {() => void} onClose
+ */
+export function heading(id, title, close, onClose) {
+  const button = el("button", { class: "tool", "aria-label": close, title: close, type: "button", click: onClose });
+  button.append(icon("close"));
+  return el("header", { class: "bar" }, el("h2", { id, tabindex: -1 }, title), button);
+}
+
+/**
+ * Put text on the clipboard, also where the page is no secure context (plain http from another machine).
+ * @param {string} text
+ */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const holder = el("textarea", { class: "hidden" });
+  holder.value = text;
+  document.body.append(holder);
+  holder.select();
+  document.execCommand("copy");
+  holder.remove();
+}

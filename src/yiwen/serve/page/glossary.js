@@ -1,0 +1,124 @@
+/** @file The reader's own terms, a list for each pair of languages, kept in the browser and sent along with every text. */
+
+import { byId, el, heading, icon } from "./dom.js";
+import { t } from "./i18n.js";
+import { fields, load, save } from "./store.js";
+
+/** @typedef {import("./api.js").Term} Term */
+
+/** @returns {Record<string, Term[]>} by "en>zh" */
+function all() {
+  /** @type {Record<string, Term[]>} */
+  const lists = {};
+  for (const [pair, terms] of Object.entries(fields(load("glossary")))) {
+    if (!Array.isArray(terms)) continue;
+    lists[pair] = terms.filter((term) => typeof term?.source === "string" && typeof term.target === "string");
+  }
+  return lists;
+}
+
+/**
+ * The terms to send. Of a text in a language yet to be detected nobody knows the list, so every list into the target serves.
+ * @param {string} from a language, or "auto"
+ * @param {string} to
+ * @returns {Term[]}
+ */
+export function termsFor(from, to) {
+  const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
+  return lists.flatMap(([, terms]) => terms);
+}
+
+/**
+ * Lines of a sheet, two columns, as a spreadsheet puts them on the clipboard.
+ * @param {string} text
+ * @returns {Term[]}
+ */
+export function parseTerms(text) {
+  return text
+    .split("\n")
+    .map((line) => line.replace(/\r$/, "").split("\t"))
+    .filter((cells) => cells[0].trim())
+    .map(([source, target = ""]) => ({ source: source.trim(), target: target.trim() }));
+}
+
+/**
+ * @param {() => {from: string, to: string, title: string} | null} pair whose list is edited
+ * @param {() => void} onChange after the dialog has been closed with other terms than before
+ */
+export function setUpGlossary(pair, onChange) {
+  const dialog = byId("glossary", HTMLDialogElement);
+  const rows = el("tbody", {});
+  let before = "";
+  let key = "";
+
+  function read() {
+    const inputs = [...rows.querySelectorAll("tr")].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()));
+    return inputs.filter(([source]) => source).map(([source, target]) => ({ source, target }));
+  }
+
+  function keep() {
+    const lists = { ...all(), [key]: read() };
+    if (!lists[key].length) delete lists[key];
+    save("glossary", Object.keys(lists).length ? lists : undefined);
+  }
+
+  /** @param {Term} term */
+  function row(term) {
+    const field = (/** @type {"term_source" | "term_target"} */ label, /** @type {string} */ value) => {
+      const input = el("input", { class: "field", "aria-label": t(label), dir: "auto", input: keep });
+      input.value = value;
+      return el("td", {}, input);
+    };
+    const remove = el("button", { class: "tool", type: "button", "aria-label": t("remove"), title: t("remove") });
+    remove.append(icon("close"));
+    const line = el("tr", {}, field("term_source", term.source), field("term_target", term.target), el("td", {}, remove));
+    remove.addEventListener("click", () => {
+      const neighbour = line.nextElementSibling ?? line.previousElementSibling;
+      line.remove();
+      keep();
+      (neighbour?.querySelector("input") ?? add).focus();
+    });
+    return line;
+  }
+
+  const add = el("button", { class: "tool", type: "button", click: () => {
+    rows.append(row({ source: "", target: "" }));
+    rows.lastElementChild?.querySelector("input")?.focus();
+  } });
+
+  // Two columns pasted from a spreadsheet become rows.
+  rows.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (!text.includes("\t")) return;
+    event.preventDefault();
+    const line = /** @type {Element} */ (event.target).closest("tr");
+    line?.after(...parseTerms(text).map(row));
+    if (line && ![...line.querySelectorAll("input")].some((input) => input.value)) line.remove();
+    keep();
+  });
+
+  dialog.addEventListener("close", () => {
+    if (JSON.stringify(read()) !== before) onChange();
+  });
+
+  byId("open-glossary", HTMLButtonElement).addEventListener("click", () => {
+    const chosen = pair();
+    if (!chosen) return;
+    key = `${chosen.from}>${chosen.to}`;
+    const terms = all()[key] ?? [];
+    before = JSON.stringify(terms);
+    rows.replaceChildren(...[...terms, { source: "", target: "" }].map(row));
+    add.textContent = t("term_add");
+    const header = el("tr", {}, el("th", { scope: "col" }, t("term_source")), el("th", { scope: "col" }, t("term_target")),
+      el("td", {}));
+    dialog.replaceChildren(
+      heading("glossary-title", t("glossary"), t("close"), () => dialog.close()),
+      el("p", { class: "lead" }, chosen.title),
+      el("p", { class: "quiet" }, t("glossary_help")),
+      el("table", { class: "terms" }, el("thead", {}, header), rows),
+      add,
+    );
+    dialog.showModal();
+    rows.lastElementChild?.querySelector("input")?.focus();
+  });
+}

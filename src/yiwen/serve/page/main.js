@@ -1,0 +1,325 @@
+/**
+ * @file The page, put together: what is typed goes to translating.js, what comes back to reading.js, one sentence looked
+ * at closely to sentence.js. Everything is loaded at once, so that only translating needs the network.
+ */
+
+import { ApiError, languages } from "./api.js";
+import { byId, copy } from "./dom.js";
+import { setUpDocuments } from "./documents.js";
+import { setUpGlossary, termsFor } from "./glossary.js";
+import { keep, setUpHistory } from "./history.js";
+import { t } from "./i18n.js";
+import { createPair } from "./pair.js";
+import { wordsOf } from "./paragraphs.js";
+import { createReading } from "./reading.js";
+import { remarks } from "./remarks.js";
+import { createSentencePanel } from "./sentence.js";
+import { setUpSettings } from "./settings.js";
+import { keepKey } from "./store.js";
+import { createTranslating, waitAfter } from "./translating.js";
+import { createStatus } from "./trouble.js";
+
+/** @typedef {import("./translating.js").Asked} Asked */
+/** @typedef {import("./paragraphs.js").Known} Known */
+/** @typedef {import("./paragraphs.js").Whole} Whole */
+
+/** A pause in typing after which the text is sent, ms. */
+const TYPING_PAUSE = 300;
+/** A pause after which a result is read out and kept in the history, ms. */
+const SETTLED = 1500;
+/** Screen readers hear this much of a result; the rest is there to be read. */
+const ANNOUNCED = 500;
+
+const source = byId("source", HTMLTextAreaElement);
+const pane = byId("target-pane", HTMLElement);
+const announce = byId("announce", HTMLElement);
+const check = byId("check", HTMLButtonElement);
+const alternatives = byId("alternatives", HTMLButtonElement);
+const copyButton = byId("copy", HTMLButtonElement);
+
+setUpSettings(speakAgain);
+const pair = createPair(() => ask(0));
+const status = createStatus((key) => {
+  keepKey(key);
+  status.say({ text: t("working") });
+  void start();
+});
+const panel = createSentencePanel({
+  replace: (index, text) => reading.replace(index, text),
+  closed: (index) => reading.focus(index),
+});
+const reading = createReading({
+  mirror: byId("mirror", HTMLElement),
+  textarea: source,
+  output: byId("output", HTMLElement),
+  announce,
+  wantWords,
+  open: openSentence,
+  describe: (flags) => remarks(flags).join(" "),
+});
+const translating = createTranslating({ pending, part, done, failed });
+const documents = setUpDocuments(pair, (error) => status.trouble(error, null, () => {}));
+
+/** @type {Asked | null} */
+let answered = null;
+/** Paragraphs whose words are being asked for. @type {Map<Known, Promise<void>>} */
+const underWay = new Map();
+let settling = 0;
+let settle = () => {};
+
+/** Ask for what stands in the box, after a pause. @param {number} delay in ms */
+function ask(delay) {
+  reading.typed();
+  const text = source.value.toWellFormed?.() ?? source.value;
+  byId("count", HTMLElement).textContent = text ? t("n_characters", { n: Array.from(text).length }) : "";
+  byId("clear", HTMLButtonElement).hidden = !text;
+  if (!text.trim()) return forget();
+  if (!pair.isReady()) return;
+  const [from, to] = [pair.from(), pair.to()];
+  translating.ask({ text, source: from, target: to, glossary: termsFor(from, to) }, delay);
+}
+
+function forget() {
+  translating.cancel();
+  reading.showPart("");
+  answered = null;
+  panel.close();
+  showFoot([], null);
+  pane.classList.remove("pending");
+  pair.detect(null);
+  status.say({ text: navigator.onLine ? "" : t("offline"), isTrouble: !navigator.onLine });
+}
+
+function pending() {
+  pane.classList.add("pending");
+  pane.setAttribute("aria-busy", "true");
+}
+
+/** @param {string} text */
+function part(text) {
+  pane.classList.remove("pending");
+  reading.showPart(text);
+}
+
+/** @param {number[]} toCheck sentences with remarks @param {number | null} confidence */
+function showFoot(toCheck, confidence) {
+  const chip = byId("confidence", HTMLElement);
+  const hasText = reading.text() !== "";
+  chip.hidden = confidence === null;
+  const percent = t("percent", { n: Math.round((confidence ?? 0) * 100) });
+  chip.textContent = t("confidence", { percent });
+  chip.style.setProperty("--share", String(confidence ?? 0));
+  check.hidden = toCheck.length === 0;
+  check.setAttribute("aria-label", t("to_check_label", { n: toCheck.length }));
+  byId("check-words", HTMLElement).textContent = t("to_check", { n: toCheck.length });
+  check.onclick = () => reading.open(toCheck[0]);
+  alternatives.disabled = copyButton.disabled = !hasText;
+}
+
+/** @param {Asked} asked @param {Whole} whole @param {{model: string, ms: number}} about */
+function done(asked, whole, { model, ms }) {
+  const { source, text, from, to } = whole;
+  answered = asked;
+  pane.classList.remove("pending");
+  pane.removeAttribute("aria-busy");
+  pair.detect(from);
+  reading.show(whole);
+  showFoot(whole.sentences.flatMap(({ flags }, index) => (remarks(flags).length ? [index] : [])), whole.confidence);
+  const { index, source: looked } = panel.chosen() ?? { index: 0, source: "" };
+  if (panel.isOpen() && reading.sentence(index).source !== looked) panel.close();
+
+  const other = whole.flags.includes("already_target") ? pair.otherThan(to) : undefined;
+  status.say({
+    text: other ? t("already_target", { language: pair.name(to) }) : t("took", { ms: Math.round(ms), model }),
+    action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => into(other) } : null,
+  });
+  clearTimeout(settling);
+  settle = () => {
+    settle = () => {};
+    announce.textContent = text.length > ANNOUNCED ? `${text.slice(0, ANNOUNCED)}…` : text;
+    keep({ from, to, source, target: text, time: Date.now() });
+  };
+  settling = setTimeout(() => settle(), SETTLED);
+}
+
+/** @param {string} code */
+function into(code) {
+  pair.choose(pair.from(), code);
+  ask(0);
+}
+
+/** @param {ApiError} error @param {number | null} wait */
+function failed(error, wait) {
+  pane.classList.remove("pending");
+  pane.removeAttribute("aria-busy");
+  status.trouble(error, wait, () => translating.again());
+}
+
+/** Ask for the words of the paragraph that a sentence stands in, once. @param {number} index of the sentence */
+async function wantWords(index) {
+  const whole = reading.shown();
+  if (!whole || !answered) return;
+  const { known } = whole.parts[whole.sentences[index].part];
+  if (known.alignment) return;
+  if (!underWay.has(known)) underWay.set(known, fetchWords(answered, known));
+  await underWay.get(known);
+}
+
+/** @param {Asked} asked @param {Known} known */
+async function fetchWords(asked, known) {
+  try {
+    await translating.align(asked, known);
+    const whole = reading.shown();
+    if (whole) reading.align(wordsOf(whole));
+    underWay.delete(known);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    // Sentences light up all the same. Ask again later, not at every move of the pointer.
+    setTimeout(() => underWay.delete(known), 5000);
+  }
+}
+
+/** @param {number} index @param {string} before */
+function openSentence(index, before) {
+  const whole = reading.shown();
+  if (!whole || !answered) return;
+  const { flags, from } = whole.sentences[index];
+  panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: answered.glossary ?? [] });
+}
+
+/** The interface speaks another language: what no data-t attribute names is written anew. */
+function speakAgain() {
+  panel.close();
+  pair.draw();
+  status.say({ text: "" });
+  ask(0);
+}
+
+/** @param {"text" | "documents"} name */
+function show(name) {
+  for (const tab of /** @type {const} */ (["text", "documents"])) {
+    const button = byId(`tab-${tab}`, HTMLButtonElement);
+    button.setAttribute("aria-selected", String(tab === name));
+    button.tabIndex = tab === name ? 0 : -1;
+    byId(`view-${tab}`, HTMLElement).hidden = tab !== name;
+  }
+}
+
+function setUpTabs() {
+  const tabs = /** @type {const} */ (["text", "documents"]);
+  tabs.forEach((name, index) => {
+    const button = byId(`tab-${name}`, HTMLButtonElement);
+    button.addEventListener("click", () => show(name));
+    button.addEventListener("keydown", (event) => {
+      if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+      show(tabs[1 - index]);
+      byId(`tab-${tabs[1 - index]}`, HTMLButtonElement).focus();
+    });
+  });
+  // A file dropped anywhere is a document; a browser would leave the page to show it.
+  document.addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    show("documents");
+    documents.highlight(true);
+  });
+  document.addEventListener("dragleave", (event) => documents.highlight(event.relatedTarget !== null));
+  document.addEventListener("drop", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    documents.highlight(false);
+    documents.take(event.dataTransfer.files);
+  });
+}
+
+function setUpText() {
+  source.addEventListener("input", (event) => {
+    // Letters on their way to becoming a character of an input method are nobody's text yet.
+    if (event instanceof InputEvent && event.isComposing) reading.typed();
+    else ask(event instanceof InputEvent && event.inputType === "insertFromPaste" ? 0 : TYPING_PAUSE);
+  });
+  source.addEventListener("compositionend", () => ask(TYPING_PAUSE));
+  source.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(0);
+  });
+  byId("clear", HTMLButtonElement).addEventListener("click", () => {
+    settle();
+    source.value = "";
+    ask(0);
+    source.focus();
+  });
+  pair.swapButton.addEventListener("click", () => {
+    const [written, translated] = [source.value, reading.text()];
+    if (!pair.swap()) return;
+    settle();
+    if (translated) {
+      source.value = translated;
+      reading.showPart(written);
+    }
+    ask(0);
+  });
+  alternatives.addEventListener("click", () => reading.open(reading.current()));
+  copyButton.addEventListener("click", async () => {
+    const word = byId("copy-word", HTMLElement);
+    try {
+      await copy(reading.text());
+      word.textContent = announce.textContent = t("copied");
+    } catch {
+      status.say({ text: t("copy_failed"), isTrouble: true });
+    }
+    setTimeout(() => (word.textContent = t("copy")), 2000);
+  });
+}
+
+let starts = 0;
+
+/** Ask the service for its languages until it answers; then for what stands in the box already. */
+async function start() {
+  try {
+    const offered = await languages();
+    starts = 0;
+    pair.offer(offered);
+    if (!pair.isReady()) return status.say({ text: t("no_languages"), isTrouble: true });
+    status.say({ text: "" });
+    ask(0);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const wait = waitAfter(error, starts);
+    starts += 1;
+    const timer = wait === null ? 0 : setTimeout(start, wait * 1000);
+    status.trouble(error, wait, () => {
+      clearTimeout(timer);
+      void start();
+    });
+  }
+}
+
+setUpTabs();
+setUpText();
+setUpHistory(
+  (entry) => {
+    source.value = entry.source;
+    pair.choose(entry.from, entry.to);
+    show("text");
+    reading.showPart(entry.target);
+    ask(0);
+  },
+  (code) => pair.name(code),
+);
+setUpGlossary(
+  () => {
+    const [from, to] = [pair.source() ?? pair.guess(), pair.to()];
+    return to ? { from, to, title: `${pair.name(from)} → ${pair.name(to)}` } : null;
+  },
+  () => ask(0),
+);
+window.addEventListener("offline", () => status.say({ text: t("offline"), isTrouble: true }));
+window.addEventListener("online", () => {
+  if (pair.isReady()) {
+    status.say({ text: "" });
+    translating.again();
+  } else void start();
+});
+window.addEventListener("pagehide", () => settle());
+delete document.documentElement.dataset.loading;
+void start();

@@ -1,0 +1,129 @@
+/**
+ * @file Translation as somebody types: one text at a time, the newest; what is running is cancelled, what failed for a
+ * passing reason is asked again by itself, and never before the service said it may be.
+ */
+
+import { ApiError, translate } from "./api.js";
+import { assemble, groups, paragraphs } from "./paragraphs.js";
+
+/** @typedef {import("./api.js").Question} Question */
+/** @typedef {import("./paragraphs.js").Known} Known */
+/** @typedef {import("./paragraphs.js").Whole} Whole */
+/** @typedef {Omit<Question, "text"> & {text: string}} Asked */
+
+/** Paragraphs that are remembered. */
+const REMEMBERED = 1000;
+
+/**
+ * Seconds to wait before asking again; null where the same question would be refused again.
+ * @param {ApiError} error
+ * @param {number} attempt how often it failed already, from 0
+ * @returns {number | null}
+ */
+export function waitAfter(error, attempt) {
+  if (!["network", "rate", "busy"].includes(error.kind)) return null;
+  return error.retryAfter ?? Math.min(2 ** (attempt + 1), 30);
+}
+
+/**
+ * @typedef {object} Handlers
+ * @property {() => void} pending
+ * @property {(text: string) => void} part what there is so far
+ * @property {(asked: Asked, whole: Whole, about: {model: string, ms: number}) => void} done
+ * @property {(error: ApiError, wait: number | null) => void} failed
+ *
+ * @param {Handlers} handlers
+ */
+export function createTranslating({ pending, part, done, failed }) {
+  /** @type {Map<string, Known>} */
+  const memory = new Map();
+  /** @type {Asked | null} */
+  let question = null;
+  let running = new AbortController();
+  let timer = 0;
+  let attempt = 0;
+  let notBefore = 0;
+  let model = "";
+
+  /** @param {Asked} asked @param {string} piece */
+  const keyOf = ({ source, target, glossary }, piece) => JSON.stringify([source, target, glossary, piece]);
+
+  /** @param {string} key @param {Known} known */
+  function remember(key, known) {
+    memory.set(key, known);
+    const oldest = memory.size > REMEMBERED ? memory.keys().next().value : undefined;
+    if (oldest !== undefined) memory.delete(oldest);
+  }
+
+  /** @param {Asked} asked @param {AbortSignal} signal */
+  async function work(asked, signal) {
+    const { text, target } = asked;
+    const look = (/** @type {string} */ piece) => memory.get(keyOf(asked, piece));
+    const pieces = new Set(paragraphs(text).map((span) => text.slice(...span)));
+    const missing = groups([...pieces].filter((piece) => !look(piece)));
+    let ms = 0;
+    for (const [index, group] of missing.entries()) {
+      const answer = await translate({ ...asked, text: group }, signal);
+      group.forEach((piece, i) => remember(keyOf(asked, piece), { text: piece, translation: answer.translations[i] }));
+      ms += answer.took_ms;
+      model = answer.model;
+      if (index + 1 < missing.length) part(assemble(text, target, look).text);
+    }
+    done(asked, assemble(text, target, look), { model, ms });
+  }
+
+  async function run() {
+    if (!question) return;
+    const asked = question;
+    const { signal } = (running = new AbortController());
+    pending();
+    try {
+      await work(asked, signal);
+      attempt = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ApiError)) throw error;
+      const wait = waitAfter(error, attempt);
+      attempt += 1;
+      if (wait !== null) {
+        notBefore = Date.now() + wait * 1000;
+        timer = setTimeout(run, wait * 1000);
+      }
+      failed(error, wait);
+    }
+  }
+
+  /** @param {number} delay in ms */
+  function schedule(delay) {
+    clearTimeout(timer);
+    running.abort();
+    timer = setTimeout(run, Math.max(delay, notBefore - Date.now()));
+  }
+
+  return {
+    /** @param {Asked} next @param {number} delay in ms without another question until it is sent */
+    ask(next, delay) {
+      question = next;
+      schedule(delay);
+    },
+    /** Ask again now: the reader says so, or the network is back. */
+    again() {
+      notBefore = 0;
+      attempt = 0;
+      schedule(0);
+    },
+    cancel() {
+      question = null;
+      clearTimeout(timer);
+      running.abort();
+    },
+    /**
+     * Word alignments cost a pass of the model: a paragraph's are asked for when somebody looks at it.
+     * @param {Asked} asked @param {Known} known
+     */
+    async align(asked, known) {
+      const { translations: [{ alignment, text }] } = await translate({ ...asked, text: [known.text], alignment: true });
+      known.alignment = alignment && text === known.translation.text ? alignment : { source: [], target: [], links: [] };
+    },
+  };
+}

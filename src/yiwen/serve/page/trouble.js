@@ -1,0 +1,98 @@
+/** @file Errors in words, and the line below the panes that says how things stand. */
+
+import { ApiError } from "./api.js";
+import { byId } from "./dom.js";
+import { t } from "./i18n.js";
+import { readKey } from "./store.js";
+
+/**
+ * What happened, in the reader's language; the service's own sentence after it where it says more.
+ * @param {ApiError} error
+ * @returns {string}
+ */
+export function explain({ kind, detail }) {
+  if (kind === "network") return navigator.onLine ? t("no_service") : t("offline");
+  if (kind === "key") return readKey() ? t("key_wrong") : t("key_wanted");
+  if (kind === "rate" || kind === "busy") return t(kind);
+  return detail ? `${t(kind)} ${detail}` : t(kind);
+}
+
+/**
+ * Do what may be refused, and say in its place when it was.
+ * @param {HTMLElement} place
+ * @param {() => Promise<void>} work
+ */
+export async function attempt(place, work) {
+  place.textContent = t("working");
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const wait = error.retryAfter === null ? "" : ` ${t("try_in", { n: error.retryAfter })}`;
+    place.textContent = explain(error) + wait;
+  }
+}
+
+/**
+ * @typedef {object} Notice
+ * @property {string} text
+ * @property {boolean} [isTrouble]
+ * @property {number | null} [seconds] until the same is tried again, counted down
+ * @property {{label: string, run: () => void} | null} [action]
+ * @property {boolean} [wantsKey]
+ */
+
+/** @param {(key: string) => void} onKey */
+export function createStatus(onKey) {
+  const line = byId("status", HTMLElement);
+  const words = byId("status-text", HTMLElement);
+  const countdown = byId("countdown", HTMLElement);
+  const action = byId("status-action", HTMLButtonElement);
+  const form = byId("key-form", HTMLFormElement);
+  const input = byId("key", HTMLInputElement);
+  let timer = 0;
+  let act = () => {};
+
+  action.addEventListener("click", () => act());
+  input.addEventListener("input", () => input.setCustomValidity(""));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const key = input.value.trim();
+    // Anything else cannot travel in a header.
+    if (!/^[\x21-\x7e]+$/.test(key)) {
+      input.setCustomValidity(t("key_letters"));
+      input.reportValidity();
+      return;
+    }
+    input.value = "";
+    onKey(key);
+  });
+
+  /** @param {number} left */
+  function count(left) {
+    countdown.textContent = left > 0 ? t("again_in", { n: left }) : "";
+    if (left > 0) timer = setTimeout(count, 1000, left - 1);
+  }
+
+  /** @param {Notice} notice */
+  function say({ text, isTrouble = false, seconds = null, action: offered = null, wantsKey = false }) {
+    clearTimeout(timer);
+    if (words.textContent !== text) words.textContent = text;
+    line.classList.toggle("trouble", isTrouble);
+    count(Math.ceil(seconds ?? 0));
+    action.hidden = offered === null;
+    action.textContent = offered?.label ?? "";
+    act = offered?.run ?? act;
+    form.hidden = !wantsKey;
+  }
+
+  return {
+    say,
+    /** @param {ApiError} error @param {number | null} seconds until it is tried again @param {() => void} again */
+    trouble(error, seconds, again) {
+      const isKey = error.kind === "key";
+      const action = isKey ? null : { label: t("again"), run: again };
+      say({ text: explain(error), isTrouble: true, seconds, action, wantsKey: isKey });
+    },
+  };
+}
