@@ -55,7 +55,7 @@ function download(blob, name) {
 }
 
 /**
- * @param {{from: () => string, to: () => string, name: (code: string) => string, isReady: () => boolean}} pair
+ * @param {{from: () => string, to: () => string, name: (code: string) => string, ready: Promise<void>}} pair
  * @param {(error: ApiError) => void} onKey called when the service wants a key
  */
 export function setUpDocuments(pair, onKey) {
@@ -130,12 +130,14 @@ export function setUpDocuments(pair, onKey) {
   }
 
   /** @param {FileList | null | undefined} files */
-  function take(files) {
-    if (pair.isReady()) for (const file of files ?? []) send(file);
+  async function take(files) {
+    const taken = [...(files ?? [])];
+    await pair.ready;
+    taken.forEach(send);
   }
 
   input.addEventListener("change", () => {
-    take(input.files);
+    void take(input.files);
     input.value = "";
   });
   return {

@@ -81,7 +81,7 @@ export function setUpGlossary(pair, onChange) {
     return line;
   }
 
-  const add = el("button", { class: "tool", type: "button", click: () => {
+  const add = el("button", { class: "link", type: "button", click: () => {
     rows.append(row({ source: "", target: "" }));
     rows.lastElementChild?.querySelector("input")?.focus();
   } });

@@ -95,10 +95,21 @@ function pending() {
   pane.setAttribute("aria-busy", "true");
 }
 
-/** @param {string} text */
-function part(text) {
+/** @param {Whole} whole so far */
+function part(whole) {
+  if (turned(whole)) return;
   pane.classList.remove("pending");
-  reading.showPart(text);
+  reading.showPart(whole.text);
+}
+
+/**
+ * A text in the very language that it should be translated into turns the direction, unless somebody chose it.
+ * @param {Whole} whole
+ */
+function turned({ from, to }) {
+  const other = from === to && pair.isGuessed() ? pair.otherThan(to) : undefined;
+  if (other) into(other);
+  return other !== undefined;
 }
 
 /** @param {number[]} toCheck sentences with remarks @param {number | null} confidence */
@@ -106,18 +117,18 @@ function showFoot(toCheck, confidence) {
   const chip = byId("confidence", HTMLElement);
   const hasText = reading.text() !== "";
   chip.hidden = confidence === null;
-  const percent = t("percent", { n: Math.round((confidence ?? 0) * 100) });
-  chip.textContent = t("confidence", { percent });
+  byId("confidence-share", HTMLElement).textContent = t("percent", { n: Math.round((confidence ?? 0) * 100) });
   chip.style.setProperty("--share", String(confidence ?? 0));
   check.hidden = toCheck.length === 0;
   check.setAttribute("aria-label", t("to_check_label", { n: toCheck.length }));
-  byId("check-words", HTMLElement).textContent = t("to_check", { n: toCheck.length });
+  byId("n-to-check", HTMLElement).textContent = String(toCheck.length);
   check.onclick = () => reading.open(toCheck[0]);
   alternatives.disabled = copyButton.disabled = !hasText;
 }
 
 /** @param {Asked} asked @param {Whole} whole @param {{model: string, ms: number}} about */
 function done(asked, whole, { model, ms }) {
+  if (turned(whole)) return;
   const { source, text, from, to } = whole;
   answered = asked;
   pane.classList.remove("pending");
@@ -128,7 +139,7 @@ function done(asked, whole, { model, ms }) {
   const { index, source: looked } = panel.chosen() ?? { index: 0, source: "" };
   if (panel.isOpen() && reading.sentence(index).source !== looked) panel.close();
 
-  const other = whole.flags.includes("already_target") ? pair.otherThan(to) : undefined;
+  const other = from === to ? pair.otherThan(to) : undefined;
   status.say({
     text: other ? t("already_target", { language: pair.name(to) }) : t("took", { ms: Math.round(ms), model }),
     action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => into(other) } : null,
@@ -203,6 +214,10 @@ function show(name) {
     button.tabIndex = tab === name ? 0 : -1;
     byId(`view-${tab}`, HTMLElement).hidden = tab !== name;
   }
+  // A document's language is another one than the text's.
+  pair.detect(name === "text" ? (reading.shown()?.from ?? null) : null);
+  panel.close();
+  status.say({ text: "" });
 }
 
 function setUpTabs() {
@@ -228,7 +243,7 @@ function setUpTabs() {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     documents.highlight(false);
-    documents.take(event.dataTransfer.files);
+    void documents.take(event.dataTransfer.files);
   });
 }
 
@@ -308,7 +323,7 @@ setUpHistory(
 );
 setUpGlossary(
   () => {
-    const [from, to] = [pair.source() ?? pair.guess(), pair.to()];
+    const [from, to] = [pair.likelySource(), pair.to()];
     return to ? { from, to, title: `${pair.name(from)} → ${pair.name(to)}` } : null;
   },
   () => ask(0),

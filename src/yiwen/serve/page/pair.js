@@ -15,6 +15,10 @@ export function createPair(onChange) {
   let offered = [];
   /** @type {string | null} */
   let detected = null;
+  /** @type {() => void} */
+  let resolve = () => {};
+  /** @type {Promise<void>} */
+  const ready = new Promise((done) => (resolve = done));
 
   /** @param {string} code */
   function name(code) {
@@ -84,7 +88,10 @@ export function createPair(onChange) {
       const wanted = [remembered("to"), interfaceLanguage()].map((code) => targets().find((target) => target === code));
       to.value = wanted.find((code) => code !== undefined) ?? to.value;
       swap.disabled = !canSwap();
+      if (to.value) resolve();
     },
+    /** Kept once there is something to choose from. */
+    ready,
     /** @param {string | null} code what the service found the text to be */
     detect(code) {
       if (from.value !== "auto" || code === detected) return;
@@ -103,8 +110,13 @@ export function createPair(onChange) {
     },
     draw,
     source,
-    /** A source that has a model into the target, where none is chosen or detected yet. */
-    guess: () => offered.find((language) => language.targets.includes(to.value))?.code ?? "",
+    /** The source, or one that has a model into the target where none is chosen or detected. */
+    likelySource() {
+      const leads = (/** @type {Language} */ { code, targets }) => code !== to.value && targets.includes(to.value);
+      return (offered.find((language) => language.code === source() && leads(language)) ?? offered.find(leads))?.code ?? "";
+    },
+    /** Whether nobody has chosen the target. */
+    isGuessed: () => from.value === "auto" && remembered("to") === undefined,
     name,
     from: () => from.value,
     to: () => to.value,

@@ -63,6 +63,8 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   let current = 0;
   /** @type {number | null} */
   let word = null;
+  /** Lights again what is looked at, when its words have arrived. */
+  let relight = () => {};
 
   /** Whether the text in the box is still the one that was translated. */
   const isCurrent = () => shown !== null && textarea.value === texts.source;
@@ -78,6 +80,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   }
 
   function dim() {
+    relight = () => {};
     for (const side of SIDES) {
       for (const node of boxes[side].querySelectorAll(".lit, .near")) node.classList.remove("lit", "near");
     }
@@ -101,12 +104,24 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     if (token !== null) lightWord(side, token);
   }
 
-  /** @param {Side} side @param {Element | undefined} node beneath the pointer */
-  function lightAt(side, node) {
+  /** @param {Side} side @param {number} x @param {number} y where the pointer is */
+  function lightAt(side, x, y) {
+    const node = document.elementsFromPoint(x, y).find((each) => each !== boxes[side] && boxes[side].contains(each));
     const sentence = /** @type {HTMLElement | null | undefined} */ (node?.closest("[data-sentence]"));
     const token = /** @type {HTMLElement | null | undefined} */ (node?.closest("[data-word]"));
-    if (sentence) light(side, Number(sentence.dataset.sentence), token ? Number(token.dataset.word) : null);
-    else dim();
+    if (!sentence) return dim();
+    light(side, Number(sentence.dataset.sentence), token ? Number(token.dataset.word) : null);
+    relight = () => lightAt(side, x, y);
+  }
+
+  /** The sentence and the word that the caret of the source stands in. */
+  function lightCaret() {
+    const caret = textarea.selectionStart;
+    /** @param {Span} span */
+    const holds = ([start, end]) => start <= caret && caret < end;
+    const [sentence, token] = [sentences.source.findIndex(holds), words.source.findIndex(holds)];
+    if (sentence >= 0) light("source", sentence, token < 0 ? null : token);
+    relight = lightCaret;
   }
 
   /** @param {number} index */
@@ -139,7 +154,9 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   function align(alignment) {
     words = { source: alignment.source, target: alignment.target };
     links = partners(alignment.links);
+    const again = relight;
     redraw();
+    again();
   }
 
   /** @param {number} index */
@@ -206,20 +223,12 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     goTo(Number(sentence.dataset.sentence));
     openAt(token ? Number(token.dataset.word) : null);
   });
-  output.addEventListener("pointermove", (event) => lightAt("target", /** @type {Element} */ (event.target)));
-  textarea.addEventListener("pointermove", (event) => {
-    const beneath = document.elementsFromPoint(event.clientX, event.clientY);
-    lightAt("source", beneath.find((node) => node !== mirror && mirror.contains(node)));
-  });
+  output.addEventListener("pointermove", (event) => lightAt("target", event.clientX, event.clientY));
+  textarea.addEventListener("pointermove", (event) => lightAt("source", event.clientX, event.clientY));
   for (const node of [output, textarea]) node.addEventListener("pointerleave", dim);
   textarea.addEventListener("blur", dim);
   textarea.addEventListener("keyup", (event) => {
-    if (!/^(Arrow|Home|End|Page)/.test(event.key)) return;
-    const caret = textarea.selectionStart;
-    /** @param {Span} span */
-    const holds = ([start, end]) => start <= caret && caret < end;
-    const [sentence, token] = [sentences.source.findIndex(holds), words.source.findIndex(holds)];
-    if (sentence >= 0) light("source", sentence, token < 0 ? null : token);
+    if (/^(Arrow|Home|End|Page)/.test(event.key)) lightCaret();
   });
 
   return {

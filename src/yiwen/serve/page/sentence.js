@@ -67,7 +67,9 @@ export function createSentencePanel({ replace, closed }) {
       const all = new Set(prefix ? texts : [of.target, ...texts]);
       list.replaceChildren(
         ...[...all].map((text) => {
-          const button = el("button", { class: "choice", lang: of.to, dir: "auto", "aria-pressed": String(text === of.target) }, text);
+          const [kept, rest] = text.startsWith(prefix) ? [prefix, text.slice(prefix.length)] : ["", text];
+          const button = el("button", { class: "choice", lang: of.to, dir: "auto", "aria-pressed": String(text === of.target) },
+            el("span", { class: "kept" }, kept), rest);
           button.addEventListener("click", () => use(of, text));
           return el("li", {}, button);
         }),
@@ -116,8 +118,8 @@ export function createSentencePanel({ replace, closed }) {
         heading("sentence-title", t("sentence"), t("close"), leave),
         el("p", { class: "quote", lang: of.from, dir: "auto" }, of.source),
         ...(found.length ? [el("ul", { class: "remarks", "aria-label": t("remarks") }, ...found.map((text) => el("li", {}, text)))] : []),
-        choices(of, t("alternatives"), ""),
-        ...(of.before.trim() ? [choices(of, t("alternatives_from", { words: of.before.trim() }), of.before.trimEnd())] : []),
+        el("div", { class: "columns" }, choices(of, t("alternatives"), ""),
+          ...(of.before.trim() ? [choices(of, t("alternatives_from", { words: of.before.trim() }), of.before.trimEnd())] : [])),
         correction(of),
         setUpAttention(() => ({ source_text: of.source, target_text: of.target, source: of.from, target: of.to })),
       ];

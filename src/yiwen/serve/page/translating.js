@@ -28,7 +28,7 @@ export function waitAfter(error, attempt) {
 /**
  * @typedef {object} Handlers
  * @property {() => void} pending
- * @property {(text: string) => void} part what there is so far
+ * @property {(whole: Whole) => void} part what there is so far
  * @property {(asked: Asked, whole: Whole, about: {model: string, ms: number}) => void} done
  * @property {(error: ApiError, wait: number | null) => void} failed
  *
@@ -67,7 +67,7 @@ export function createTranslating({ pending, part, done, failed }) {
       group.forEach((piece, i) => remember(keyOf(asked, piece), { text: piece, translation: answer.translations[i] }));
       ms += answer.took_ms;
       model = answer.model;
-      if (index + 1 < missing.length) part(assemble(text, target, look).text);
+      if (index + 1 < missing.length) part(assemble(text, target, look));
     }
     done(asked, assemble(text, target, look), { model, ms });
   }

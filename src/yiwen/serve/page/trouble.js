@@ -14,7 +14,7 @@ export function explain({ kind, detail }) {
   if (kind === "network") return navigator.onLine ? t("no_service") : t("offline");
   if (kind === "key") return readKey() ? t("key_wrong") : t("key_wanted");
   if (kind === "rate" || kind === "busy") return t(kind);
-  return detail ? `${t(kind)} ${detail}` : t(kind);
+  return detail ? t("because", { what: t(kind).replace(/[.。]$/, ""), detail }) : t(kind);
 }
 
 /**
@@ -91,7 +91,9 @@ export function createStatus(onKey) {
     /** @param {ApiError} error @param {number | null} seconds until it is tried again @param {() => void} again */
     trouble(error, seconds, again) {
       const isKey = error.kind === "key";
-      const action = isKey ? null : { label: t("again"), run: again };
+      // A service that said when to come again is not asked before.
+      const isTold = seconds !== null && error.kind !== "network";
+      const action = isKey || isTold ? null : { label: t("again"), run: again };
       say({ text: explain(error), isTrouble: true, seconds, action, wantsKey: isKey });
     },
   };

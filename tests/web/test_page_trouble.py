@@ -1,0 +1,135 @@
+"""What goes wrong is said in words, mends itself where it can, and costs no text."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import REFUSED, Web
+from fake_service import FakeService, Refusal
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.web, pytest.mark.usefixtures("refusals")]
+
+
+def status(page: Page) -> str:
+    return page.locator("#status-text").inner_text()
+
+
+def test_too_many_requests_are_counted_down_and_asked_again_not_before(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(429, "120 requests a minute are the limit", retry_after="2"))
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text("Too many requests in a short time.")
+    expect(page.locator("#countdown")).to_have_text("Again by itself in 2 s.")
+    page.fill("#source", "Hello there")
+    expect(page.locator("#countdown")).to_have_text("Again by itself in 1 s.")
+    assert len(service.bodies("/v1/translate")) == 1
+    expect(page.locator("#output")).to_have_text("HELLO THERE")
+    assert service.texts()[:2] == ["Hello", "Hello there"]
+    expect(page.locator("#countdown")).to_be_empty()
+
+
+def test_a_busy_service_is_asked_again(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(503, "draining", retry_after="1"), Refusal(504, "deadline"))
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text("The service is busy or just starting.")
+    expect(page.locator("#output")).to_have_text("HELLO")
+
+
+def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeService) -> None:
+    service.refuse("/v1/languages", Refusal(503, "loading", retry_after="1"))
+    page = web.open(service.url)
+    expect(page.locator("#status-text")).to_have_text("The service is busy or just starting.")
+    page.fill("#source", "Hello")
+    expect(page.locator("#output")).to_have_text("HELLO")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "shown"),
+    [
+        (400, "'xx' is not translated here", "The service refused this: 'xx' is not translated here"),
+        (413, "90 characters", "This is too long for the service: 90 characters"),
+        (456, "", "This key’s quota is used up."),
+        (500, "", "The service made a mistake."),
+    ],
+)
+def test_a_refusal_that_lasts_is_explained_and_tried_again_by_hand(
+    page: Page, service: FakeService, code: int, message: str, shown: str
+) -> None:
+    service.refuse("/v1/translate", Refusal(code, message))
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text(shown)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#output")).to_have_text("HELLO")
+
+
+def test_offline_everything_but_translating_works_and_goes_on_when_back(page: Page, web: Web) -> None:
+    web.expected = (REFUSED, "Failed to load resource: net::ERR_INTERNET_DISCONNECTED")
+    page.fill("#source", "Before.")
+    expect(page.locator("#output")).to_have_text("BEFORE.")
+    page.wait_for_timeout(1700)
+    page.context.set_offline(True)
+    expect(page.locator("#status-text")).to_contain_text("You are offline.")
+    page.fill("#source", "After.")
+    page.wait_for_timeout(500)
+    expect(page.locator("#status-text")).to_contain_text("You are offline.")
+    expect(page.locator("#output")).to_have_text("BEFORE.")
+    page.click("#open-history")
+    expect(page.locator("#history .entry")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.click("#interface-language")
+    expect(page.locator("#status-text")).to_contain_text("您已离线")
+    page.click("#interface-language")
+    page.click("#theme")
+    page.click("#open-glossary")
+    page.keyboard.press("Escape")
+    page.context.set_offline(False)
+    expect(page.locator("#output")).to_have_text("AFTER.")
+
+
+def test_a_wanted_key_is_asked_for_kept_for_the_tab_and_sent(page: Page, service: FakeService, web: Web) -> None:
+    service.key = "secret-7"
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text("This service wants a key.")
+    page.fill("#key", "secret 7")
+    page.click("#key-form button")
+    assert page.evaluate("document.querySelector('#key').validationMessage").startswith("A key holds only letters")
+    page.fill("#key", "wrong")
+    page.click("#key-form button")
+    expect(page.locator("#status-text")).to_have_text("The service does not accept this key.")
+    page.fill("#key", "secret-7")
+    page.keyboard.press("Enter")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    expect(page.locator("#key-form")).to_be_hidden()
+    assert page.evaluate("sessionStorage.getItem('yiwen.key')") == "secret-7"
+    assert "secret" not in page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_without_languages_the_page_says_so(web: Web, service: FakeService) -> None:
+    page = web.open("about:blank")
+    page.route("**/v1/languages", lambda route: route.fulfill(json=[]))
+    page.goto(service.url)
+    expect(page.locator("#status-text")).to_have_text("The service offers no language.")
+
+
+def test_words_that_cannot_be_aligned_now_are_asked_for_later_not_at_every_move(
+    page: Page, service: FakeService
+) -> None:
+    page.fill("#source", "Two herons stand.")
+    expect(page.locator("#output .sentence")).to_be_visible()
+    n_before = len(service.bodies("/v1/translate"))
+    service.refuse("/v1/translate", Refusal(429, "slowly", retry_after="1"))
+    for position in range(10, 70, 10):
+        page.hover("#output .sentence", position={"x": position, "y": 10})
+    expect(page.locator("#output .near")).to_have_count(1)
+    page.wait_for_timeout(300)
+    assert len(service.bodies("/v1/translate")) == n_before + 1
+
+
+def test_storage_that_holds_nonsense_costs_nothing(web: Web, service: FakeService) -> None:
+    page = web.open(service.url)
+    for name, value in (("settings", "{"), ("glossary", '{"en>zh": 7, "en>ar": [{"source": 1}]}'), ("history", "[3]")):
+        page.evaluate("([name, value]) => localStorage.setItem(`yiwen.${name}`, value)", [name, value])
+    page.reload()
+    page.fill("#source", "Hello")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    page.click("#open-history")
+    expect(page.locator("#history .none")).to_be_visible()
