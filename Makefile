@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-slow notebooks notebooks-test docs bench
+.PHONY: help setup demo check test test-slow test-web notebooks notebooks-test docs bench
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ notebooks: $(VENV)/.ready-all ## The lessons in JupyterLab, on port 7000
 
 notebooks-test: $(VENV)/.ready-all ## Run every lesson
 	$(BIN)/pytest -q -m notebooks --timeout 1200
+
+test-web: $(VENV)/.ready-all ## The page of `yiwen serve` in Chromium, its types by TypeScript where there is npm
+	$(ONE_THREAD) $(BIN)/pytest -q -m web --timeout 600
 
 docs: $(VENV)/.ready-all ## The manual in both languages, into site/
 	$(BIN)/python docs/generate.py

@@ -36,6 +36,8 @@ def test_the_wheel_holds_all_modules_all_recipes_and_the_type_marker(dist: Path)
         names = set(wheel.namelist())
     recipes = in_the_package("recipes/*.toml")
     assert recipes
+    page = in_the_package("serve/page/*")
+    assert {f"yiwen/serve/page/{name}" for name in ("index.html", "main.js", "style.css", "icon.svg")} <= page <= names
     assert in_the_package("*.py") | recipes | {"yiwen/py.typed"} <= names
     assert f"yiwen-{__version__}.dist-info/licenses/LICENSE" in names
     assert all(name.startswith(("yiwen/", "yiwen-")) for name in names)

@@ -24,10 +24,12 @@ PHRASES: dict[str, list[tuple[str, str]]] = {
         ("this", "今天"), ("morning", "早晨"), ("The river", "河水"), ("is", "很"), ("quiet", "平静"), (".", "。"),
     ],
     "Two herons stand in the shallow water.": [
-        ("Two", "两只"), ("herons", "苍鹭"), ("stand", "站"), ("in", "在"), ("the shallow", "浅浅的"), ("water", "水里"),
-        (".", "。"),
+        ("Two", "两只"), ("herons", "苍鹭"), ("stand", "站"), ("in", "在"), ("the shallow", "浅浅的"),
+        ("water", "水里"), (".", "。"),
     ],
-    "We will be there by 9:45.": [("We", "我们"), ("will", "会"), ("by 9:45", "九点前"), ("be there", "到"), (".", "。")],
+    "We will be there by 9:45.": [
+        ("We", "我们"), ("will", "会"), ("by 9:45", "九点前"), ("be there", "到"), (".", "。"),
+    ],
 }  # fmt: skip
 """A source sentence and its translation, piece by piece in the order of the translation."""
 
@@ -223,7 +225,7 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the page has given this question up
 
-        do_POST = do_DELETE = do_GET
+        do_POST = do_DELETE = do_GET  # noqa: N815
 
     return Handler
 

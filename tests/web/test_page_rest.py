@@ -42,8 +42,10 @@ def test_a_document_dropped_anywhere_is_taken(page: Page) -> None:
     page.evaluate("""() => {
         const data = new DataTransfer();
         data.items.add(new File(["Hello"], "dropped.txt"));
-        for (const type of ["dragover", "drop"])
-            document.querySelector("#source").dispatchEvent(new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true}));
+        for (const type of ["dragover", "drop"]) {
+            const event = new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true});
+            document.querySelector("#source").dispatchEvent(event);
+        }
     }""")
     expect(page.locator(".document .name")).to_have_text("dropped.txt")
     expect(page.get_by_role("button", name="Download")).to_be_visible()
@@ -73,7 +75,8 @@ def test_terms_are_kept_for_their_pair_and_sent_along(page: Page, service: FakeS
     page.evaluate("""() => {
         const data = new DataTransfer();
         data.setData("text/plain", "river\\t江\\r\\nyiwen\\tyiwen");
-        document.activeElement.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+        const event = new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true});
+        document.activeElement.dispatchEvent(event);
     }""")
     expect(page.locator("#glossary tbody tr")).to_have_count(3)
     page.get_by_role("button", name="Close").click()
@@ -125,7 +128,16 @@ def test_the_interface_speaks_chinese_where_the_browser_does_and_when_asked(web:
     page.click("summary >> nth=1")
     expect(page.locator(".heat caption")).to_have_text("第 2 层，所有头的平均")
     visible = page.locator("body").inner_text()
-    assert set(re.findall(r"[A-Za-z]{3,}", visible)) <= {"yiwen", "English", "The", "river", "quiet", "this", "morning", "tiny"}
+    assert set(re.findall(r"[A-Za-z]{3,}", visible)) <= {
+        "yiwen",
+        "English",
+        "The",
+        "river",
+        "quiet",
+        "this",
+        "morning",
+        "tiny",
+    }
     page.click("#interface-language")
     expect(page.locator("#tab-text")).to_have_text("Text")
     page.reload()
@@ -255,7 +267,9 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
 
 def test_what_the_policy_forbids_is_reported(web: Web, service: FakeService) -> None:
     page = web.open(service.url)
-    page.evaluate("document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x.png'}))")
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x.png'}))"
+    )
     page.wait_for_function("window.violations.length > 0")
     assert "violations" in VIOLATIONS
     assert any("img-src" in text for text in web.close())
