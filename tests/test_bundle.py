@@ -14,8 +14,9 @@ from safetensors.torch import load_file, save_file
 
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
-from yiwen.bundle import FORMAT_VERSION, find_bundle, load_model, model_card, open_bundle, save_bundle, subword_paths
+from yiwen.bundle import FORMAT_VERSION, find_bundle, load_model, model_card, open_bundle, save_bundle
 from yiwen.errors import CheckpointError
+from yiwen.text.subword import subword_paths
 
 
 def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:

@@ -30,7 +30,7 @@ from yiwen.files import new_folder, verify_manifest
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
-from yiwen.text.subword import Subword
+from yiwen.text.subword import Subword, subword_paths
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -318,14 +318,3 @@ The scores are those of the validation set that training looked at; measure on t
 Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are cut into pieces and marked.
 Training data fingerprint: `{info.data_fingerprint}`.
 """
-
-
-def subword_paths(folder: Path) -> tuple[Path, Path]:
-    """The subword models of source and target in a bundle; the same path where one is shared."""
-    shared, source, target = (folder / f"{name}.spm" for name in ("shared", "source", "target"))
-    if shared.is_file():
-        return shared, shared
-    for path in (source, target):
-        if not path.is_file():
-            raise CheckpointError(f"{folder} holds neither shared.spm nor {path.name}; it is no complete bundle")
-    return source, target

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +43,8 @@ class Measurement:
     """Wall time of translating."""
     written: Path | None
     """Where this was written."""
+    more: tuple[Measurement, ...] = ()
+    """The same of the recipe's other test sets (`data.more_tests`)."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
@@ -49,6 +53,8 @@ class Measurement:
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()
+        if self.more:
+            result["more_tests"] = [measurement.to_json() for measurement in self.more]
         return result
 
 
@@ -71,7 +77,7 @@ def measure(
 
     Args:
         model: A bundle, or a run: then its best model.
-        src: Source text, a sentence a line; with `ref` None too, the test set of the model's recipe.
+        src: Source text, a sentence a line; with `ref` None too, the test sets of the model's recipe.
         ref: One reference a line.
         compare_with: Another bundle, translated the same way, for a test of significance.
         search: Search rules; those of the model where not given.
@@ -85,9 +91,6 @@ def measure(
             folder, or the two models translate between other languages.
         DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
     """
-    from yiwen.evaluation.metrics import evaluate
-    from yiwen.evaluation.significance import compare
-
     # All that can be wrong is looked at first: translating may take long.
     if output is not None and output.is_dir():
         raise ConfigError(f"--output {output} is a folder; give the path of a JSON file")
@@ -99,56 +102,78 @@ def measure(
         pairs = [f"{canonical(each.src_lang)} -> {canonical(each.tgt_lang)}" for each in (translator, other)]
         if pairs[0] != pairs[1]:
             raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
-    sources, references, name = _test_set(translator, model, src, ref)
     settings = _settings(model)
-    lowercase = lowercase or settings.lowercase
+    settings = dataclasses.replace(settings, lowercase=lowercase or settings.lowercase)
     search = search or translator.bundle.info.search
+    is_of_run = output is None and (model.parent / "recipe.toml").is_file()
+
+    def measured(test: _Test) -> Measurement:
+        written = output if test is tests[0] else None
+        if is_of_run:
+            case = "-lowercase" if settings.lowercase else ""
+            written = model.parent / "evaluations" / f"{model.name}-{test.name}{case}.json"
+        return _measured(translator, other, test, search=search, settings=settings, written=written, stop=stop)
+
+    tests = _tests(translator, model, src, ref)
+    first, *more = map(measured, tests)
+    first = dataclasses.replace(first, more=tuple(more))
+    for measurement in (first, *more):
+        if measurement.written is not None:
+            measurement.written.parent.mkdir(parents=True, exist_ok=True)
+            write_json(measurement.written, measurement.to_json())
+    return first
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Text to translate and what people made of it."""
+
+    name: str
+    sources: list[str]
+    references: list[str]
+
+
+def _measured(
+    translator: Translator,
+    other: Translator | None,
+    test: _Test,
+    *,
+    search: SearchConfig,
+    settings: EvaluationConfig,
+    written: Path | None,
+    stop: StopFlag | None,
+) -> Measurement:
+    """Translate one test set with one or two models, and score the result."""
+    from yiwen.evaluation.metrics import evaluate
+    from yiwen.evaluation.significance import compare
+
+    rules: dict[str, Any] = {
+        "tgt_lang": translator.tgt_lang,
+        "metrics": settings.metrics,
+        "n_bootstrap": settings.n_bootstrap,
+        "lowercase": settings.lowercase,
+    }
     began = time.perf_counter()
-    translations = translator.translate(sources, search=search, with_scores=False, stop=stop)
+    translations = translator.translate(test.sources, search=search, with_scores=False, stop=stop)
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
-    evaluation = evaluate(
-        texts,
-        references,
-        tgt_lang=translator.tgt_lang,
-        metrics=settings.metrics,
-        n_bootstrap=settings.n_bootstrap,
-        lowercase=lowercase,
-    )
+    evaluation = evaluate(texts, test.references, **rules)
     comparison = None
     if other is not None:
-        baseline = [
-            translation.text for translation in other.translate(sources, search=search, with_scores=False, stop=stop)
-        ]
-        comparison = compare(
-            texts,
-            baseline,
-            references,
-            tgt_lang=translator.tgt_lang,
-            metrics=settings.metrics,
-            n_bootstrap=settings.n_bootstrap,
-            lowercase=lowercase,
-        )
-    flags: dict[str, int] = {}
-    for flag in (flag for translation in translations for flag in translation.flags):
-        flags[flag] = flags.get(flag, 0) + 1
-    if output is None and (model.parent / "recipe.toml").is_file():
-        output = model.parent / "evaluations" / f"{model.name}-{name}{'-lowercase' if lowercase else ''}.json"
-    measurement = Measurement(
-        model=str(model),
+        baseline = other.translate(test.sources, search=search, with_scores=False, stop=stop)
+        comparison = compare(texts, [translation.text for translation in baseline], test.references, **rules)
+    flags = Counter(flag for translation in translations for flag in translation.flags)
+    return Measurement(
+        model=str(translator.bundle.folder),
         engine=translator.engine.description,
         note=translator.note or (other.note if other is not None else ""),
-        test_set=name,
+        test_set=test.name,
         evaluation=evaluation,
         comparison=comparison,
-        flags=flags,
+        flags=dict(flags),
         seconds=seconds,
-        written=output,
+        written=written,
     )
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(output, measurement.to_json())
-    return measurement
 
 
 def _settings(model: Path) -> EvaluationConfig:
@@ -174,11 +199,11 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
     if measurement.written is not None:
         lines.append(f"written: {measurement.written}")
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+    for other in measurement.more:
+        print_measurement(other, console)
 
 
-def _test_set(
-    translator: Translator, model: Path, src: Path | None, ref: Path | None
-) -> tuple[list[str], list[str], str]:
+def _tests(translator: Translator, model: Path, src: Path | None, ref: Path | None) -> list[_Test]:
     if (src is None) != (ref is None):
         raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
     if src is not None and ref is not None:
@@ -187,17 +212,18 @@ def _test_set(
             raise DataError(f"{src} has {len(sources)} lines, {ref} has {len(references)}; give one reference a line")
         if not sources:
             raise DataError(f"{src} and {ref} are empty; give at least one line")
-        return sources, references, src.name.removesuffix(f".{translator.src_lang}")
+        return [_Test(src.name.removesuffix(f".{translator.src_lang}"), sources, references)]
     from yiwen.data.store import Store
     from yiwen.recipe import runs_root
 
     folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
     if not folder.is_dir():
         raise ConfigError(f"{model} was trained on data that is not prepared here ({folder}); give --src and --ref")
-    test = Store.open(folder).test
-    if not test.src:
+    store = Store.open(folder)
+    tests = [_Test(name, *pairs) for name, pairs in {"test": store.test, **store.more_tests}.items() if pairs.src]
+    if not tests:
         raise ConfigError(f"the recipe of {model} has no test set; give --src and --ref")
-    return test.src, test.tgt, "test"
+    return tests
 
 
 def _read(path: Path) -> list[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
 from yiwen import hardware
-from yiwen.bundle import open_bundle, save_bundle, subword_paths
+from yiwen.bundle import Bundle, open_bundle, save_bundle
 from yiwen.config import describe, parse, read_toml, to_toml
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.store import Store
@@ -24,6 +25,8 @@ from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
+from yiwen.text.languages import canonical
+from yiwen.text.subword import TokenizerConfig, subword_paths
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE, TrainingConfig
@@ -33,19 +36,60 @@ from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
 
+_FREE_TO_CHANGE: Final = ("preset", "dropout", "attention_dropout", "layer_dropout")
+"""Settings of a model that its weights do not depend on."""
+
 
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
-    """Prepare the data of a recipe below the folder of all runs, or find it prepared already."""
-    recipe = loaded.recipe
+    """Prepare the data of a recipe below the folder of all runs, or find it prepared already.
+
+    Raises:
+        CheckpointError, ConfigError: As in `initial_model`.
+    """
+    recipe, initial = loaded.recipe, initial_model(loaded)
+    tokenizer = recipe.tokenizer
+    if initial is not None:
+        tokenizer = TokenizerConfig(model=str(initial.folder.resolve()), sampling=tokenizer.sampling)
     return prepare(
         recipe.data,
-        recipe.tokenizer,
+        tokenizer,
         root=runs_root(),
         base=loaded.base,
         targets=TARGETS[recipe.task],
         stop=stop,
         progress=progress,
     )
+
+
+def initial_model(loaded: LoadedRecipe) -> Bundle | None:
+    """The model that `training.init_from` names; None where a recipe names none.
+
+    Raises:
+        CheckpointError: If there is no such model.
+        ConfigError: If it is of other languages or another shape than the recipe asks for; all differences are named.
+    """
+    recipe = loaded.recipe
+    if not recipe.training.init_from:
+        return None
+    path = Path(os.path.expandvars(recipe.training.init_from)).expanduser()
+    bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
+    info = bundle.info
+    pairs = {name: (getattr(info, name), getattr(recipe.data, name)) for name in ("src_lang", "tgt_lang")}
+    pairs = {f"data.{name}": (canonical(there), canonical(here)) for name, (there, here) in pairs.items()}
+    shape = dataclasses.asdict(recipe.model)
+    there = dataclasses.asdict(info.model)
+    pairs |= {f"model.{name}": (there[name], here) for name, here in shape.items() if name not in _FREE_TO_CHANGE}
+    problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
+    unknown = [symbol for symbol in recipe.tokenizer.symbols if not bundle.source.has_piece(symbol)]
+    problems += [f"tokenizer.symbols: {symbol!r} is not in its vocabulary" for symbol in unknown]
+    if recipe.tokenizer.model:
+        problems.append(f"tokenizer.model: its own vocabulary is used, not {recipe.tokenizer.model!r}")
+    if problems:
+        raise ConfigError(
+            f"training.init_from: {bundle.folder} is not of this recipe's kind:\n  " + "\n  ".join(problems) + "\n"
+            "change the recipe so that they agree, or start from another model"
+        )
+    return bundle
 
 
 def train_recipe(
@@ -87,7 +131,8 @@ def train_recipe(
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
         if console is not None:
             console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
-        job = _job(store, recipe, training, chosen)
+        resume_from = latest_checkpoint(run / "checkpoints")
+        job = _job(store, recipe, training, chosen, initial=initial_model(loaded) if resume_from is None else None)
         (run / "bundles").mkdir(exist_ok=True)
         (run / "checkpoints").mkdir(exist_ok=True)
         trainer = Trainer(
@@ -96,17 +141,17 @@ def train_recipe(
             training,
             hardware=chosen,
             stop=stop,
-            resume_from=latest_checkpoint(run / "checkpoints"),
+            resume_from=resume_from,
             console=console,
         )
         return run, trainer.train()
 
 
-def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardware) -> Job:
+def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardware, *, initial: Bundle | None) -> Job:
     """What the loop is to train."""
     limits: Any = {"hardware": chosen, "max_tokens": recipe.data.max_tokens}
     if recipe.task == "translate":
-        return translation_job(store, recipe.model, training, search=recipe.search, **limits)
+        return translation_job(store, recipe.model, training, search=recipe.search, initial=initial, **limits)
     return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, **limits)
 
 

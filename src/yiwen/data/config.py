@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from yiwen.config import STRICT
 from yiwen.data.corpus import CorpusConfig
@@ -29,6 +30,9 @@ class DataConfig:
     """Validation text; where none is given it is split off."""
     test: CorpusConfig | None = None
     """Test text; where none is given it is split off."""
+    more_tests: tuple[CorpusConfig, ...] = ()
+    """More test text, each scored by itself by `yiwen evaluate`: the domains of a mixed corpus, or the general text
+    that a model learnt before it was fine-tuned. None of it is trained on."""
     valid_pairs: int = 1000
     """Pairs to split off for validation, at most a tenth of all."""
     test_pairs: int = 1000
@@ -65,3 +69,15 @@ class DataConfig:
             problems.append(f"data.max_tokens is {self.max_tokens}; use at least 2 (a subword and eos), say 256")
         if problems:
             raise ConfigError("; ".join(problems))
+
+
+def more_tests(data: DataConfig) -> dict[str, CorpusConfig]:
+    """The texts of data.more_tests under names of their own: test-FOLDER-FILE."""
+    named: dict[str, CorpusConfig] = {}
+    for corpus in data.more_tests:
+        path = Path(corpus.src or corpus.path)
+        name = "-".join(["test", *([path.parent.name] if path.parent.name else []), path.name.split(".")[0]])
+        while name in named:
+            name += "-again"
+        named[name] = corpus
+    return named

@@ -10,11 +10,11 @@ from pathlib import Path
 import sentencepiece
 
 from yiwen.data import lines
-from yiwen.data.config import DataConfig
+from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import TokenizerConfig, subword_paths
 
 
 def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, targets: Targets = "text") -> str:
@@ -29,17 +29,27 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
     for key, corpus in (("valid", data.valid), ("test", data.test)):
         settings[key] = corpus and _content(corpus_files(corpus, base=base))
         settings[f"{key}_columns"] = corpus and (corpus.src_column, corpus.tgt_column)
+    for name, corpus in more_tests(data).items():
+        settings[name] = _content(corpus_files(corpus, base=base))
+    del settings["more_tests"]
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
     learning = dataclasses.asdict(tokenizer)
     if tokenizer.model:
-        learning["model"] = sha256(lines.find(tokenizer.model, base=base))
+        hashes = [sha256(path) for path in ready_models(tokenizer.model, base=base)]
+        learning["model"] = hashes[0] if len(hashes) == 1 else hashes
     else:
         learning["sentencepiece"] = sentencepiece.__version__
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
+    """The files that `tokenizer.model` means: one for both languages, or, of a model folder, what it has."""
+    folder = base / model
+    return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
 
 
 def _content(paths: tuple[Path, ...]) -> list[tuple[str, str]]:

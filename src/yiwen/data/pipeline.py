@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data import lines
-from yiwen.data.config import DataConfig
+from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import CorpusConfig, place
+from yiwen.data.fingerprint import ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
 from yiwen.data.labels import check_held_out, count_labels
 from yiwen.data.report import MAX_PLACES, N_EXAMPLES, Example, Report, Tally
@@ -49,10 +49,11 @@ def run(job: Job, fingerprint: str) -> Report:
         figures = encode(job, workers, intake, split, models, labels, tally)
     valid = given.get("valid") or texts_of(job, intake, split.valid)
     test = given.get("test") or texts_of(job, intake, split.test)
-    for name, pairs in (("validation", valid), ("test", test)) if labels else ():
-        check_held_out(pairs, name=name, labels=labels, targets=job.targets)
-    write_text(job.folder / "valid.arrow", valid)
-    write_text(job.folder / "test.arrow", test)
+    held_out = given | {"valid": valid, "test": test}
+    for name, pairs in held_out.items():
+        if labels:
+            check_held_out(pairs, name="validation" if name == "valid" else name, labels=labels, targets=job.targets)
+        write_text(job.folder / f"{name}.arrow", pairs)
     job.spill.unlink()
     kept = figures.pop("kept")
     _require(sum(kept), intake, tally)
@@ -141,12 +142,15 @@ def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], ta
 def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Path, Path]:
     """Learn the subword models from a seeded sample of the training rows, or copy the one given."""
     if job.tokenizer.model:
-        path = job.folder / "shared.spm"
-        found = lines.find(job.tokenizer.model, base=job.base)
-        if not Subword.load(found).has_bytes:
-            notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
-        write_bytes(path, found.read_bytes())
-        return path, path
+        given = ready_models(job.tokenizer.model, base=job.base)
+        copies = tuple(
+            job.folder / name for name in (("source.spm", "target.spm") if len(given) > 1 else ("shared.spm",))
+        )
+        for found, path in zip(given, copies, strict=True):
+            if not Subword.load(found).has_bytes:
+                notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
+            write_bytes(path, found.read_bytes())
+        return copies[0], copies[-1]
     rows = np.flatnonzero(split.train)
     if len(rows) > job.tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, job.tokenizer.sample_pairs, replace=False))
@@ -226,7 +230,8 @@ def _require(n_pairs: int, intake: Intake, tally: Tally) -> None:
 
 def _given(data: DataConfig) -> list[tuple[str, CorpusConfig]]:
     """Held-out text that comes in files of its own."""
-    return [(name, corpus) for name, corpus in (("valid", data.valid), ("test", data.test)) if corpus is not None]
+    named = {"valid": data.valid, "test": data.test} | more_tests(data)
+    return [(name, corpus) for name, corpus in named.items() if corpus is not None]
 
 
 def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> TextPairs:

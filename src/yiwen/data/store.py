@@ -150,6 +150,11 @@ class Store:
         """The test text, raw; may be empty."""
         return _read_text(self.folder / "test.arrow")
 
+    @cached_property
+    def more_tests(self) -> dict[str, TextPairs]:
+        """The other test texts by name, raw."""
+        return {path.stem: _read_text(path) for path in sorted(self.folder.glob("test-*.arrow"))}
+
     def _locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Batch of each row and its place inside."""
         batch = np.searchsorted(self._starts, rows, side="right") - 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ctranslate2 import get_supported_compute_types
 
 import yiwen
-from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, subword_paths
+from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model
 from yiwen.data.store import Store, TextPairs
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
@@ -25,6 +25,7 @@ from yiwen.export.shortlist import add_shortlist
 from yiwen.files import new_folder, remove, sha256
 from yiwen.model.transformer import Transformer
 from yiwen.stop import StopFlag
+from yiwen.text.subword import subword_paths
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import LoadedRecipe, runs_root
-from yiwen.runs import prepare_recipe, refuse_existing, train_recipe
+from yiwen.runs import initial_model, prepare_recipe, refuse_existing, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, absolute, student_data, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
@@ -93,6 +94,10 @@ def distil(
         data=distilled.data,
         tokenizer=dataclasses.replace(
             loaded.recipe.tokenizer, model=absolute(loaded.recipe.tokenizer.model, loaded.base)
+        ),
+        training=dataclasses.replace(
+            loaded.recipe.training,
+            init_from=os.path.abspath(initial.folder) if (initial := initial_model(loaded)) else "",  # noqa: PTH100
         ),
     )
     student = LoadedRecipe(recipe=recipe, name=name, base=distilled.folder)

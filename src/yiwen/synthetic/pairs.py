@@ -82,17 +82,21 @@ def student_data(loaded: LoadedRecipe, pairs: Path, n_pairs: dict[str, int]) -> 
         src, tgt = (str(pairs / f"{name}.{language}") for language in (data.src_lang, data.tgt_lang))
         return CorpusConfig(src=src, tgt=tgt, weight=weight)
 
+    def placed(given: CorpusConfig) -> CorpusConfig:
+        src, tgt, path = (absolute(name, loaded.base) for name in (given.src, given.tgt, given.path))
+        return dataclasses.replace(given, src=src, tgt=tgt, path=path)
+
     corpora = [(_corpus_name(index), corpus.weight) for index, corpus in enumerate(data.corpora)]
     held_out: dict[str, Any] = {}
     for name in ("valid", "test"):
         given = getattr(data, name)
         if given is not None:
-            paths = {key: absolute(getattr(given, key), loaded.base) for key in ("src", "tgt", "path")}
-            held_out[name] = dataclasses.replace(given, **paths)
+            held_out[name] = placed(given)
         elif (pairs / f"{name}.{data.src_lang}").is_file():
             held_out[name] = made(name)
         else:
             held_out[f"{name}_pairs"] = 0
+    held_out["more_tests"] = tuple(map(placed, data.more_tests))
     return dataclasses.replace(
         data, corpora=tuple(made(name, weight) for name, weight in corpora if name in n_pairs), **held_out
     )

@@ -138,6 +138,10 @@ class Subword:
         """True where unknown characters are spelt in bytes, so that nothing becomes unk."""
         return bool(self._processor.is_byte(self._processor.piece_to_id("<0x00>")))
 
+    def has_piece(self, piece: str) -> bool:
+        """Whether the vocabulary holds this very piece."""
+        return str(self._processor.id_to_piece(self._processor.piece_to_id(piece))) == piece
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Cut normalised texts into ids; bos and eos are not added."""
         if len(texts) == 1:  # a list costs a thread, which takes longer than one sentence
@@ -194,6 +198,21 @@ def encode_words(subword: Subword, sentences: Sequence[Sequence[str]]) -> list[l
     """
     ids = iter(subword.encode([word for words in sentences for word in words]))
     return [[next(ids) for _ in words] for words in sentences]
+
+
+def subword_paths(folder: Path) -> tuple[Path, Path]:
+    """The subword models of source and target in a model folder; the same path where one is shared.
+
+    Raises:
+        CheckpointError: If one is missing.
+    """
+    shared, source, target = (folder / f"{name}.spm" for name in ("shared", "source", "target"))
+    if shared.is_file():
+        return shared, shared
+    for path in (source, target):
+        if not path.is_file():
+            raise CheckpointError(f"{folder} holds neither shared.spm nor {path.name}; it is no complete bundle")
+    return source, target
 
 
 def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -> tuple[bytes, Subword]:

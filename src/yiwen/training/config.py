@@ -69,6 +69,9 @@ class TrainingConfig:
     """Updates between two lines of metrics.jsonl."""
     max_bad_updates: int = 5
     """Updates in a row with an infinite or undefined loss or gradient, after which training stops."""
+    init_from: str = ""
+    """A model folder or run to go on from: its weights and its vocabulary instead of new ones; [tokenizer] then says no
+    more than `sampling`. Relative to the recipe, else to the current folder."""
     seed: int = 1
     """Where all randomness starts: first weights, order, dropout."""
     precision: Literal["auto", "float32", "bf16"] = "auto"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from yiwen.bundle import BundleInfo, save_bundle
+from yiwen.bundle import Bundle, BundleInfo, load_model, save_bundle
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
@@ -40,6 +40,7 @@ def translation_job(
     hardware: Hardware,
     max_tokens: int,
     search: SearchConfig,
+    initial: Bundle | None = None,
 ) -> Job:
     """Build a translation model and all that the loop needs to train it.
 
@@ -50,8 +51,10 @@ def translation_job(
         hardware: What it is trained on.
         max_tokens: Longest side of a training pair, eos counted.
         search: How the trained model looks for translations unless told otherwise.
+        initial: A model of the same shape and vocabulary to take the first weights from; None draws them.
 
     Raises:
+        CheckpointError: If the weights of `initial` are damaged.
         DataError: If there is nothing to train on.
     """
     lengths = lengths_of(store)
@@ -59,6 +62,8 @@ def translation_job(
         raise DataError(NOTHING.format(folder=store.folder))
     torch.manual_seed(seed_of(config.seed))
     model = _build(store, model_config, hardware)
+    if initial is not None:
+        model.load_state_dict(load_model(initial).state_dict())
     batch_tokens = config.micro_batch_tokens
     valid = ValidationSet(
         store,

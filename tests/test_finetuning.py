@@ -1,0 +1,173 @@
+"""Fine-tuning: weights and vocabulary of another model, its text mixed in, and its test scored beside the new one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from tiny_model import TinyRun
+from yiwen.bundle import load_model, load_tensors, open_bundle, save_bundle
+from yiwen.data.store import Store
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.measure import measure
+from yiwen.recipe import load_recipe, runs_root
+from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.stop import StopFlag
+
+CORPORA = """corpora = [
+      {{ src = "train.en", tgt = "train.de", weight = {old} }}, {{ src = "new.en", tgt = "new.de", weight = {new} }}]
+more_tests = [{{ src = "test.en", tgt = "test.de" }}]"""
+
+
+@pytest.fixture
+def recipe(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recipe that goes on from the tiny model with other text: the same words the other way round."""
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    for name in ("train", "test"):
+        for language in ("en", "de"):
+            shutil.copy(tiny_run.recipe.with_name(f"{name}.{language}"), tmp_path)
+    sources, targets = ((tmp_path / f"train.{lang}").read_text("utf-8").split("\n")[:200] for lang in ("en", "de"))
+    backwards = [" ".join(reversed(line.rstrip(".").lower().split())) + "." for line in targets]
+    for name, rows in (("new", slice(0, 150)), ("newtest", slice(150, 181)), ("newvalid", slice(181, 198))):
+        for language, lines in (("en", sources), ("de", backwards)):
+            text = "".join(f"so {line.lower()}\n" for line in lines[rows])
+            (tmp_path / f"{name}.{language}").write_text(text, encoding="utf-8")
+    text = tiny_run.recipe.read_text(encoding="utf-8")
+    text = text.replace('corpora = [{ src = "train.en", tgt = "train.de" }]', CORPORA.format(old=0.3, new=0.7))
+    text = text.replace('"valid.', '"newvalid.').replace('test = { src = "test.en", tgt = "test.de" }',
+        'test = { src = "newtest.en", tgt = "newtest.de" }')  # fmt: skip
+    text = text.replace("[training]\n", f'[training]\ninit_from = "{tiny_run.folder}"\n')
+    path = tmp_path / "fine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+SHORT = [
+    "training.max_steps=20",
+    "training.validate_every=10",
+    "training.checkpoint_every=10",
+    "training.warmup_steps=1",
+]
+
+
+def test_training_goes_on_from_the_weights_and_with_the_vocabulary_of_the_model(
+    recipe: Path, tiny_run: TinyRun
+) -> None:
+    run, progress = train_recipe(load_recipe(str(recipe), [*SHORT, "training.log_every=5"]))
+    assert (run / "final" / "shared.spm").read_bytes() == (tiny_run.best / "shared.spm").read_bytes()
+    store = Store.open(runs_root() / ".prepared" / progress.data)
+    assert store.corpus_weights == pytest.approx((0.3, 0.7))
+    before, after = (load_tensors(folder.resolve() / "model.safetensors") for folder in (tiny_run.best, run / "final"))
+    distance = sum(float((before[name] - after[name]).square().sum()) for name in before) ** 0.5
+    length = sum(float(weight.square().sum()) for weight in before.values()) ** 0.5
+    assert 0 < distance < 0.3 * length  # two random models are further apart than they are long
+    first = json.loads((run / "metrics.jsonl").read_text("utf-8").split("\n")[0])
+    assert first["loss"] < 4  # log 340 = 5.8 for a model that knows nothing
+
+
+def test_the_first_weights_are_those_of_the_model_to_the_digit(
+    recipe: Path, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = StopFlag()
+    monkeypatch.setattr("yiwen.training.loop.Trainer._try_largest_batch", lambda self: setattr(stop, "signum", 15))
+    with pytest.raises(Exception, match="SIGTERM"):
+        train_recipe(load_recipe(str(recipe), SHORT), stop=stop)
+    first = load_tensors(runs_root() / "fine" / "checkpoints" / "step-00000000" / "model.safetensors")
+    for name, weight in load_model(open_bundle(tiny_run.best)).named_parameters():
+        assert torch.equal(weight, first[name])
+
+
+def test_a_resumed_run_does_not_start_from_the_model_again(recipe: Path) -> None:
+    whole, _ = train_recipe(load_recipe(str(recipe), SHORT), run=recipe.parent / "whole")
+    half = [*SHORT, "training.max_steps=10"]
+    run, _ = train_recipe(load_recipe(str(recipe), half), run=recipe.parent / "run")
+    train_recipe(load_recipe(str(recipe), SHORT), run=run, resume=True)
+    assert (run / "final" / "model.safetensors").read_bytes() == (whole / "final" / "model.safetensors").read_bytes()
+
+
+def test_the_general_test_is_scored_beside_the_new_one(recipe: Path, tiny_run: TinyRun) -> None:
+    run, _ = train_recipe(
+        load_recipe(str(recipe), [*SHORT, "evaluation.metrics=['bleu']", "evaluation.n_bootstrap=40"])
+    )
+    measured = measure(run, compare_with=tiny_run.best, threads=1)
+    assert (measured.test_set, measured.evaluation.n_lines) == ("test", 31)
+    (general,) = measured.more
+    assert general.test_set.startswith("test-")
+    assert general.test_set.endswith("-test")
+    assert general.evaluation.n_lines == 40
+    assert measured.comparison is not None
+    assert general.comparison is not None
+    learnt, kept = (each.comparison.differences[0] for each in (measured, general) if each.comparison)
+    assert learnt.system > learnt.baseline
+    assert kept.baseline > 50
+    folder = run / "evaluations"
+    assert {path.name for path in folder.iterdir()} == {"best-test.json", f"best-{general.test_set}.json"}
+    written = json.loads((folder / "best-test.json").read_text(encoding="utf-8"))
+    assert [each["test_set"] for each in written["more_tests"]] == [general.test_set]
+
+
+def test_none_of_the_general_test_is_trained_on(recipe: Path) -> None:
+    with (recipe.parent / "new.en").open("a", encoding="utf-8") as src, (recipe.parent / "new.de").open("a") as tgt:
+        src.write((recipe.parent / "test.en").read_text(encoding="utf-8"))
+        tgt.write((recipe.parent / "test.de").read_text(encoding="utf-8"))
+    prepared = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag())
+    assert {drop.reason: drop.count for drop in prepared.report.dropped}["held-out overlap"] >= 40
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.d_ff=65", "model.d_ff: 64 there, 65 here"),
+        ("model.norm_order='post'", "model.norm_order: 'pre' there, 'post' here"),
+        ("data.tgt_lang=nl", "data.tgt_lang: 'de' there, 'nl' here"),
+        ("tokenizer.symbols=['<bt>']", "tokenizer.symbols: '<bt>' is not in its vocabulary"),
+        ("tokenizer.model=x.spm", "tokenizer.model: its own vocabulary is used, not 'x.spm'"),
+    ],
+)
+def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        train_recipe(load_recipe(str(recipe), [setting]))
+    assert f"training.init_from: {tiny_run.best} is not of this recipe's kind:\n  {message}" in str(caught.value)
+    assert "change the recipe so that they agree" in str(caught.value)
+    assert not (runs_root() / "fine").exists()
+
+
+def test_dropout_may_differ(recipe: Path) -> None:
+    prepare_recipe(load_recipe(str(recipe), ["model.dropout=0.3", "model.layer_dropout=0.1"]), stop=StopFlag())
+
+
+def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:
+    with pytest.raises(CheckpointError, match="nothing is no folder"):
+        train_recipe(load_recipe(str(recipe), ["training.init_from=nothing"]))
+
+
+def test_a_model_is_found_from_the_folder_of_the_recipe_first(
+    recipe: Path, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(tiny_run.best, recipe.parent / "general")
+    prepare_recipe(load_recipe(str(recipe), ["training.init_from=general"]), stop=StopFlag())
+    monkeypatch.chdir(tiny_run.folder)
+    prepare_recipe(load_recipe(str(recipe), ["training.init_from=best"]), stop=StopFlag())
+
+
+def test_two_vocabularies_are_taken_over_as_two(recipe: Path, tiny_run: TinyRun) -> None:
+    bundle = open_bundle(tiny_run.best)
+    spm = tiny_run.best / "shared.spm"
+    other = recipe.parent / "other.spm"
+    other.write_bytes(spm.read_bytes())
+    weights = dict(load_model(bundle).named_parameters())
+    save_bundle(recipe.parent / "two", info=bundle.info, weights=weights, src_model=spm, tgt_model=other)
+    prepared = prepare_recipe(load_recipe(str(recipe), ["training.init_from=two"]), stop=StopFlag())
+    assert {path.name for path in prepared.folder.glob("*.spm")} == {"source.spm", "target.spm"}
+    rng = random.Random(1)
+    one = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag())
+    rows = torch.tensor([rng.randrange(100) for _ in range(7)]).numpy()
+    ids = [Store.open(each.folder).src_ids(rows) for each in (prepared, one)]
+    assert [row.tolist() for row in ids[0]] == [row.tolist() for row in ids[1]]
