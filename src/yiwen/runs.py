@@ -74,14 +74,18 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     path = Path(os.path.expandvars(recipe.training.init_from)).expanduser()
     bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
     info = bundle.info
-    pairs = {name: (getattr(info, name), getattr(recipe.data, name)) for name in ("src_lang", "tgt_lang")}
-    pairs = {f"data.{name}": (canonical(there), canonical(here)) for name, (there, here) in pairs.items()}
-    shape = dataclasses.asdict(recipe.model)
-    there = dataclasses.asdict(info.model)
-    pairs |= {f"model.{name}": (there[name], here) for name, here in shape.items() if name not in _FREE_TO_CHANGE}
+    pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)}
+    for name in ("src_lang", "tgt_lang"):
+        there, here = (code and canonical(code) for code in (getattr(info, name), getattr(recipe.data, name)))
+        pairs[f"data.{name}"] = there, here
+    for name, here in dataclasses.asdict(recipe.model).items():
+        if name not in _FREE_TO_CHANGE:
+            pairs[f"model.{name}"] = getattr(info.model, name), here
     problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
     unknown = [symbol for symbol in recipe.tokenizer.symbols if not bundle.source.has_piece(symbol)]
     problems += [f"tokenizer.symbols: {symbol!r} is not in its vocabulary" for symbol in unknown]
+    if recipe.task != "translate":
+        problems.append(f"task={recipe.task!r} always starts anew")
     if recipe.tokenizer.model:
         problems.append(f"tokenizer.model: its own vocabulary is used, not {recipe.tokenizer.model!r}")
     if problems:

@@ -32,6 +32,7 @@ def fake_store(sampling: float) -> Any:
         corpus=np.zeros(3, dtype=np.uint8),
         corpus_weights=(1.0,),
         fingerprint="f",
+        targets="text",
         tokenizer=TokenizerConfig(sampling=sampling),
         source=FakeSubword(),
         target=FakeSubword(),
