@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tiny_model import TinyRun
 from yiwen.bundle import EXPORTED, Bundle, load_model, open_bundle
+from yiwen.data import lexical
 from yiwen.data.store import Store
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import ExportInfo, write_info
@@ -104,10 +105,10 @@ def test_frequent_targets_bytes_punctuation_and_special_pieces_are_always_allowe
 
 
 def test_large_text_is_sampled_and_the_result_is_always_the_same(text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_CELLS", 12 * 50)
+    monkeypatch.setattr(lexical, "MAX_CELLS", 12 * 50)
     first, again = (build_shortlist(text, n_best=1, n_frequent=0) for _ in range(2))  # type: ignore[arg-type]
     assert all(np.array_equal(a, b) for a, b in zip(first.allowed, again.allowed, strict=True))
-    monkeypatch.setattr(module, "MAX_CELLS", 1)  # one pair at least
+    monkeypatch.setattr(lexical, "MAX_CELLS", 1)  # one pair at least
     assert sum(len(allowed) > 1 for allowed in build_shortlist(text, n_frequent=0).allowed) <= 3  # type: ignore[arg-type]
 
 

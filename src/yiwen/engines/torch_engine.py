@@ -6,6 +6,7 @@ Shapes: B sentences, W hypotheses each, S source length, V vocabulary.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -57,6 +58,7 @@ class TorchEngine:
             dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
             alignment: What `attend` reads; the usual place where not given.
         """
+        self._recording = threading.Lock()  # the model remembers for one thread at a time
         self.alignment = alignment or AlignmentHead.usual(model.config)
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
@@ -130,7 +132,7 @@ class TorchEngine:
             if stop is not None:
                 stop.check("alignment")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
-            with recorded_attention(self.model, only=name) as maps:
+            with self._recording, recorded_attention(self.model, only=name) as maps:
                 self.model(tensors.src_ids, tensors.tgt_in)
             weights_BTS = maps[name][:, heads].mean(dim=1).cpu().numpy()
             for i, weights_TS in zip(batch, weights_BTS, strict=True):

@@ -3,8 +3,8 @@
     vmap.txt   CTranslate2's vocabulary map, `SOURCE<TAB>TARGET TARGET ...`; the line without a source is always allowed
 
 The engine takes the union over all sentences of a batch, so that a shortlist pays most where sentences come alone.
-Words are matched by IBM Model 1 over subwords (Brown et al. 1993, section 4.4), which a shortlist needs no more than:
-order plays no part in what may occur. Selecting a vocabulary so: Jean et al. 2015, section 3.2.
+Subwords are matched by `data.lexical`: order plays no part in what may occur. Selecting a vocabulary so: Jean et al.
+2015, section 3.2.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from yiwen.data.lexical import LexicalTable, model_1, sample
 from yiwen.engines.exported import check_vocabulary, vocabulary
 from yiwen.text.subword import BOS_ID, EOS_ID, N_SPECIAL, UNK_ID, Subword
 
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
     from yiwen.data.store import Store
 
 FILE: Final = "vmap.txt"
-N_ITERATIONS: Final = 5
-"""Rounds of expectation and maximisation; later ones only sharpen what is sharp already."""
-MAX_CELLS: Final = 16_000_000
-"""Meetings of a source and a target subword that are counted: 70,000 pairs of 15 subwords, half a gigabyte."""
 MIN_PROBABILITY: Final = 1e-4
 """Targets that a source subword becomes more seldom than this are left to chance meetings."""
-_SEED: Final = 0
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,9 @@ def build_shortlist(store: Store, *, n_best: int = 50, n_frequent: int = 100) ->
         n_best: Most targets a source subword; where the vocabulary is shared, itself besides.
         n_frequent: The most frequent targets are always allowed, as are bytes, punctuation and special pieces.
     """
-    src, tgt = _sample(store)
-    table = _model_1(src, tgt, src_vocab_size=store.source.vocab_size, tgt_vocab_size=store.target.vocab_size)
+    src, tgt = sample(store)
+    table = model_1(src, tgt, src_vocab_size=store.source.vocab_size, tgt_vocab_size=store.target.vocab_size)
+    likely, starts = _likeliest_first(table)
     frequency = np.bincount(np.concatenate(tgt), minlength=store.target.vocab_size)
     frequent = np.argsort(-frequency, kind="stable")[:n_frequent]
     always = np.unique(np.concatenate([[UNK_ID, BOS_ID, EOS_ID], _plain_pieces(store), frequent])).astype(np.int64)
@@ -63,7 +60,7 @@ def build_shortlist(store: Store, *, n_best: int = 50, n_frequent: int = 100) ->
     is_always[always] = True
     allowed = []
     for source in range(store.source.vocab_size):
-        targets = table.of(source)
+        targets = likely[starts[source] : starts[source + 1]]
         targets = targets[~is_always[targets]][:n_best]
         if store.source is store.target and not is_always[source] and source >= N_SPECIAL:
             targets = np.append(targets[targets != source], source)  # names and numbers are copied
@@ -100,54 +97,12 @@ def add_shortlist(folder: Path, store: Store) -> Shortlist:
     return shortlist
 
 
-def _sample(store: Store) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Training pairs, drawn at random where all of them would be too many."""
-    cells = (store.src_lengths.astype(np.int64) + 1) * store.tgt_lengths
-    rows = np.random.default_rng(_SEED).permutation(len(store))
-    rows = np.sort(rows[: max(1, int(np.searchsorted(np.cumsum(cells[rows]), MAX_CELLS)))])
-    return store.src_ids(rows), store.tgt_ids(rows)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Probabilities t(target | source) of the pairs that met, by source and then by falling probability."""
-
-    starts: np.ndarray
-    """Where the entries of each source id begin, (V + 1,)."""
-    targets: np.ndarray
-    probabilities: np.ndarray
-
-    def of(self, source: int) -> np.ndarray:
-        """Targets of a source id, likeliest first."""
-        entries = slice(self.starts[source], self.starts[source + 1])
-        found: np.ndarray = self.targets[entries][self.probabilities[entries] >= MIN_PROBABILITY]
-        return found
-
-
-def _model_1(
-    src: Sequence[np.ndarray], tgt: Sequence[np.ndarray], *, src_vocab_size: int, tgt_vocab_size: int
-) -> _Table:
-    """Expectation and maximisation of Brown et al. 1993, section 4.4; one more source id stands for no word."""
-    no_word = np.array([src_vocab_size], np.int64)
-    keys, tokens, n_tokens = [], [], 0
-    for source, target in zip(src, tgt, strict=True):
-        sources = np.concatenate([no_word, source])
-        keys.append(np.add.outer(target.astype(np.int64), sources * tgt_vocab_size).ravel())
-        tokens.append(np.repeat(np.arange(n_tokens, n_tokens + len(target), dtype=np.int32), len(sources)))
-        n_tokens += len(target)
-    pairs, pair_of = np.unique(np.concatenate(keys), return_inverse=True)
-    del keys
-    token_of, pair_of = np.concatenate(tokens), pair_of.astype(np.int32)
-    pair_src, pair_tgt = np.divmod(pairs, tgt_vocab_size)
-    probabilities = np.ones(len(pairs))
-    for _ in range(N_ITERATIONS):
-        shares = probabilities[pair_of]
-        shares /= np.bincount(token_of, shares, n_tokens)[token_of]
-        counts = np.bincount(pair_of, shares, len(pairs))
-        probabilities = counts / np.bincount(pair_src, counts)[pair_src]
-    order = np.lexsort((pair_tgt, -probabilities, pair_src))
-    starts = np.searchsorted(pair_src[order], np.arange(src_vocab_size + 1))
-    return _Table(starts, pair_tgt[order], probabilities[order])
+def _likeliest_first(table: LexicalTable) -> tuple[np.ndarray, np.ndarray]:
+    """Targets by source and then by falling probability, and where those of each source begin, (V + 1,)."""
+    likely = table.probabilities >= MIN_PROBABILITY
+    src, tgt = np.divmod(table.pairs[likely], table.tgt_vocab_size)
+    order = np.lexsort((tgt, -table.probabilities[likely], src))
+    return tgt[order], np.searchsorted(src[order], np.arange(table.no_word + 1))
 
 
 def _plain_pieces(store: Store) -> np.ndarray:

@@ -5,6 +5,7 @@ Shapes: B batch, Q query length, M memory length, D d_model, H heads, K d_head; 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -205,7 +206,7 @@ def use_attention(model: nn.Module, attend: Attend) -> None:
 
 @contextmanager
 def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str, Tensor]]:
-    """Collect the attention weights of the last forward pass in the block.
+    """Collect the attention weights of the last forward pass in the block, of those in this thread.
 
     Args:
         model: What passes.
@@ -216,10 +217,12 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
     """
     maps: dict[str, Tensor] = {}
     before: dict[MultiHeadAttention, Attend] = {}
+    recorder = threading.get_ident()
 
     def recording(name: str) -> Attend:
         def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout_p: float) -> Tensor:
-            maps[name] = attention_weights(q, k, bias).detach().float()
+            if threading.get_ident() == recorder:
+                maps[name] = attention_weights(q, k, bias).detach().float()
             return plain_attention(q, k, v, bias, dropout_p)
 
         return attend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -12,16 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from yiwen.analysis.heads import choose_alignment_head
 from yiwen.bundle import Bundle, BundleInfo, load_model, save_bundle
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model, question, release_memory
 from yiwen.measured import computing_with, remembered
-from yiwen.model.config import ModelConfig
+from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
+from yiwen.tasks.guided import guided_loss, lexical_guide
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
@@ -71,6 +74,11 @@ def translation_job(
         max_len=model_config.max_len,
         batch_tokens=batch_tokens,
     )
+    loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
+    guided = None
+    if config.guided_alignment > 0:
+        guided = AlignmentHead(layer=AlignmentHead.usual(model_config).layer, head=0)
+        loss_fn = guided_loss(loss_fn, model, lexical_guide(store), place=guided, weight=config.guided_alignment)
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
@@ -81,6 +89,7 @@ def translation_job(
     def write_bundle(
         folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
     ) -> None:
+        alignment = guided or choose_alignment_head(_with_weights(model, weights), valid.src_ids, valid.ref_ids)
         info = BundleInfo(
             src_lang=store.src_lang,
             tgt_lang=store.tgt_lang,
@@ -93,6 +102,7 @@ def translation_job(
             step=step,
             weights=kind,
             scores=dict(scores),
+            alignment=alignment,
         )
         save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
 
@@ -104,7 +114,7 @@ def translation_job(
             load_batch(store, rows, seed=seed, max_tokens=max_tokens), share=config.word_dropout, seed=seed_of(seed, 2)
         ),
         largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
-        loss_fn=translation_loss(config.label_smoothing, rdrop=config.rdrop),
+        loss_fn=loss_fn,
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
@@ -153,6 +163,15 @@ def fastest_batch_tokens(
     finally:
         if hardware.keeps_memory:
             release_memory()
+
+
+def _with_weights(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
+    """A copy of the model for inference, with other weights."""
+    copied = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        for name, parameter in copied.named_parameters():
+            parameter.copy_(weights[name])
+    return copied
 
 
 def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:
