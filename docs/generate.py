@@ -55,6 +55,7 @@ TOP = {
     "constraints.txt": "versions that the tests run with",
     "benchmarks": "measurements, and their results by date",
     "notebooks": "lessons that run, in English and Chinese",
+    "docker": "images, services and a conda environment",
     "docs": "the manual in English and Chinese, and the log of what did not work",
     "tests": "specifications, in the shape of the package",
 }
