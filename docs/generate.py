@@ -1,8 +1,8 @@
 """Write what can be read off: the configuration pages, the file trees of both READMEs, tables of measurements.
 
 `python docs/generate.py` writes them, `--check` fails where one is not current. `docs/figures.py` draws the results of
-the benchmarks. Chinese texts stand in
-`docs/chinese.toml`: meanings by their English text (so that a changed meaning asks for a new translation), files by
+the benchmarks, `docs/source.py` puts places and sources of functions into the pages of `docs/templates`. Chinese texts
+stand in `docs/chinese.toml`: meanings by their English text (so that a changed meaning asks for a new translation), files by
 their path.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import figures
+import source
 
 from yiwen.config import attribute_docs, describe
 from yiwen.recipe import Recipe
@@ -86,6 +87,10 @@ def generated() -> dict[Path, str]:
     for language in ("en", "zh"):
         for name, text in figures.pages(ROOT / "benchmarks" / "results", language).items():
             texts[ROOT / "docs" / "figures" / f"{name}.{language}.md"] = text
+    for template in sorted((ROOT / "docs" / "templates").glob("*.md")):
+        name, language, _ = template.name.split(".")
+        text = source.with_code(template.read_text(encoding="utf-8"), ROOT / "src" / "yiwen")
+        texts[ROOT / "docs" / language / f"{name}.md"] = text
     for language, name in README.items():
         texts[ROOT / name] = with_tree((ROOT / name).read_text(encoding="utf-8"), language)
     return texts

@@ -1,0 +1,23 @@
+"""MkDocs calls this for every page: formulas between dollar signs become MathML, which browsers show by themselves."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+_CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """A page's Markdown with its formulas as MathML; code stays as it is."""
+    parts = _CODE.split(markdown)
+    return "".join(part if place % 2 else _FORMULA.sub(_mathml, part) for place, part in enumerate(parts))
+
+
+def _mathml(match: re.Match[str]) -> str:
+    if match[1]:
+        return convert(match[1].strip(), display="block")
+    return convert(match[2].strip())
