@@ -2,8 +2,8 @@
 
 `python docs/generate.py` writes them, `--check` fails where one is not current. `docs/figures.py` draws the results of
 the benchmarks, `docs/source.py` puts places and sources of functions into the pages of `docs/templates`. Chinese texts
-stand in `docs/chinese.toml`: meanings by their English text (so that a changed meaning asks for a new translation), files by
-their path.
+stand in `docs/chinese.toml`: meanings by their English text (so that a changed meaning asks for a new translation),
+files by their path.
 """
 
 from __future__ import annotations

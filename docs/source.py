@@ -19,7 +19,9 @@ def with_code(template: str, package: Path) -> str:
     Raises:
         ValueError: If a file or a name in it does not exist.
     """
-    text = re.sub(r"\[\[([\w/.]+):([\w.]+)\]\]", lambda m: f"`{m[1]}`, line {_find(package, *m.groups()).lineno}", template)
+    text = re.sub(
+        r"\[\[([\w/.]+):([\w.]+)\]\]", lambda m: f"`{m[1]}`, line {_find(package, *m.groups()).lineno}", template
+    )
     return re.sub(r"\{\{([\w/.]+):([\w.]+)\}\}", lambda m: _block(package, *m.groups()), text)
 
 
