@@ -8,7 +8,7 @@ ENV PATH=/opt/yiwen/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 ENV YIWEN_RUNS=/runs
 COPY . /src
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-RUN pip install --no-cache-dir --constraint /src/constraints.txt --extra-index-url $TORCH_INDEX "/src[train,serve,documents,plots,notebooks]"
+RUN pip install --no-cache-dir --constraint /src/constraints.txt --extra-index-url $TORCH_INDEX "/src[train,serve,notebooks]"
 RUN useradd --create-home --uid 1000 yiwen && mkdir /runs && chown yiwen /runs
 USER yiwen
 WORKDIR /home/yiwen

@@ -7,7 +7,7 @@ RUN python3 -m venv /opt/yiwen
 ENV PATH=/opt/yiwen/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ENV YIWEN_RUNS=/runs
 COPY . /src
-RUN pip install --no-cache-dir --constraint /src/constraints.txt "/src[train,serve,documents,plots,notebooks]"
+RUN pip install --no-cache-dir --constraint /src/constraints.txt "/src[train,serve,notebooks]"
 RUN useradd --create-home --uid 1000 yiwen && mkdir /runs && chown yiwen /runs
 USER yiwen
 WORKDIR /home/yiwen

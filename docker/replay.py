@@ -4,7 +4,7 @@
 
 Needs root, debootstrap and a Debian mirror. With --wheels, pip takes packages from that folder alone; fetched before by
 
-    pip download --dest wheels --constraint constraints.txt '.[train,serve,documents,plots,notebooks]' hatchling
+    pip download --dest wheels --constraint constraints.txt '.[train,serve,notebooks]' hatchling
 
 Handles what our files use: FROM debian, RUN, COPY, ENV, ARG, USER, WORKDIR; EXPOSE, VOLUME, ENTRYPOINT and CMD only
 say how a container starts. Not a container: no limits, and the host's network.
