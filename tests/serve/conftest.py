@@ -6,62 +6,55 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from yiwen.serve.batcher import Cache
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.pairs import Pairs
-from yiwen.serve.server import make_server
+from yiwen.serve.server import listen, make_server
 from yiwen.serve.service import Service
+from yiwen.serve.store import Store
 
 
 @contextmanager
 def running(service: Service) -> Iterator[str]:
     """Serve in a thread; gives the address."""
     server = make_server(service)
-    thread = threading.Thread(target=server.run)
+    sock = listen(service.config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
 
 
-def service_of(*bundles: Path, **settings: Any) -> Service:
+def service_of(folder: Path, *bundles: Path, **settings: Any) -> Service:
     """A service of some bundles with the defaults, but for a free port."""
     config = ServeConfig(**{"port": 0, "requests_per_minute": 0, **settings})
-    pairs = Pairs.load(
-        bundles,
-        engine="auto",
-        device="auto",
-        threads=1,
-        queue_tokens=config.queue_tokens,
-        cache=Cache(config.cache_bytes),
-        observe=lambda n: None,
-    )
-    return Service(config, pairs)
+    pairs_of = partial(Pairs.load, bundles, engine="auto", device="auto", threads=1)
+    return Service(config, pairs_of, Store(f"sqlite:///{folder}/serve.sqlite"), folder=folder)
 
 
 @pytest.fixture
-def serve(exported_bundle: Path) -> Iterator[Callable[..., str]]:
+def serve(exported_bundle: Path, tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Starts services of the tiny model: `serve(queue_requests=2)` gives the address."""
     with ExitStack() as stack:
-        yield lambda **settings: stack.enter_context(running(service_of(exported_bundle, **settings)))
+        yield lambda **settings: stack.enter_context(running(service_of(tmp_path, exported_bundle, **settings)))
 
 
 @pytest.fixture(scope="session")
-def address(exported_bundle: Path) -> Iterator[str]:
+def address(exported_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service with the default limits."""
-    with running(service_of(exported_bundle)) as url:
+    with running(service_of(tmp_path_factory.mktemp("serve"), exported_bundle)) as url:
         yield url
 
 

@@ -25,6 +25,7 @@ from yiwen.cli.distil import distil
 from yiwen.cli.doctor import doctor
 from yiwen.cli.evaluate import evaluate
 from yiwen.cli.export import export
+from yiwen.cli.keys import keys
 from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
@@ -34,7 +35,7 @@ from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work:
-# new, prepare, train, translate, classify, evaluate, score, average, export, serve, distil, demo, config, doctor.
+# new, prepare, train, translate, classify, evaluate, score, average, export, serve, keys, distil, demo, config, doctor.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
@@ -46,6 +47,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     average,
     export,
     serve,
+    keys,
     distil,
     demo,
     config,

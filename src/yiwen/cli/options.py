@@ -24,12 +24,35 @@ DType = Annotated[
     str, typer.Option("--dtype", help="auto; float32 or bf16 (faster where the hardware has it) mean torch.")
 ]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
-Ensemble = Annotated[
-    list[Path] | None,
-    typer.Option(help="Another model of the same vocabulary that translates together with it. Repeatable."),
-]
-Mbr = Annotated[
-    int | None, typer.Option("--mbr", help="Of so many candidates take the one most like the others; 0: the likeliest.")
-]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        envvar="YIWEN_DATABASE", help="Where keys and usage are kept, as an URL; a SQLite file in runs/ if not given."
+    ),
+]
+
+
+def state_folder() -> Path:
+    """Where a service keeps its database and corrections."""
+    from yiwen.recipe import runs_root
+
+    return runs_root() / ".serve"
+
+
+def need_serve() -> None:
+    """Say what to install where a service cannot run.
+
+    Raises:
+        MissingDependencyError: If a package is missing.
+    """
+    from importlib.util import find_spec
+
+    from yiwen.errors import MissingDependencyError
+
+    missing = [
+        name for name in ("limits", "prometheus_client", "sqlalchemy", "starlette", "uvicorn") if not find_spec(name)
+    ]
+    if missing:
+        raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")

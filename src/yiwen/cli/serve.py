@@ -1,4 +1,4 @@
-"""`yiwen serve`: bundles behind HTTP, and a page."""
+"""`yiwen serve`: models behind HTTP, and a page."""
 
 from __future__ import annotations
 
@@ -7,36 +7,47 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, Engine, Settings, Threads
+from yiwen.cli.options import Database, Device, Engine, Settings, Threads
 
 
 def serve(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Folders of models, or of runs.")],
     host: Annotated[str, typer.Option(help="Address to listen on; others than 127.0.0.1 need keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0: any free one.")] = 8080,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Anybody may translate, without a key.")] = False,
+    require_key: Annotated[bool, typer.Option("--require-key", help="Nobody asks without a key.")] = False,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Anybody may ask, without a key, anywhere.")] = False,
     settings: Settings = None,
+    database: Database = None,
     engine: Engine = "auto",
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Serve models over HTTP: a page, an API, and those of DeepL, LibreTranslate and OpenAI."""
-    from yiwen.config import override, parse
-    from yiwen.serve.batcher import Cache
-    from yiwen.serve.config import ServeConfig
-    from yiwen.serve.pairs import Pairs
-    from yiwen.serve.server import make_server
-    from yiwen.serve.service import Service
+    """Serve models over HTTP: a page, an API, and those of DeepL, LibreTranslate and OpenAI.
 
-    table = override({"host": host, "port": port, "insecure": insecure}, settings or ())
-    config = parse(ServeConfig, table, source="yiwen serve")
-    pairs = Pairs.load(
-        models,
-        engine=engine,
-        device=device,
-        threads=threads,
-        queue_tokens=config.queue_tokens,
-        cache=Cache(config.cache_bytes),
-        observe=lambda n: None,
-    )
-    make_server(Service(config, pairs)).run()
+    Limits are changed with --set, e.g. --set queue_requests=200; the manual lists them.
+    """
+    from functools import partial
+
+    from yiwen.cli.options import need_serve, state_folder
+    from yiwen.config import override, parse
+
+    need_serve()
+    from yiwen.serve.config import ServeConfig
+    from yiwen.serve.metrics import log_to_stderr
+    from yiwen.serve.pairs import Pairs
+    from yiwen.serve.server import listen, make_server, reload_on_hangup
+    from yiwen.serve.service import Service
+    from yiwen.serve.store import open_store
+
+    table = {"host": host, "port": port, "require_key": require_key, "insecure": insecure}
+    config = parse(ServeConfig, override(table, settings or ()), source="yiwen serve")
+    store = open_store(database, folder=state_folder(), config=config)
+    with listen(config) as sock:
+        pairs_of = partial(Pairs.load, models, engine=engine, device=device, threads=threads)
+        service = Service(config, pairs_of, store, folder=state_folder())
+        log_to_stderr()
+        reload_on_hangup(service)
+        shown = f"[{config.host}]" if ":" in config.host else config.host
+        print(f"serving {', '.join(sorted(way.name for way in service.pairs.ways.values()))}")
+        print(f"http://{shown}:{sock.getsockname()[1]}", flush=True)
+        make_server(service).run(sockets=[sock])

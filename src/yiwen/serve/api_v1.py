@@ -2,46 +2,121 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
 
-from yiwen.serve.endpoint import Call, Endpoint
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from yiwen.plan import Piece
+from yiwen.serve.attention import attention_of
+from yiwen.serve.call import Call, detect, glossary_of
+from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.errors import ApiError
+from yiwen.serve.jobs import Job
 from yiwen.serve.pairs import Way
-from yiwen.serve.schemas import (
-    Detection,
-    DetectRequest,
-    Language,
-    TranslateAnswer,
-    TranslateRequest,
-)
-from yiwen.serve.service import ApiError
+from yiwen.serve.streaming import by_sentence
+from yiwen.stop import StopFlag
+from yiwen.text.languages import name_of
 from yiwen.translator import Translation
+
+Code = Annotated[str, Field(max_length=35, description="A code of /v1/languages; as source also `auto`.")]
+Expression = Annotated[str, Field(max_length=200, pattern=r"^[^\t\r\n]*$")]
+
+
+class Strict(BaseModel):
+    """A request in which a field that is not known is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Term(Strict):
+    """How one expression is to be translated; an empty target, or the source itself: it stays as it is."""
+
+    source: Expression
+    target: Expression
+
+
+class TranslateRequest(Strict):
+    """One text or several, and how they are to be translated."""
+
+    text: str | list[str]
+    source: Code = "auto"
+    target: Code
+    beam_size: int | None = Field(None, ge=1, description="Hypotheses kept; the model's own setting if not given.")
+    alternatives: int = Field(1, ge=1, description="Translations of each text.")
+    prefix: str | list[str] | None = Field(None, description="What the translation has to start with; one a text.")
+    alignment: bool = Field(False, description="Which words go with which.")
+    glossary: list[Term] = Field(default=[], max_length=200)
+    stream: bool = Field(False, description="One text, sentence by sentence, a JSON object a line.")
+
+
+class DetectRequest(Strict):
+    """A text of unknown language."""
+
+    text: str
+
+
+class AttentionRequest(Strict):
+    """A sentence and a translation of it."""
+
+    source_text: str = Field(min_length=1, max_length=2000)
+    target_text: str = Field(min_length=1, max_length=2000)
+    source: Code
+    target: Code
+
+
+class Correction(Strict):
+    """What a translation should have been."""
+
+    source: Code
+    target: Code
+    source_text: str = Field(min_length=1)
+    translation: str
+    correction: str = Field(min_length=1)
+
+
+class DocumentForm(BaseModel):
+    """A file and its languages."""
+
+    file: bytes
+    filename: str = Field("", max_length=255)
+    source: Code = "auto"
+    target: Code
 
 
 async def translate(asked: TranslateRequest, call: Call) -> Any:
     """Translate texts."""
     started = time.perf_counter()
-    texts = [asked.text] if isinstance(asked.text, str) else asked.text
-    prefixes = [asked.prefix] if isinstance(asked.prefix, str) else asked.prefix
-    service, config = call.service, call.service.config
-    service.check_texts(texts)
+    config = call.service.config
     for name, limit in (("alternatives", config.max_alternatives), ("beam_size", config.max_beam_size)):
         if (getattr(asked, name) or 0) > limit:
             raise ApiError(422, "invalid", f"{name}={getattr(asked, name)} is more than {limit}; ask for less")
-    way = service.way(asked.source, asked.target)
+    terms = glossary_of("\n".join(f"{term.source}\t{term.target}" for term in asked.glossary))
     search = {"beam_size": asked.beam_size, "n_best": asked.alternatives}
-    translations = await service.run(
-        lambda stop: way.translate(texts, search=search, prefixes=prefixes, stop=stop), is_gone=call.is_gone
-    )
-    return {
-        "translations": [_described(translation, way) for translation in translations],
-        "model": way.name,
-        "took_ms": round((time.perf_counter() - started) * 1000, 1),
-    }
+    if asked.stream:
+        return await _streamed(asked, call, search=search, glossary=terms)
+    texts = [asked.text] if isinstance(asked.text, str) else asked.text
+    prefixes = [asked.prefix] if isinstance(asked.prefix, str) else asked.prefix
+
+    def answer(way: Way, translations: list[Translation], stop: StopFlag) -> dict[str, Any]:
+        described = [
+            _described(translation, way, _links(way, text, translation, stop) if asked.alignment else None)
+            for text, translation in zip(texts, translations, strict=True)
+        ]
+        took_ms = round((time.perf_counter() - started) * 1000, 1)
+        return {"translations": described, "model": way.name, "took_ms": took_ms}
+
+    options = {"search": search, "prefixes": prefixes, "glossary": terms}
+    return await call.translate(texts, src=asked.source, tgt=asked.target, then=answer, **options)
 
 
-def _described(translation: Translation, way: Way) -> dict[str, Any]:
+def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]:
     return {
         "text": translation.text,
         "source": way.src,
@@ -51,49 +126,136 @@ def _described(translation: Translation, way: Way) -> dict[str, Any]:
         "flags": translation.flags,
         "alternatives": [{"text": other.text, "score": other.score} for other in translation.alternatives],
         "sentences": [
-            {"source": (piece.src_start, piece.src_end), "target": (piece.tgt_start, piece.tgt_end)}
-            for piece in getattr(translation, "sentences", ())
+            {"source": (p.src_start, p.src_end), "target": (p.tgt_start, p.tgt_end), "flags": p.flags}
+            for p in _pieces(way, translation)
         ],
-        "alignment": None,
+        "alignment": links,
     }
 
 
+def _pieces(way: Way, translation: Translation) -> Sequence[Piece]:
+    """The sentences of both texts; through another language nobody knows them."""
+    return translation.sentences if len(way.hops) == 1 else ()
+
+
+def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any:
+    """Words and links of a whole text, from those of its sentences."""
+    pieces = _pieces(way, translation)
+    if not pieces:
+        return None
+    sources = [text[piece.src_start : piece.src_end] for piece in pieces]
+    targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in pieces]
+    src: list[tuple[int, int]] = []
+    tgt: list[tuple[int, int]] = []
+    links: list[tuple[int, int, float]] = []
+    for piece, found in zip(pieces, way.hops[0].align(sources, targets, stop=stop), strict=True):
+        links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
+        src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
+        tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]
+    return {"source": src, "target": tgt, "links": links}
+
+
+async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Response:
+    if not isinstance(asked.text, str):
+        raise ApiError(422, "invalid", "stream=true is for one text; send a string, or leave stream out")
+    parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
+    first = await anext(parts, None)  # whatever is refused is refused with a status
+
+    async def lines() -> AsyncIterator[bytes]:
+        number, part = 0, first
+        try:
+            while part is not None:
+                line = {"index": 0, "sentence": number, "source": (part.start, part.end), "text": part.text}
+                yield to_json(line) + b"\n"
+                number, part = number + 1, await anext(parts, None)
+            yield b'{"done":true}\n'
+        except ApiError as error:
+            yield to_json({"error": str(error), "code": error.code}) + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+
 async def languages(asked: None, call: Call) -> Any:
-    """What can be translated into what."""
+    """Languages and what each can be translated to."""
     pairs = call.service.pairs
-    return [{"code": src, "name": src, "native": src, "targets": pairs.targets(src)} for src in pairs.sources]
+    names = {code: name_of(code) for code in pairs.sources}
+    return [
+        {"code": code, "name": names[code][0], "native": names[code][1], "targets": pairs.targets(code)}
+        for code in pairs.sources
+    ]
 
 
-async def detect(asked: DetectRequest, call: Call) -> Any:
-    """Which language a text is in."""
-    return [{"language": src, "confidence": 1.0} for src in call.service.pairs.sources[:1]]
+async def detect_language(asked: DetectRequest, call: Call) -> Any:
+    """Which of the languages that are served a text is in."""
+    call.service.check_texts([asked.text])
+    language, confidence = await call.run(lambda stop: detect(asked.text, call.service.pairs.sources))
+    return [{"language": language, "confidence": confidence}]
 
 
-ENDPOINTS: Final[Sequence[Endpoint]] = (
-    Endpoint(
-        method="POST",
-        path="/v1/translate",
-        answer=translate,
-        summary="Translate texts",
-        takes_model=TranslateRequest,
-        gives_model=TranslateAnswer,
-        example={"text": ["A dog runs."], "source": "en", "target": "de"},
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/languages",
-        answer=languages,
-        summary="Languages and what each can be translated to",
-        gives_model=list[Language],
-        is_open=True,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/detect",
-        answer=detect,
-        summary="Tell the language of a text",
-        takes_model=DetectRequest,
-        gives_model=list[Detection],
-        example={"text": "Ein Hund rennt."},
-    ),
+async def attention(asked: AttentionRequest, call: Call) -> Any:
+    """Where each head of each layer looks."""
+    way = call.service.pairs.way(asked.source, asked.target)
+    if len(way.hops) > 1:
+        raise ApiError(404, "no_attention", f"{way.name} goes through another language; ask for one pair at a time")
+    bundle = way.hops[0].bundle
+    return await call.run(lambda stop: attention_of(bundle, asked.source_text, asked.target_text))
+
+
+async def correct(asked: Correction, call: Call) -> Any:
+    """Say what a translation should have been."""
+    call.service.check_texts([asked.source_text, asked.correction])
+    way = call.service.pairs.way(asked.source, asked.target)
+    file = call.service.folder / f"corrections.{way.src}-{way.tgt}.tsv"
+    line = "\t".join(" ".join(side.split()) for side in (asked.source_text, asked.correction))
+    await run_in_threadpool(_append, file, f"{line}\n".encode())
+    return {"status": "kept"}
+
+
+def _append(file: Path, line: bytes) -> None:
+    """Add a line in one write, so that callers do not mix; `yiwen train` reads the file as a corpus."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+async def send_document(asked: DocumentForm, call: Call) -> Any:
+    """Translate a document."""
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
+    return {"id": job.id}
+
+
+async def document(asked: None, call: Call) -> Any:
+    """How far a document is."""
+    job = _job(call)
+    return {"status": job.status, "progress": job.progress, "filename": job.filename, "error": job.error}
+
+
+async def document_result(asked: None, call: Call) -> Response:
+    """Fetch a translated document."""
+    return _job(call).response()
+
+
+async def forget_document(asked: None, call: Call) -> Any:
+    """Stop and forget a document."""
+    call.service.jobs.remove(_job(call))
+    return {"status": "forgotten"}
+
+
+def _job(call: Call) -> Job:
+    return call.service.jobs.get(call.request.path_params["id"], call.owner)
+
+
+ENDPOINTS: Final = (
+    Endpoint("POST /v1/translate", translate),
+    Endpoint("POST /v1/attention", attention),
+    Endpoint("GET /v1/languages", languages, is_open=True),
+    Endpoint("POST /v1/detect", detect_language),
+    Endpoint("POST /v1/corrections", correct),
+    Endpoint("POST /v1/documents", send_document),
+    Endpoint("GET /v1/documents/{id}", document),
+    Endpoint("GET /v1/documents/{id}/result", document_result),
+    Endpoint("DELETE /v1/documents/{id}", forget_document),
 )

@@ -1,4 +1,4 @@
-"""The application: every endpoint, the page, and what is watched and refused before any of them."""
+"""The application: every endpoint, the page, what watches, and the guard around all of it."""
 
 from __future__ import annotations
 
@@ -9,47 +9,101 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
-from yiwen.serve import api_v1
-from yiwen.serve.endpoint import Endpoint, error_response, json_response, respond
+from yiwen.serve import api_deepl, api_libre, api_openai, api_v1
+from yiwen.serve.endpoint import Endpoint, error_response, json_response, respond, secret_of
+from yiwen.serve.errors import ApiError
 from yiwen.serve.guard import Guard
-from yiwen.serve.service import ApiError, Service
+from yiwen.serve.openapi import describe
+from yiwen.serve.service import Service
 
-ENDPOINTS: Final = (*api_v1.ENDPOINTS,)
+ENDPOINTS: Final = (
+    *api_v1.ENDPOINTS,
+    *api_deepl.ENDPOINTS,
+    *api_libre.ENDPOINTS,
+    *api_openai.ENDPOINTS,
+)
 
 
 def build_app(service: Service) -> Guard:
     """Join endpoints, page and guard."""
+    config = service.config
+    page = resources.files("yiwen.serve") / "page"
+    description = json_response(describe(ENDPOINTS)).body
+
+    async def index(request: Request) -> Response:
+        return FileResponse(str(page / "index.html"), headers={"cache-control": "no-cache"})
+
+    async def openapi(request: Request) -> Response:
+        return Response(description, media_type="application/json")
 
     async def live(request: Request) -> Response:
         return json_response({"status": "ok"})
 
     async def ready(request: Request) -> Response:
-        is_ready = not service.is_draining and service.n_running < service.config.queue_requests
+        is_ready = service.is_ready
         return json_response({"status": "ok" if is_ready else "busy"}, status=200 if is_ready else 503)
 
-    async def not_found(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        remedy = {404: "nothing is here; see /openapi.json", 405: "not with this method; see /openapi.json"}
-        return error_response(ApiError(status, "not_found", remedy.get(status, "refused")), "v1")
+    async def metrics(request: Request) -> Response:
+        if config.needs_key:
+            try:
+                service.admit(secret_of(request), request.client.host if request.client else "")
+            except ApiError as error:
+                return error_response(error)
+        return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        service.store.start()
         yield
         service.close()
 
-    routes: list[Route | Mount] = [
-        Route(endpoint.path, _handler(endpoint, service), methods=[endpoint.method]) for endpoint in ENDPOINTS
+    routes = [
+        *(Route(endpoint.path, _handler(endpoint, service), methods=[endpoint.method]) for endpoint in ENDPOINTS),
+        Route("/", index),
+        Route("/openapi.json", openapi),
+        Route("/live", live),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+        Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
     ]
-    routes += [Route("/live", live), Route("/ready", ready)]
-    page = resources.files("yiwen.serve") / "page"
-    routes.append(Mount("/", StaticFiles(directory=str(page), html=True, check_dir=False)))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: not_found}, lifespan=lifespan)
-    return Guard(app, service)
+    rest = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=lifespan)
+    # What is asked a thousand times a second finds its way without a search through all routes.
+    direct = {(endpoint.path, endpoint.method): _handler(endpoint, service) for endpoint in ENDPOINTS}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        handle = direct.get((scope["path"], scope["method"])) if scope["type"] == "http" else None
+        if handle is None:
+            await rest(scope, receive, send)
+        else:
+            response = await handle(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+    if not config.allow_origins:
+        return Guard(app, service)
+    cors = CORSMiddleware(
+        app,
+        allow_origins=config.allow_origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type"],
+        expose_headers=["Retry-After"],
+        max_age=600,
+    )
+    return Guard(cors, service)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = {404: "not_found", 405: "method"}.get(error.status_code, "refused")
+    response = error_response(ApiError(error.status_code, code, "nothing is here; see /openapi.json"))
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _handler(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:

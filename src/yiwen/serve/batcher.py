@@ -17,8 +17,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.engines.ct2_runtime import BATCH_TOKENS
 from yiwen.engines.engine import Engine, Ids
@@ -26,6 +27,9 @@ from yiwen.errors import Stopped, YiwenError
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""
@@ -46,6 +50,7 @@ class Cache:
 
     def __init__(self, max_bytes: int) -> None:
         self.n_bytes = 0
+        self.n_hits = 0
         self._max_bytes = max_bytes
         self._found: OrderedDict[Hashable, tuple[Found, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -57,6 +62,7 @@ class Cache:
             if entry is None:
                 return None
             self._found.move_to_end(key)
+            self.n_hits += 1
             return entry[0]
 
     def put(self, key: Hashable, found: Found, *, n_ids: int) -> None:
@@ -109,8 +115,6 @@ class SharedEngine:
         self.description = engine.description
         self.n_tokens = 0
         """Tokens waiting."""
-        self.n_hits = 0
-        """Sentences found in the cache so far."""
         self._max_tokens, self._cache, self._observe = max_tokens, cache, observe
         self._calls: list[_Call] = []  # by turn
         self._is_closed = False
@@ -120,6 +124,8 @@ class SharedEngine:
             threading.Thread(target=self._work, name=f"batches-{i}", daemon=True)
             for i in range(getattr(engine, "replicas", 0) + 1)
         ]
+        # An engine that tells of no replicas is one model for one thread.
+        self._alone: Any = nullcontext() if hasattr(engine, "replicas") else threading.Lock()
         for thread in self._threads:
             thread.start()
 
@@ -147,7 +153,6 @@ class SharedEngine:
                 waiting.append((place, tuple(ids), tuple(prefix)))
             else:
                 found[place] = known
-        self.n_hits += len(found) - len(waiting)
         if not waiting:
             return found
         waiting.sort(key=lambda sentence: len(sentence[1]))
@@ -169,7 +174,15 @@ class SharedEngine:
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
     ) -> list[list[float]]:
         """As the engine's own; nobody else's sentences ride along."""
-        return self.engine.score(sources, targets, stop=stop)
+        with self._alone:
+            return self.engine.score(sources, targets, stop=stop)
+
+    def attend(
+        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[np.ndarray]:
+        """As the engine's own; nobody else's sentences ride along."""
+        with self._alone:
+            return self.engine.attend(sources, targets, stop=stop)
 
     def close(self) -> None:
         """End the threads once nothing waits any more."""
@@ -230,12 +243,13 @@ class SharedEngine:
         config, with_scores = batch[0][0].rules
         prefixes = [prefix for *_, prefix in batch]
         try:
-            results = self.engine.search(
-                [ids for _, _, ids, _ in batch],
-                config=config,
-                prefixes=prefixes if any(prefixes) else None,
-                with_scores=with_scores,
-            )
+            with self._alone:
+                results = self.engine.search(
+                    [ids for _, _, ids, _ in batch],
+                    config=config,
+                    prefixes=prefixes if any(prefixes) else None,
+                    with_scores=with_scores,
+                )
         except BaseException as error:
             calls = {seat[0] for seat in batch}
             if len(calls) > 1:  # one caller's fault is nobody else's

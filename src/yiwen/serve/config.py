@@ -51,10 +51,12 @@ class ServeConfig:
     """Seconds until an answer must be there."""
     receive_s: float = 10.0
     """Seconds in which a request, head and body, must have arrived."""
-    keep_alive_s: float = 5.0
+    keep_alive_s: int = 5
     """Seconds that an idle connection is kept."""
-    drain_s: float = 30.0
+    drain_s: int = 30
     """Seconds that requests under way are given after SIGTERM."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses of proxies whose X-Forwarded-For says who asks; else everybody behind a proxy is one address."""
     requests_per_minute: int = 120
     """Requests a minute from one address without a key; 0: any number. A key has a rate of its own."""
     cache_bytes: int = 64_000_000

@@ -1,7 +1,8 @@
-"""One entry of the API: what it takes, what it answers, and the one place where bytes become a request.
+"""One entry of the API: the one place where bytes become a request and an answer becomes bytes.
 
 A body may be JSON, a form or a query, as the clients that we serve send it. Whatever is wrong with it is told with
-value, rule and remedy, in the shape that the API's clients read.
+value, rule and remedy, in the shape that the API's clients read. What an entry takes is the model that its function is
+annotated with; its summary is the function's docstring.
 """
 
 from __future__ import annotations
@@ -9,129 +10,159 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import cached_property
+from typing import Any, Final, Literal, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from yiwen.errors import ConfigError, DataError
-from yiwen.serve.service import ApiError, Gone, Service
+from yiwen.serve.call import Call
+from yiwen.serve.errors import ApiError, Gone
+from yiwen.serve.metrics import LOG
+from yiwen.serve.service import Service
 
-Takes = Literal["json", "form", "query", "multipart"]
 Style = Literal["v1", "deepl", "libre", "openai"]
-
-MEDIA_TYPES: Final[dict[Takes, str]] = {
-    "json": "application/json",
-    "form": "application/x-www-form-urlencoded",
-    "multipart": "multipart/form-data",
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+TAKES: Final[dict[Style, tuple[str, ...]]] = {
+    "v1": (JSON,),
+    "openai": (JSON,),
+    "deepl": (JSON, FORM),
+    "libre": (JSON, FORM),
 }
+_KEY_FIELD: Final = {"deepl": "auth_key", "libre": "api_key"}
+"""Where the key may stand too, for clients that send it so."""
+_STATUS: Final = {"deepl": {401: 403, 422: 400}, "libre": {401: 403, 422: 400, 456: 403}, "openai": {456: 429}}
+"""What clients of an API know a refusal by, where that is another number than ours."""
 _MAX_FIELDS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Call:
-    """One request on its way: the service, who asks, and what is not in its body."""
-
-    service: Service
-    request: Request
-
-    @property
-    def is_gone(self) -> Callable[[], Awaitable[bool]]:
-        """Whether the caller has left."""
-        return self.request.is_disconnected
-
-
-@dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """A method and a path, and what answers there."""
 
-    method: str
-    path: str
+    where: str
+    """Such as `POST /v1/translate`."""
     answer: Callable[[Any, Call], Awaitable[Any]]
-    """Gets the request as an object of `takes_model` (None where there is none); returns what `gives_model` describes,
-    or a response."""
-    summary: str
-    takes_model: type[BaseModel] | None = None
-    takes: tuple[Takes, ...] = ("json",)
-    gives_model: Any = None
-    example: Any = None
-    """A request."""
-    gives_example: Any = None
-    """What it is answered."""
+    """Gets the request as an object of its model, or None; returns what becomes JSON, or a response."""
     style: Style = "v1"
-    status: int = 200
     is_open: bool = False
     """True where nobody needs a key: what a client asks before it has one."""
+    status: int = 200
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.where.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path, with the names of its parameters."""
+        return self.where.partition(" ")[2]
+
+    @cached_property
+    def model(self) -> type[BaseModel] | None:
+        """What a request has to be."""
+        hint = get_type_hints(self.answer)["asked"]
+        return hint if isinstance(hint, type) and issubclass(hint, BaseModel) else None
+
+    @cached_property
+    def takes(self) -> tuple[str, ...]:
+        """Media types of bodies."""
+        if self.model is not None and "file" in self.model.model_fields:
+            return (MULTIPART,)
+        return (FORM,) if self.method == "GET" else TAKES[self.style]
 
 
 async def respond(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Answer one request; nothing that a caller sends ends in another exception than Gone."""
+    request.scope["endpoint_path"] = endpoint.path
     try:
+        secret, key, key_field = secret_of(request), None, _KEY_FIELD.get(endpoint.style)
+        address = request.client.host if request.client else "unknown"
+        if not endpoint.is_open and (secret is not None or key_field is None):  # before the body is read
+            key = service.admit(secret, address)
         fields = await _fields(endpoint, service, request)
-        sent = None if endpoint.takes_model is None else endpoint.takes_model.model_validate(fields)
-        given = await endpoint.answer(sent, Call(service, request))
-        if isinstance(given, Response):
-            return given
-        return json_response(given, status=endpoint.status)
+        if not endpoint.is_open and secret is None and key_field is not None:
+            key = service.admit(fields.pop(key_field, None), address)
+        asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
+        given = await endpoint.answer(asked, Call(service, request, key))
+        return given if isinstance(given, Response) else json_response(given, endpoint.status)
     except ApiError as error:
         return error_response(error, endpoint.style)
     except ValidationError as error:
         return error_response(ApiError(422, "invalid", _explain(error)), endpoint.style)
     except (ConfigError, DataError) as error:
         return error_response(ApiError(400, "invalid", str(error)), endpoint.style)
-    except ClientDisconnect:
+    except (ClientDisconnect, Gone):
         raise Gone from None
+    except Exception:
+        LOG.exception("failed", extra={"request_id": request.scope.get("request_id")})
+        failure = ApiError(500, "internal", "something failed here; the log of the service says where")
+        return error_response(failure, endpoint.style)
 
 
-def json_response(content: Any, *, status: int = 200) -> Response:
+def json_response(content: Any, status: int = 200) -> Response:
     """JSON; numbers that JSON does not have become null."""
-    return Response(to_json(content, inf_nan_mode="null"), status, media_type="application/json")
+    return Response(to_json(content, inf_nan_mode="null"), status, media_type=JSON)
 
 
-def error_response(error: ApiError, style: Style) -> Response:
+def error_response(error: ApiError, style: Style = "v1") -> Response:
     """An error as the clients of an API read it."""
-    status, message = error.status, str(error)
-    content: dict[str, Any]
-    match style:
-        case "deepl":
-            status, content = (400 if status == 422 else status), {"message": message}
-        case "openai":
-            status = 429 if status == 456 else status
-            content = {"error": {"message": message, "type": error.code, "param": None, "code": error.code}}
-        case "libre":
-            status = {422: 400, 456: 403}.get(status, status)
-            content = {"error": message}
-        case _:
-            content = {"error": message, "code": error.code}
-    response = json_response(content, status=status)
+    message = str(error)
+    content: dict[str, Any] = {"error": message}
+    if style == "deepl":
+        content = {"message": message}
+    elif style == "openai":
+        content = {"error": {"message": message, "type": error.code, "param": None, "code": error.code}}
+    elif style == "v1":
+        content["code"] = error.code
+    response = json_response(content, _STATUS.get(style, {}).get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
-    if status in (408, 413):  # what is still on its way is not waited for
+    if error.status == 413:  # what is still on its way is not waited for
         response.headers["connection"] = "close"
     return response
+
+
+def secret_of(request: Request) -> str | None:
+    """The key in the head of a request.
+
+    Raises:
+        ApiError: 401 where it stands there twice or in a way that is not known.
+    """
+    given = request.headers.getlist("authorization")
+    if not given:
+        return None
+    scheme, _, secret = given[0].partition(" ")
+    if len(given) > 1 or scheme.lower() not in ("bearer", "deepl-auth-key"):
+        raise ApiError(401, "key", "the key cannot be read; send one header Authorization: Bearer KEY")
+    return secret.strip()
 
 
 async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dict[str, Any]:
     """The fields of a request, from its query and its body."""
     fields: dict[str, Any] = {}
-    if "query" in endpoint.takes and request.url.query:
+    if request.url.query and (endpoint.method == "GET" or endpoint.style == "libre"):
         fields |= _parsed_form(request.url.query.encode())
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(415, "encoding", "a packed body is not unpacked here; send it as it is")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if "multipart" in endpoint.takes and media_type == MEDIA_TYPES["multipart"]:
+    if media_type == MULTIPART and MULTIPART in endpoint.takes:
         return fields | await _multipart(request, service.config.max_document_bytes)
     body = await _body(request, service.config.max_body_bytes)
     if not body:
         return fields
-    takes = [kind for kind in endpoint.takes if MEDIA_TYPES.get(kind) == media_type]
-    if not takes:
-        known = " or ".join(MEDIA_TYPES[kind] for kind in endpoint.takes if kind in MEDIA_TYPES) or "no body"
+    if media_type not in endpoint.takes:
+        known = " or ".join(endpoint.takes)
         raise ApiError(415, "media_type", f"content-type {media_type[:60]!r} is not taken here; send {known}")
-    return fields | (_parsed_json(body) if takes[0] == "json" else _parsed_form(body))
+    return fields | (_parsed_json(body) if media_type == JSON else _parsed_form(body))
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -140,19 +171,17 @@ async def _body(request: Request, limit: int) -> bytes:
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared[:19]) > limit:
         raise too_long
-    chunks: list[bytes] = []
-    n_bytes = 0
+    body = bytearray()
     async for chunk in request.stream():
-        n_bytes += len(chunk)
-        if n_bytes > limit:
+        body += chunk
+        if len(body) > limit:
             raise too_long
-        chunks.append(chunk)
-    return b"".join(chunks)
+    return bytes(body)
 
 
 def _parsed_json(body: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(body.decode("utf-8"), object_pairs_hook=_without_twins, parse_constant=_no_number)
+        fields = _JSON.decode(body.decode("utf-8"))
         if b"\\u" in body:  # half a character, which no file and no socket can hold
             json.dumps(fields, ensure_ascii=False).encode("utf-8")
     except RecursionError:
@@ -175,14 +204,16 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
+_JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_no_number)
+
+
 def _parsed_form(body: bytes) -> dict[str, Any]:
     """Fields of a form; one that is given several times is a list."""
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
-        raise ApiError(
-            400, "form", f"the form cannot be read: {error}; send at most {_MAX_FIELDS} fields, percent-encoded UTF-8"
-        ) from None
+        what = f"at most {_MAX_FIELDS} fields in percent-encoded UTF-8"
+        raise ApiError(400, "form", f"the form cannot be read: {error}; send {what}") from None
     fields: dict[str, Any] = {}
     for name, value in pairs:
         before = fields.get(name)
@@ -191,7 +222,21 @@ def _parsed_form(body: bytes) -> dict[str, Any]:
 
 
 async def _multipart(request: Request, limit: int) -> dict[str, Any]:
-    raise NotImplementedError
+    """Fields of a form with a file, whose content and name become `file` and `filename`."""
+    declared = request.headers.get("content-length", "")
+    if not declared.isdecimal() or int(declared[:19]) > limit + 10_000:
+        raise ApiError(413, "too_long", f"a document has at most {limit} bytes and says how many; send a shorter one")
+    fields: dict[str, Any] = {}
+    try:
+        async with request.form(max_files=1, max_fields=20, max_part_size=100_000) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, str):
+                    fields[name] = value
+                elif name == "file":
+                    fields |= {"file": await value.read(), "filename": value.filename or fields.get("filename", "")}
+    except HTTPException as error:
+        raise ApiError(400, "form", f"the form cannot be read: {error.detail}; send one file and its fields") from None
+    return fields
 
 
 def _explain(error: ValidationError) -> str:
@@ -201,4 +246,4 @@ def _explain(error: ValidationError) -> str:
         place = ".".join(str(part) for part in problem["loc"]) or "the request"
         shown = "" if problem["type"] == "missing" else f" = {problem['input']!r:.60}"
         problems.append(f"{place}{shown}: {problem['msg']}")
-    return "; ".join(problems) + "; see /openapi.json for what is taken here"
+    return "; ".join(problems) + "; /openapi.json says what is taken here"

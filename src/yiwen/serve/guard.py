@@ -1,15 +1,19 @@
-"""Around every request: who may ask at all, what every answer carries, and the one line of log."""
+"""Around every request: from where it may come, what every answer carries, the one line of log, the counters."""
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from typing import Final
+import time
+from typing import Any, Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yiwen.serve.endpoint import error_response
-from yiwen.serve.service import ApiError, Gone, Service
+from yiwen.serve.errors import ApiError, Gone
+from yiwen.serve.metrics import LOG
+from yiwen.serve.service import Service
 
 CONTENT_SECURITY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -17,14 +21,16 @@ CONTENT_SECURITY: Final = (
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS: Final = (
-    ("content-security-policy", CONTENT_SECURITY),
-    ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    (b"content-security-policy", CONTENT_SECURITY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+_LEFT: Final = 499
+"""What is logged where the caller did not wait for an answer (nginx's number)."""
+_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class Guard:
@@ -33,20 +39,24 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.service = service
         self._app = app
+        self._prefix, self._numbers = secrets.token_hex(4) + "-", itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = secrets.token_hex(8)
+        started = time.perf_counter()
+        request_id, status = f"{self._prefix}{next(self._numbers):x}", _LEFT
+        scope["request_id"] = request_id
 
         async def send_guarded(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(raw=message.setdefault("headers", []))
-                headers["x-request-id"] = request_id
-                for name, value in HEADERS:
-                    headers.setdefault(name, value)
+                status = message["status"]
+                closing = [(b"connection", b"close")] if self.service.is_draining else []
+                own = (b"x-request-id", request_id.encode())
+                message["headers"] = [*message.get("headers", []), *HEADERS, own, *closing]
             await send(message)
 
         refusal = self._refusal(Headers(scope=scope))
@@ -56,19 +66,44 @@ class Guard:
             else:
                 await self._app(scope, receive, send_guarded)
         except Gone:
-            return
+            pass
+        finally:
+            self._note(scope, request_id, status, time.perf_counter() - started)
 
     def _refusal(self, headers: Headers) -> ApiError | None:
-        config = self.service.config
-        host = headers.get("host", "").lower().rpartition(":")[0] or headers.get("host", "").lower()
+        """Why a request is refused before it is looked at."""
+        config, host = self.service.config, headers.get("host", "").lower()
         names = config.allow_hosts or (_LOCAL_NAMES if config.is_loopback else ())
-        if names and host not in names:
-            return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it with --allow-host")
+        if names and _name(host) not in names:
+            return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         origin = headers.get("origin")
-        if origin is not None and not _is_own(origin, headers.get("host", "")) and origin not in config.allow_origins:
-            return ApiError(403, "origin", f"pages of {origin[:80]!r} may not call this service; see --allow-origin")
+        is_own = origin is not None and origin.partition("://")[2].lower() == host
+        if origin is not None and not is_own and origin not in config.allow_origins:
+            return ApiError(403, "origin", f"pages of {origin[:80]!r} may not ask here; add it to allow_origins")
         return None
 
+    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        path = scope.get("endpoint_path") or (
+            scope["path"] if scope["path"] in ("/", "/live", "/ready", "/metrics") else "other"
+        )
+        self.service.metrics.requests.labels(path, status).inc()
+        self.service.metrics.seconds.labels(path).observe(seconds)
+        sizes: dict[str, Any] = {"characters": scope["characters"]} if "characters" in scope else {}
+        LOG.info(
+            "request",
+            extra={
+                "request_id": request_id,
+                "method": scope["method"],
+                "path": path,
+                "status": status,
+                "took_ms": round(seconds * 1000, 1),
+                **sizes,
+            },
+        )
 
-def _is_own(origin: str, host: str) -> bool:
-    return origin.partition("://")[2].lower() == host.lower()
+
+def _name(host: str) -> str:
+    """A host without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

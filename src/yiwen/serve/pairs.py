@@ -5,15 +5,21 @@ Languages asked for are looked up in a table made at the start; nothing of a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Any, Final
 
 from yiwen.errors import ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Cache, SharedEngine
+from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
+from yiwen.text.languages import canonical, name_of
 from yiwen.translator import Translation, Translator
+
+_CHINESE: Final = ["zh", "zh-cn", "zh-sg", "zh-hans", "zh-tw", "zh-hk", "zh-mo", "zh-hant", "cmn"]
 
 
 @dataclass(frozen=True)
@@ -26,47 +32,81 @@ class Way:
 
     @property
     def name(self) -> str:
-        """What a caller sees as the model, e.g. `en-zh` or `de-en-zh`."""
-        return "-".join((self.hops[0].src_lang, *(hop.tgt_lang for hop in self.hops)))
+        """What a caller sees as the model, e.g. `en-zh-Hans` or `de-en-zh-Hans`."""
+        return "-".join((self.src, *(canonical(hop.tgt_lang) for hop in self.hops)))
 
     def translate(
         self,
         texts: Sequence[str],
         *,
-        search: Mapping[str, int | None],
+        search: Mapping[str, int | None] | None = None,
         prefixes: Sequence[str] | None = None,
-        with_scores: bool = True,
+        glossary: Any = None,
         stop: StopFlag | None = None,
+        **options: Any,
     ) -> list[Translation]:
-        """Translate; `search` changes the bundle's search settings, and prefix and rules are those of the last hop."""
+        """Translate sentence by sentence.
+
+        Args:
+            texts: Raw text.
+            search: What the bundle's search settings are changed to, on the last hop; None leaves one as it is.
+            prefixes, glossary, options: As `Translator.translate` takes them.
+            stop: Polled between batches.
+
+        Raises:
+            ApiError: If there is a glossary and more than one hop: its terms are not in the language between.
+        """
+        if glossary is not None and len(self.hops) > 1:
+            raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
         for hop in self.hops[:-1]:
-            texts = [translation.text for translation in hop.translate(texts, with_scores=False, stop=stop)]
+            found = _translate(hop, texts, with_scores=False, checks=False, stop=stop)
+            texts = [translation.text for translation in found]
         last = self.hops[-1]
-        return last.translate(
-            texts, search=_changed(last, search), prefixes=prefixes, with_scores=with_scores, stop=stop
+        return _translate(
+            last,
+            texts,
+            search=_changed(last.bundle.info.search, search or {}),
+            prefixes=prefixes,
+            glossary=glossary,
+            stop=stop,
+            **options,
         )
 
 
-@dataclass(frozen=True)
+def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
+    """Search settings with changes; a beam is as wide as the translations that are asked for."""
+    n_best = settings.get("n_best") or config.n_best
+    width = settings.get("beam_size") or config.beam_size
+    return config.changed(**{**settings, "beam_size": max(width, n_best)})
+
+
+def _translate(translator: Translator, texts: Sequence[str], **options: Any) -> list[Translation]:
+    known = signature(Translator.translate).parameters
+    options = {"by_sentence": True, **options}
+    return translator.translate(texts, **{name: value for name, value in options.items() if name in known})
+
+
 class Pairs:
     """All ways between the languages of the loaded bundles."""
 
-    ways: Mapping[tuple[str, str], Way]
-    engines: tuple[SharedEngine, ...] = field(default=())
+    def __init__(self, direct: Mapping[tuple[str, str], Translator]) -> None:
+        """Find the ways through two bundles, too; the translators' languages are canonical codes."""
+        self.ways = {pair: Way(*pair, (translator,)) for pair, translator in direct.items()}
+        for (src, middle), first in direct.items():
+            for (other, tgt), second in direct.items():
+                if middle == other and src != tgt:
+                    self.ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
+        self.sources = sorted({src for src, _ in self.ways})
+        self._code_of = _spellings({code for pair in direct for code in pair})
 
     @classmethod
-    def load(
-        cls,
-        folders: Sequence[Path],
-        *,
-        engine: str,
-        device: str,
-        threads: int,
-        queue_tokens: int,
-        cache: Cache,
-        observe: Callable[[int], None],
-    ) -> Pairs:
+    def load(cls, folders: Sequence[Path], *, share: Callable[[Translator], SharedEngine], **options: Any) -> Pairs:
         """Open and verify bundles; an exported engine translates its golden sentence.
+
+        Args:
+            folders: The bundles.
+            share: Makes the engine of a translator one for many callers.
+            options: As `Translator.load` takes them.
 
         Raises:
             CheckpointError: If anything is wrong with a bundle.
@@ -74,33 +114,49 @@ class Pairs:
         """
         direct: dict[tuple[str, str], Translator] = {}
         for folder in folders:
-            translator = Translator.load(folder, engine=engine, device=device, threads=threads)
-            pair = (translator.src_lang, translator.tgt_lang)
+            translator = Translator.load(folder, **options)
+            pair = (canonical(translator.src_lang), canonical(translator.tgt_lang))
             if pair in direct:
                 raise ConfigError(
                     f"{direct[pair].bundle.folder} and {folder} both translate {pair[0]} to {pair[1]}; give one of them"
                 )
             direct[pair] = translator
-        engines = []
         for translator in direct.values():
-            shared = SharedEngine(translator.engine, max_tokens=queue_tokens, cache=cache, observe=observe)
-            translator.engine = shared
-            engines.append(shared)
-        ways = {pair: Way(*pair, (translator,)) for pair, translator in direct.items()}
-        for (src, middle), first in direct.items():
-            for (other, tgt), second in direct.items():
-                if middle == other and src != tgt:
-                    ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
-        return cls(ways, tuple(engines))
+            translator.engine = share(translator)
+        return cls(direct)
 
-    @property
-    def sources(self) -> list[str]:
-        """Languages that can be translated from."""
-        return sorted({src for src, _ in self.ways})
+    def way(self, src: str, tgt: str) -> Way:
+        """How to translate between two languages, however they are spelled.
+
+        Raises:
+            ApiError: 400 where no loaded bundle leads from one to the other.
+        """
+        way = self.ways.get((self.code(src), self.code(tgt)))
+        if way is None:
+            known = ", ".join(f"{a} to {b}" for a, b in sorted(self.ways))
+            raise ApiError(400, "language", f"{src[:35]!r} to {tgt[:35]!r} is not translated here; there is {known}")
+        return way
+
+    def code(self, spelling: str) -> str:
+        """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""
+        code = spelling.strip().lower().replace("_", "-")
+        while code:
+            if code in self._code_of:
+                return self._code_of[code]
+            code, _, last = code.rpartition("-")
+            if len(last) == 4:
+                break
+        return spelling
 
     def targets(self, src: str | None = None) -> list[str]:
         """Languages that can be translated to, from a language or from any."""
         return sorted({tgt for other, tgt in self.ways if src in (None, other)})
+
+    @property
+    def engines(self) -> list[SharedEngine]:
+        """The engines of the loaded bundles."""
+        found = {id(hop): hop.engine for way in self.ways.values() for hop in way.hops}.values()
+        return [engine for engine in found if isinstance(engine, SharedEngine)]
 
     def close(self) -> None:
         """End the engines' threads once nothing waits any more."""
@@ -108,5 +164,27 @@ class Pairs:
             engine.close()
 
 
-def _changed(translator: Translator, settings: Mapping[str, int | None]) -> SearchConfig:
-    return translator.bundle.info.search.changed(**settings)
+def shared_engines(
+    cache: Cache, *, max_tokens: int, observe: Callable[[int], None]
+) -> Callable[[Translator], SharedEngine]:
+    """What `Pairs.load` makes engines with."""
+    return lambda translator: SharedEngine(translator.engine, max_tokens=max_tokens, cache=cache, observe=observe)
+
+
+def _spellings(codes: Iterable[str]) -> dict[str, str]:
+    """Every spelling that is understood, in lower case: codes, three-letter codes, English names."""
+    import langcodes
+
+    found: dict[str, str] = {}
+    for code in sorted(codes):
+        found.setdefault(code.split("-")[0].lower(), code)
+        found |= {code.lower(): code, name_of(code)[0].lower(): code}
+        for variant in ("T", "B"):
+            try:
+                found.setdefault(langcodes.get(code).to_alpha3(variant=variant), code)
+            except LookupError:  # a made-up language has no such code
+                continue
+    chinese = {spelling: canonical(spelling) for spelling in _CHINESE}
+    if "zh" in found:  # somebody who writes `zh` means the one that there is
+        chinese["zh"] = found["zh"]
+    return {**chinese, **found}

@@ -3,46 +3,87 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
+import threading
 from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from yiwen.errors import ConfigError, YiwenError
 from yiwen.serve.app import build_app
+from yiwen.serve.config import ServeConfig
+from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
 
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_NOTICE_S: Final = 1.0
+"""Seconds between "not ready" and closed doors, so that who asks /ready can see it."""
 _LEAST_BYTES_S: Final = 1000
 """A reader slower than this many bytes a second is cut off."""
 
 
+def listen(config: ServeConfig) -> socket.socket:
+    """Bind the address, so that a taken port is told before anything is loaded.
+
+    Raises:
+        ConfigError: If it cannot be bound.
+    """
+    try:
+        return socket.create_server(
+            (config.host, config.port), family=socket.AF_INET6 if ":" in config.host else socket.AF_INET, backlog=1024
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {config.host} port {config.port} ({error.strerror or error}); choose another --port"
+        ) from error
+
+
 def make_server(service: Service) -> uvicorn.Server:
-    """A server that begins with `run()`: until SIGINT or SIGTERM, after which it finishes what is under way."""
+    """A server whose `run(sockets=[...])` ends after SIGINT or SIGTERM, when what was under way is finished."""
     config = service.config
     server = uvicorn.Server(
         uvicorn.Config(
             build_app(service),
-            host=config.host,
-            port=config.port,
             http=_protocol(config.receive_s),
             ws="none",
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=int(config.keep_alive_s),
-            timeout_graceful_shutdown=int(config.drain_s),
+            proxy_headers=bool(config.trusted_proxies),
+            forwarded_allow_ips=list(config.trusted_proxies),
+            timeout_keep_alive=config.keep_alive_s,
+            timeout_graceful_shutdown=config.drain_s,
         )
     )
 
+    def close_doors() -> None:
+        server.should_exit = True
+
     def drain(signum: int, frame: Any) -> None:
         if service.is_draining:
-            server.force_exit = True
-        service.is_draining = True
-        server.should_exit = True
+            server.force_exit = server.should_exit = True
+            return
+        service.is_draining = True  # first nothing new is begun and /ready says so, then nobody is let in any more
+        threading.Timer(_NOTICE_S, close_doors).start()
 
     server.handle_exit = drain  # type: ignore[method-assign, assignment]
     return server
+
+
+def reload_on_hangup(service: Service) -> None:
+    """Open the bundles again at SIGHUP, where the system has that."""
+
+    def work() -> None:
+        try:
+            service.reload()
+            LOG.info("reloaded")
+        except YiwenError as error:
+            LOG.error("not reloaded, the models of before stay", extra={"problem": str(error)})
+
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda signum, frame: threading.Thread(target=work).start())
 
 
 def _protocol(receive_s: float) -> type[HttpToolsProtocol]:

@@ -1,4 +1,4 @@
-"""What every API shares: admission, deadlines, cancellation, and translating with whatever pair is asked for."""
+"""The state of a running service: admission, deadlines, cancellation, and what all APIs share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
-from yiwen.errors import Stopped, YiwenError
-from yiwen.serve.batcher import Overloaded
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from yiwen.serve.batcher import Cache, Overloaded
 from yiwen.serve.config import ServeConfig
-from yiwen.serve.pairs import Pairs, Way
+from yiwen.serve.errors import ApiError, Gone
+from yiwen.serve.jobs import Jobs
+from yiwen.serve.metrics import Metrics
+from yiwen.serve.pairs import Pairs, shared_engines
+from yiwen.serve.store import Key, Store
 from yiwen.stop import StopFlag
 
 T = TypeVar("T")
@@ -20,29 +28,73 @@ _POLL_S: Final = 0.1
 """Seconds between two looks at whether the caller is still there."""
 
 
-class ApiError(YiwenError):
-    """What a caller is told instead of an answer."""
-
-    def __init__(self, status: int, code: str, message: str, *, retry_after_s: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.code, self.retry_after_s = status, code, retry_after_s
-
-
-class Gone(Exception):
-    """The caller has left; nobody reads an answer."""
-
-
 class Service:
-    """The state of a running service."""
+    """Bundles, and everybody who asks for them."""
 
-    def __init__(self, config: ServeConfig, pairs: Pairs) -> None:
+    def __init__(self, config: ServeConfig, pairs_of: Callable[..., Pairs], store: Store, *, folder: Path) -> None:
+        """Make a service ready.
+
+        Args:
+            config: Its limits.
+            pairs_of: Opens the bundles; called again when they are to be read anew.
+            store: Keys, usage, glossaries.
+            folder: Where corrections go.
+        """
         self.config = config
-        self.pairs = pairs
+        self.store = store
+        self.folder = folder
+        self._rates = MovingWindowRateLimiter(MemoryStorage())
+        self.metrics = Metrics()
+        self.jobs = Jobs(config.max_documents)
+        self.cache = Cache(config.cache_bytes)
+        self._share = shared_engines(
+            self.cache, max_tokens=config.queue_tokens, observe=self.metrics.batch_sentences.observe
+        )
+        self._pairs_of = pairs_of
+        self.pairs = pairs_of(share=self._share)
         self.n_running = 0
         """Requests that a thread works for."""
         self.is_draining = False
         """After SIGTERM: what is under way is finished, nothing new begins."""
         self._threads = ThreadPoolExecutor(config.queue_requests, thread_name_prefix="request")
+        for name, meaning, value in (
+            ("running_requests", "Requests under way", lambda: self.n_running),
+            ("waiting_tokens", "Subwords that wait for an engine", lambda: sum(e.n_tokens for e in self.pairs.engines)),
+            ("cache_bytes", "Memory that remembered translations take", lambda: self.cache.n_bytes),
+            ("cache_hits", "Sentences that were remembered", lambda: self.cache.n_hits),
+        ):
+            self.metrics.watch(name, meaning, value)
+
+    @property
+    def is_ready(self) -> bool:
+        """True where a request would be taken now."""
+        return not self.is_draining and self.n_running < self.config.queue_requests
+
+    def reload(self) -> None:
+        """Open the bundles again, as they are now; where one is broken, those of before stay.
+
+        Raises:
+            YiwenError: If a bundle is broken.
+        """
+        before, self.pairs = self.pairs, self._pairs_of(share=self._share)
+        before.close()
+
+    def admit(self, secret: Any, address: str) -> Key | None:
+        """The key of a caller, or None where none is needed.
+
+        Raises:
+            ApiError: 401 without a valid key, 429 above the rate of the key or the address.
+        """
+        key = self.store.find(secret) if isinstance(secret, str) else None
+        who, rate = f"address {address}", self.config.requests_per_minute
+        if key is not None:
+            who, rate = f"key {key.id}", key.requests_per_minute
+        if rate and not self._rates.hit(RateLimitItemPerMinute(rate), who):
+            raise ApiError(429, "rate", f"more than {rate} requests a minute; ask again later", retry_after_s=5)
+        if key is None and self.config.needs_key:
+            given = "the key is not valid" if secret else "no key was given"
+            raise ApiError(401, "key", f"{given}; send one that `yiwen keys create` made, as Authorization: Bearer KEY")
+        return key
 
     async def run(self, work: Callable[[StopFlag], T], *, is_gone: Callable[[], Awaitable[bool]]) -> T:
         """Do a caller's work in a thread, if there is room; it is given up when its time is over or nobody waits.
@@ -51,7 +103,7 @@ class Service:
             ApiError: 429 where too much is under way, 503 while draining, 504 past the deadline.
             Gone: If the caller has left.
         """
-        self.admit()
+        self._check_room()
         loop = asyncio.get_running_loop()
         stop, deadline = StopFlag(), loop.time() + self.config.deadline_s
         self.n_running += 1
@@ -60,9 +112,8 @@ class Service:
         try:
             while not (await asyncio.wait((future,), timeout=_POLL_S))[0]:
                 if loop.time() > deadline:
-                    raise ApiError(
-                        504, "deadline", f"no answer within {self.config.deadline_s:g} s; send less text at a time"
-                    )
+                    late = f"no answer within {self.config.deadline_s:g} s"
+                    raise ApiError(504, "deadline", f"{late}; send less text at a time")
                 if await is_gone():
                     raise Gone
             return future.result()
@@ -71,36 +122,8 @@ class Service:
         finally:
             stop.signum = signal.SIGTERM
 
-    def admit(self) -> None:
-        """Make sure that there is room for one more request.
-
-        Raises:
-            ApiError: 429 or 503, with the time to come again.
-        """
-        if self.is_draining:
-            raise ApiError(503, "draining", "the service is about to end; ask another one", retry_after_s=5)
-        if self.n_running >= self.config.queue_requests:
-            raise ApiError(
-                429,
-                "overloaded",
-                f"{self.n_running} requests are under way, which is the limit; ask again later",
-                retry_after_s=1,
-            )
-
-    def way(self, src: str, tgt: str) -> Way:
-        """How to translate between two languages.
-
-        Raises:
-            ApiError: 400 where no loaded bundle leads from one to the other.
-        """
-        way = self.pairs.ways.get((src, tgt))
-        if way is None:
-            known = ", ".join(f"{a} to {b}" for a, b in sorted(self.pairs.ways))
-            raise ApiError(400, "language", f"{src[:40]!r} to {tgt[:40]!r} is not translated here; there is {known}")
-        return way
-
-    def check_texts(self, texts: list[str]) -> None:
-        """Make sure that texts are within the limits.
+    def check_texts(self, texts: list[str]) -> int:
+        """Make sure that texts are within the limits; returns how many characters they have.
 
         Raises:
             ApiError: 413, naming the limit.
@@ -114,13 +137,23 @@ class Service:
         ):
             if value > limit:
                 raise ApiError(413, "too_long", f"{value} {what}, the limit is {limit}; send less at a time")
+        return total
+
+    def close(self) -> None:
+        """Write what is not written yet, and end threads that nobody waits for."""
+        self.jobs.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.pairs.close()
+        self.store.close()
+
+    def _check_room(self) -> None:
+        if self.is_draining:
+            raise ApiError(503, "draining", "the service is about to end; ask again in a moment", retry_after_s=5)
+        if self.n_running >= self.config.queue_requests:
+            busy = f"{self.n_running} requests are under way, which is the limit"
+            raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)
 
     def _leave(self, future: asyncio.Future[T]) -> None:
         self.n_running -= 1
-        if not future.cancelled() and isinstance(future.exception(), Stopped):
-            pass  # looked at, so that nothing is logged about it
-
-    def close(self) -> None:
-        """End threads that nobody waits for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self.pairs.close()
+        if not future.cancelled():
+            future.exception()  # looked at, so that nothing is logged where nobody waited

@@ -1,0 +1,209 @@
+"""DeepL's API, version 2, as its clients speak it: JSON or forms, codes in upper case, errors as `message`."""
+
+from __future__ import annotations
+
+import csv
+import hmac
+from typing import Any, Final, Literal
+
+import sqlalchemy as sa
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from yiwen.serve.call import AUTO, Call, glossary_of
+from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.errors import ApiError
+from yiwen.serve.jobs import Job
+from yiwen.serve.marked import translate_marked
+from yiwen.serve.pairs import Way
+from yiwen.text.languages import name_of
+
+_NO_LIMIT: Final = 1_000_000_000_000
+"""What a key without a quota is told; clients want a number."""
+
+
+class DeepLTranslate(BaseModel):
+    """What is translated; what DeepL has and we have not (formality, context ...) is accepted and ignored."""
+
+    text: str | list[str]
+    target_lang: str = Field(max_length=35)
+    source_lang: str | None = Field(None, max_length=35)
+    tag_handling: Literal["html", "xml"] | None = None
+    ignore_tags: str | list[str] = []
+    glossary_id: str | None = None
+    show_billed_characters: bool = False
+
+
+class DeepLSide(BaseModel):
+    """Which side of a translation."""
+
+    type: Literal["source", "target"] = "source"
+
+
+class DeepLDocument(BaseModel):
+    """A file."""
+
+    file: bytes
+    filename: str = Field("", max_length=255)
+    target_lang: str = Field(max_length=35)
+    source_lang: str | None = Field(None, max_length=35)
+
+
+class DeepLDocumentKey(BaseModel):
+    """What was given when the file was sent."""
+
+    document_key: str = Field(max_length=64)
+
+
+class DeepLGlossary(BaseModel):
+    """Terms to keep."""
+
+    name: str = Field(min_length=1, max_length=200)
+    source_lang: str = Field(max_length=35)
+    target_lang: str = Field(max_length=35)
+    entries: str = Field(min_length=1)
+    entries_format: Literal["tsv", "csv"] = "tsv"
+
+
+async def translate(asked: DeepLTranslate, call: Call) -> Any:
+    """Translate texts, as DeepL."""
+    texts = [asked.text] if isinstance(asked.text, str) else asked.text
+    glossary = None if asked.glossary_id is None else glossary_of((await _glossary(call, asked.glossary_id)).entries)
+
+    def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
+        given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": text} for text in found]
+        if asked.show_billed_characters:
+            given = [{**one, "billed_characters": len(text)} for one, text in zip(given, texts, strict=True)]
+        return {"translations": given}
+
+    return await translate_marked(
+        call,
+        texts,
+        src=asked.source_lang or AUTO,
+        tgt=asked.target_lang,
+        markup=asked.tag_handling,
+        ignored=[asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags,
+        then=answer,
+        glossary=glossary,
+    )
+
+
+async def languages(asked: DeepLSide, call: Call) -> Any:
+    """Languages of one side, as DeepL."""
+    pairs = call.service.pairs
+    if asked.type == "source":
+        return [{"language": code.upper(), "name": name_of(code)[0]} for code in pairs.sources]
+    named = [(code.upper(), name_of(code)[0]) for code in pairs.targets()]
+    return [{"language": code, "name": name, "supports_formality": False} for code, name in named]
+
+
+async def usage(asked: None, call: Call) -> Any:
+    """Characters of this month, as DeepL."""
+    limit = 0 if call.key is None else call.key.characters_per_month
+    return {"character_count": call.service.store.used(call.owner), "character_limit": limit or _NO_LIMIT}
+
+
+async def send_document(asked: DeepLDocument, call: Call) -> Any:
+    """Translate a document, as DeepL."""
+    src, tgt = asked.source_lang or AUTO, asked.target_lang
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
+    return {"document_id": job.id, "document_key": job.secret}
+
+
+async def document(asked: DeepLDocumentKey, call: Call) -> Any:
+    """How far a document is, as DeepL."""
+    job = _job(asked, call)
+    extra = {"billed_characters": job.characters} if job.status == "done" else {}
+    return {"document_id": job.id, "status": job.status, **extra, **({"error_message": job.error} if job.error else {})}
+
+
+async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:
+    """Fetch a translated document, once, as DeepL."""
+    job = _job(asked, call)
+    response = job.response()
+    call.service.jobs.remove(job)
+    return response
+
+
+async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
+    """Keep a glossary, as DeepL."""
+    way = call.service.pairs.way(asked.source_lang, asked.target_lang)
+    entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
+    glossary_of(entries)
+    store = call.service.store
+    named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
+    return _described(await run_in_threadpool(store.add_glossary, owner=call.owner, entries=entries, **named))
+
+
+async def list_glossaries(asked: None, call: Call) -> Any:
+    """Glossaries, as DeepL."""
+    kept = await run_in_threadpool(call.service.store.glossaries, call.owner)
+    return {"glossaries": [_described(glossary) for glossary in kept]}
+
+
+async def get_glossary(asked: None, call: Call) -> Any:
+    """A glossary, as DeepL."""
+    return _described(await _glossary(call, call.request.path_params["id"]))
+
+
+async def get_entries(asked: None, call: Call) -> Response:
+    """Terms of a glossary, as DeepL."""
+    kept = await _glossary(call, call.request.path_params["id"])
+    return Response(kept.entries, media_type="text/tab-separated-values")
+
+
+async def remove_glossary(asked: None, call: Call) -> Response:
+    """Forget a glossary, as DeepL."""
+    kept = await _glossary(call, call.request.path_params["id"])
+    await run_in_threadpool(call.service.store.remove_glossary, call.owner, kept.id)
+    return Response(status_code=204)
+
+
+async def glossary_pairs(asked: None, call: Call) -> Any:
+    """What glossaries can be for, as DeepL."""
+    direct = [pair for pair, way in call.service.pairs.ways.items() if len(way.hops) == 1]
+    return {"supported_languages": [{"source_lang": a.lower(), "target_lang": b.lower()} for a, b in direct]}
+
+
+def _tsv(entries: str) -> str:
+    """Terms as DeepL's clients write them as CSV; what is no term is refused with the others later."""
+    rows = csv.reader(entries.split("\n"))
+    return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
+
+
+async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
+    for kept in await run_in_threadpool(call.service.store.glossaries, call.owner):
+        if kept.id == glossary_id:
+            return kept
+    raise ApiError(404, "glossary", "there is no such glossary; GET /v2/glossaries lists those that there are")
+
+
+def _described(kept: sa.Row[Any]) -> dict[str, Any]:
+    languages = {"source_lang": kept.source_lang.lower(), "target_lang": kept.target_lang.lower()}
+    count = len([line for line in kept.entries.split("\n") if line.strip()])
+    named = {"glossary_id": kept.id, "name": kept.name, "ready": True, **languages}
+    return {**named, "creation_time": kept.created, "entry_count": count}
+
+
+def _job(asked: DeepLDocumentKey, call: Call) -> Job:
+    job = call.service.jobs.get(call.request.path_params["id"], call.owner)
+    if not hmac.compare_digest(job.secret.encode(), asked.document_key.encode()):
+        raise ApiError(404, "document", "the document key is not that of this document; send what came with its id")
+    return job
+
+
+ENDPOINTS: Final = (
+    Endpoint("POST /v2/translate", translate, "deepl"),
+    Endpoint("GET /v2/languages", languages, "deepl"),
+    Endpoint("GET /v2/usage", usage, "deepl"),
+    Endpoint("POST /v2/document", send_document, "deepl"),
+    Endpoint("POST /v2/document/{id}", document, "deepl"),
+    Endpoint("POST /v2/document/{id}/result", document_result, "deepl"),
+    Endpoint("POST /v2/glossaries", add_glossary, "deepl", status=201),
+    Endpoint("GET /v2/glossaries", list_glossaries, "deepl"),
+    Endpoint("GET /v2/glossaries/{id}", get_glossary, "deepl"),
+    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, "deepl"),
+    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, "deepl", status=204),
+    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, "deepl"),
+)

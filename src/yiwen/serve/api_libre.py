@@ -1,0 +1,114 @@
+"""LibreTranslate's API, as its clients speak it: JSON, forms, or all of it in the query, the key too."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from yiwen.serve.call import AUTO, Call, detect
+from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.marked import translate_marked
+from yiwen.serve.pairs import Way
+from yiwen.text.languages import name_of
+
+
+class LibreTranslate(BaseModel):
+    """What is translated."""
+
+    q: str | list[str]
+    source: str = Field(max_length=35)
+    target: str = Field(max_length=35)
+    format: Literal["text", "html"] = "text"
+    alternatives: int = Field(0, ge=0, le=7)
+
+
+class LibreDetect(BaseModel):
+    """A text of unknown language."""
+
+    q: str
+
+
+class LibreFile(BaseModel):
+    """A file."""
+
+    file: bytes
+    filename: str = Field("", max_length=255)
+    source: str = Field(max_length=35)
+    target: str = Field(max_length=35)
+
+
+async def translate(asked: LibreTranslate, call: Call) -> Any:
+    """Translate texts, as LibreTranslate."""
+    texts = [asked.q] if isinstance(asked.q, str) else asked.q
+
+    def shaped(found: list[Any]) -> Any:
+        return found[0] if isinstance(asked.q, str) else found
+
+    def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
+        given: dict[str, Any] = {"translatedText": shaped(found)}
+        if asked.alternatives:
+            given["alternatives"] = shaped([group[1:] for group in others])
+        if asked.source == AUTO:
+            given["detectedLanguage"] = shaped([{"language": way.src, "confidence": 100}] * len(texts))
+        return given
+
+    markup = "html" if asked.format == "html" else None
+    search = {"n_best": asked.alternatives + 1}
+    pair = {"src": asked.source, "tgt": asked.target}
+    return await translate_marked(call, texts, markup=markup, then=answer, search=search, **pair)
+
+
+async def detect_language(asked: LibreDetect, call: Call) -> Any:
+    """Tell the language of a text, as LibreTranslate; confidence in percent."""
+    call.service.check_texts([asked.q])
+    language, confidence = await call.run(lambda stop: detect(asked.q, call.service.pairs.sources))
+    return [{"language": language, "confidence": round(100 * confidence, 1)}]
+
+
+async def languages(asked: None, call: Call) -> Any:
+    """Languages and where each leads, as LibreTranslate."""
+    pairs = call.service.pairs
+    return [{"code": code, "name": name_of(code)[0], "targets": pairs.targets(code)} for code in pairs.sources]
+
+
+async def settings(asked: None, call: Call) -> Any:
+    """What a front end wants to know, as LibreTranslate."""
+    config, pairs = call.service.config, call.service.pairs
+    src, tgt = ({"code": code, "name": name_of(code)[0]} for code in min(pairs.ways))
+    return {
+        "apiKeys": config.needs_key,
+        "keyRequired": config.needs_key,
+        "charLimit": config.max_text_chars,
+        "filesTranslation": config.max_documents > 0,
+        "frontendTimeout": 500,
+        "language": {"source": src, "target": tgt},
+        "suggestions": False,
+        "supportedFilesFormat": import_module("yiwen.documents").formats(),
+    }
+
+
+async def translate_file(asked: LibreFile, call: Call) -> Any:
+    """Translate a document while you wait, as LibreTranslate."""
+    src, tgt = asked.source, asked.target
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
+    await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s))
+    job.response()
+    return {"translatedFileUrl": f"{call.request.base_url}download_file/{job.id}"}
+
+
+async def download(asked: None, call: Call) -> Response:
+    """Fetch a translated document, as LibreTranslate."""
+    return call.service.jobs.get(call.request.path_params["id"], call.owner).response()
+
+
+ENDPOINTS: Final = (
+    Endpoint("POST /translate", translate, "libre"),
+    Endpoint("POST /detect", detect_language, "libre"),
+    Endpoint("GET /languages", languages, "libre", is_open=True),
+    Endpoint("GET /frontend/settings", settings, "libre", is_open=True),
+    Endpoint("POST /translate_file", translate_file, "libre"),
+    Endpoint("GET /download_file/{id}", download, "libre"),
+)

@@ -1,0 +1,126 @@
+"""The chat API of OpenAI: a language pair is a model, the last message of the user is the text."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+from starlette.responses import StreamingResponse
+
+from yiwen.serve.call import Call
+from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.errors import ApiError
+from yiwen.serve.pairs import Way
+from yiwen.serve.streaming import by_sentence, gap
+from yiwen.stop import StopFlag
+from yiwen.translator import Translation
+
+
+class ContentPart(BaseModel):
+    """A part of a message; only text is understood."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(BaseModel):
+    """A message; what is no user's is ignored."""
+
+    role: str
+    content: str | list[ContentPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """All its text."""
+        return "".join(part.text for part in self.content) if isinstance(self.content, list) else self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """A conversation; temperature and the like are accepted and ignored."""
+
+    model: str = Field(max_length=80, description="An id of /v1/models.")
+    messages: list[ChatMessage] = Field(min_length=1, max_length=200)
+    stream: bool = False
+
+
+async def models(asked: None, call: Call) -> Any:
+    """Language pairs as models, as OpenAI."""
+    return {"object": "list", "data": [_model(name) for name in _names(call)]}
+
+
+async def get_model(asked: None, call: Call) -> Any:
+    """A language pair as a model, as OpenAI."""
+    name = call.request.path_params["id"]
+    _way(call, name)
+    return _model(name)
+
+
+async def complete(asked: ChatRequest, call: Call) -> Any:
+    """Translate the last message of the user, as OpenAI."""
+    way = _way(call, asked.model)
+    texts = [message.text for message in asked.messages if message.role == "user"]
+    if not texts:
+        raise ApiError(400, "messages", "no message is of the role 'user'; send the text to translate as one")
+    head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": asked.model}
+    if asked.stream:
+        return await _streamed(call, way, texts[-1], head)
+
+    def answer(way: Way, found: list[Translation], stop: StopFlag) -> dict[str, Any]:
+        choice = {"index": 0, "message": {"role": "assistant", "content": found[0].text}, "finish_reason": "stop"}
+        n_src = len(way.hops[0].bundle.source.encode([texts[-1]])[0])
+        n_tgt = len(way.hops[-1].bundle.target.encode([found[0].text])[0])
+        usage = {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
+        return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+
+    return await call.translate(texts[-1:], src=way.src, tgt=way.tgt, then=answer, with_scores=False)
+
+
+async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any]) -> StreamingResponse:
+    """Server-sent events, a sentence each."""
+    parts = by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
+    first = await anext(parts, None)
+
+    def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+        return b"data: " + to_json({**head, "object": "chat.completion.chunk", "choices": [choice]}) + b"\n\n"
+
+    async def events() -> AsyncIterator[bytes]:
+        yield event({"role": "assistant", "content": ""})
+        part, end = first, 0
+        try:
+            while part is not None:
+                yield event({"content": gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text})
+                end = part.end
+                part = await anext(parts, None)
+            yield event({}, "stop")
+        except ApiError as error:
+            yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"
+        yield b"data: [DONE]\n\n"
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def _names(call: Call) -> dict[str, Way]:
+    return {f"{way.src}-{way.tgt}": way for way in call.service.pairs.ways.values()}
+
+
+def _way(call: Call, name: str) -> Way:
+    names = _names(call)
+    if name not in names:
+        raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(names))}")
+    return names[name]
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "yiwen"}
+
+
+ENDPOINTS: Final = (
+    Endpoint("GET /v1/models", models, "openai"),
+    Endpoint("GET /v1/models/{id}", get_model, "openai"),
+    Endpoint("POST /v1/chat/completions", complete, "openai"),
+)

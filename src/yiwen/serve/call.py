@@ -1,0 +1,117 @@
+"""One request on its way: who asks, and translating for them; what every API does in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from starlette.requests import Request
+
+from yiwen.serve.errors import ApiError
+from yiwen.serve.pairs import Way
+from yiwen.serve.service import Service
+from yiwen.serve.store import ANYBODY, Key
+from yiwen.stop import StopFlag
+from yiwen.translator import Translation
+
+T = TypeVar("T")
+
+AUTO: Final = "auto"
+"""The source language is to be told from the text."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: the service, the raw request, and the key."""
+
+    service: Service
+    request: Request
+    key: Key | None
+
+    @property
+    def owner(self) -> str:
+        """Whose usage, glossaries and documents these are."""
+        return ANYBODY if self.key is None else self.key.id
+
+    async def run(self, work: Callable[[StopFlag], T]) -> T:
+        """Do work in a thread, as `Service.run`."""
+        return await self.service.run(work, is_gone=self.request.is_disconnected)
+
+    async def translate(
+        self,
+        texts: list[str],
+        *,
+        src: str,
+        tgt: str,
+        then: Callable[[Way, list[Translation], StopFlag], T],
+        **options: Any,
+    ) -> T:
+        """Translate, charge for it, and make the answer in the same thread.
+
+        Args:
+            texts: Raw text.
+            src: Its language, or `auto`.
+            tgt: Language to translate to.
+            then: Makes the answer.
+            options: As `Way.translate` takes them.
+
+        Raises:
+            ApiError: If a limit is passed or the pair is not served.
+        """
+        characters = self.service.check_texts(texts)
+        if src != AUTO:
+            self.service.pairs.way(src, tgt)  # no thread for a language that is not served
+
+        def work(stop: StopFlag) -> T:
+            way = self.way(texts, src, tgt)
+            return then(way, way.translate(texts, stop=stop, **options), stop)
+
+        with self.charged(characters):
+            return await self.run(work)
+
+    def way(self, texts: Sequence[str], src: str, tgt: str) -> Way:
+        """How texts are translated; what `auto` means is told from all of them together."""
+        if src == AUTO:
+            src = detect("\n".join(texts), self.service.pairs.sources)[0]
+        return self.service.pairs.way(src, tgt)
+
+    def charge(self, characters: int) -> None:
+        """Count characters.
+
+        Raises:
+            ApiError: 456 where the key has not as many left.
+        """
+        store, limit = self.service.store, 0 if self.key is None else self.key.characters_per_month
+        if not store.charge(self.owner, characters, limit=limit):
+            used = f"{store.used(self.owner)} of {limit} characters of this month are used"
+            raise ApiError(456, "quota", f"{used}, {characters} more are too many; wait for the next month")
+        self.service.metrics.characters.inc(characters)
+
+    @contextmanager
+    def charged(self, characters: int) -> Iterator[None]:
+        """Count characters for what happens in the block; what fails costs nothing."""
+        self.charge(characters)
+        self.request.scope["characters"] = characters
+        try:
+            yield
+        except BaseException:
+            self.service.store.charge(self.owner, -characters)
+            raise
+
+
+def detect(text: str, among: Sequence[str]) -> tuple[str, float]:
+    """The likeliest of some languages, and how sure that is."""
+    found = import_module("yiwen.text.langid").detect(text[:2000], among)
+    return found.language, found.confidence
+
+
+def glossary_of(entries: str) -> Any:
+    """Terms, one a line with a tab between its sides, as the translator takes them; None for none.
+
+    Raises:
+        DataError: If a line is no term.
+    """
+    return import_module("yiwen.text.glossary").Glossary.parse(entries, source="glossary") if entries else None

@@ -1,0 +1,179 @@
+"""Documents: translated in the background, two at a time, kept until they are fetched and forgotten after an hour."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from starlette.responses import Response
+
+from yiwen.errors import Stopped, YiwenError
+from yiwen.serve.batcher import Overloaded
+from yiwen.serve.errors import ApiError
+from yiwen.serve.metrics import LOG
+from yiwen.serve.pairs import Way
+from yiwen.stop import StopFlag
+from yiwen.translator import Translation
+
+if TYPE_CHECKING:
+    from yiwen.serve.call import Call
+
+_KEPT_S: Final = 3600.0
+_BLOCK_TEXTS: Final = 32
+"""Texts of a document that are with the engine at a time."""
+_AGAIN_S: Final = 0.2
+"""Seconds until a document that found the queue full tries again."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Job:
+    """A document on its way."""
+
+    call: Call
+    filename: str
+    data: bytes
+    """The document; its translation, once that is done."""
+    src: str
+    tgt: str
+    id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
+    secret: str = field(default_factory=lambda: secrets.token_hex(32).upper())
+    """What DeepL's clients show besides the id."""
+    status: Literal["queued", "translating", "done", "error"] = "queued"
+    progress: float = 0.0
+    characters: int = 0
+    error: str | None = None
+    stop: StopFlag = field(default_factory=StopFlag)
+    finished: threading.Event = field(default_factory=threading.Event)
+    born: float = field(default_factory=time.monotonic)
+    _way: Way | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What kind of document its name says it is; no more of the name is ever used."""
+        return PurePosixPath(PureWindowsPath(self.filename).name).suffix.lower()
+
+    def response(self) -> Response:
+        """The translated document, never shown in the place of a page whatever it holds.
+
+        Raises:
+            ApiError: 503 while it is in work, 422 where it could not be translated.
+        """
+        if self.error is not None:
+            raise ApiError(422, "document", self.error)
+        if self.status != "done":
+            raise ApiError(503, "not_ready", "it is not translated yet; ask again in a moment", retry_after_s=2)
+        headers = {"content-disposition": f'attachment; filename="translated{self.suffix}"'}
+        return Response(self.data, media_type="application/octet-stream", headers=headers)
+
+    def translate(self, texts: Sequence[str]) -> list[Translation]:
+        """Translate texts of the document, giving way to everybody who waits for an answer."""
+        self._way = self._way or self.call.way(texts[:100], self.src, self.tgt)
+        characters = sum(map(len, texts))
+        self.call.charge(characters)
+        self.characters += characters
+        found: list[Translation] = []
+        while len(found) < len(texts):
+            self.stop.check("translation")
+            try:
+                found += self._way.translate(texts[len(found) : len(found) + _BLOCK_TEXTS], stop=self.stop)
+            except Overloaded:
+                time.sleep(_AGAIN_S)
+        return found
+
+    def tell(self, progress: float) -> None:
+        """Note how far it is."""
+        self.progress = progress
+
+    def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
+        """Which words go with which, where formatting has to be put; nothing through another language."""
+        if self._way is None or len(self._way.hops) > 1:
+            return [None] * len(sources)
+        return self._way.hops[0].align(sources, targets, stop=self.stop)
+
+
+class Jobs:
+    """The documents of a service."""
+
+    def __init__(self, max_documents: int) -> None:
+        self._max_documents = max_documents
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="document")
+
+    def add(self, call: Call, *, data: bytes, filename: str, src: str, tgt: str) -> Job:
+        """Take a document into work.
+
+        Raises:
+            ApiError: 400 where the pair is not served, 415 where the kind is unknown, 429 where too many are kept.
+        """
+        if src != "auto":
+            call.service.pairs.way(src, tgt)
+        job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt)
+        formats = import_module("yiwen.documents").formats()
+        if job.suffix not in formats:
+            known = f"send {' '.join(formats)}"
+            raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
+        with self._lock:
+            now = time.monotonic()
+            for old in [job for job in self._jobs.values() if now - job.born > _KEPT_S]:
+                self._forget(old)
+            if len(self._jobs) >= self._max_documents:
+                full = f"{len(self._jobs)} documents are kept, which is the limit; fetch or forget one"
+                raise ApiError(429, "documents", full, retry_after_s=30)
+            self._jobs[job.id] = job
+        self._threads.submit(self._work, job)
+        return job
+
+    def get(self, job_id: str, owner: str) -> Job:
+        """A document of somebody's own.
+
+        Raises:
+            ApiError: 404 where they have none of that id.
+        """
+        job = self._jobs.get(job_id)
+        if job is None or job.call.owner != owner:
+            raise ApiError(404, "document", "there is no such document, or no more; send it again")
+        return job
+
+    def remove(self, job: Job) -> None:
+        """Stop and forget a document."""
+        with self._lock:
+            self._forget(job)
+
+    def close(self) -> None:
+        """Stop all of them."""
+        for job in list(self._jobs.values()):
+            self.remove(job)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _forget(self, job: Job) -> None:
+        job.stop.signum = signal.SIGTERM
+        self._jobs.pop(job.id, None)
+
+    def _work(self, job: Job) -> None:
+        translate_document = import_module("yiwen.documents").translate_document
+
+        try:
+            job.stop.check("translation")
+            job.status = "translating"
+            job.data = translate_document(
+                job.data, suffix=job.suffix, translate=job.translate, align=job.align, progress=job.tell
+            )
+            job.status, job.progress = "done", 1.0
+        except Stopped:
+            job.status, job.error = "error", "it was stopped"
+        except YiwenError as error:
+            job.status, job.error = "error", str(error)
+        except Exception:
+            LOG.exception("document failed")
+            job.status, job.error = "error", "something failed here; the log of the service says where"
+        finally:
+            job.finished.set()

@@ -1,0 +1,258 @@
+"""What outlives a service: keys (as hashes), what each has used, and glossaries; SQLite, or PostgreSQL by its URL.
+
+Usage is counted in memory and written every second, so that no request waits for a disk: a killed service forgets the
+last second at most. Keys made or revoked by `yiwen keys` hold for a running service a second later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.serve.config import ServeConfig
+
+ANYBODY: Final = ""
+"""Whose usage is counted where no key is asked for."""
+_SYNC_S: Final = 1.0
+_log = logging.getLogger("yiwen.serve")
+
+_tables = sa.MetaData()
+_keys = sa.Table(
+    "yiwen_keys",
+    _tables,
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("sha256", sa.String(64), nullable=False, unique=True),
+    sa.Column("characters_per_month", sa.BigInteger, nullable=False),
+    sa.Column("requests_per_minute", sa.Integer, nullable=False),
+    sa.Column("created", sa.String(32), nullable=False),
+    sa.Column("revoked", sa.String(32)),
+)
+_usage = sa.Table(
+    "yiwen_usage",
+    _tables,
+    sa.Column("key_id", sa.String(16), primary_key=True),
+    sa.Column("month", sa.String(7), primary_key=True),
+    sa.Column("characters", sa.BigInteger, nullable=False),
+)
+_glossaries = sa.Table(
+    "yiwen_glossaries",
+    _tables,
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("owner", sa.String(16), nullable=False, index=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("source_lang", sa.String(35), nullable=False),
+    sa.Column("target_lang", sa.String(35), nullable=False),
+    sa.Column("entries", sa.Text, nullable=False),
+    sa.Column("created", sa.String(32), nullable=False),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """Who may ask, and how much. The secret itself is stored nowhere."""
+
+    id: str
+    name: str
+    sha256: str
+    characters_per_month: int
+    """0: any number."""
+    requests_per_minute: int
+    """0: any number."""
+    created: str
+    revoked: str | None = None
+
+
+class Store:
+    """Keys, usage and glossaries in a database; safe for threads."""
+
+    def __init__(self, url: str) -> None:
+        """Open a database and make its tables where they are missing.
+
+        Args:
+            url: As SQLAlchemy writes it: `sqlite:///path`, `postgresql+psycopg://user@host/name`.
+
+        Raises:
+            ConfigError: If it cannot be opened.
+            MissingDependencyError: If its driver is not installed.
+        """
+        self._database = _opened(url)
+        self._lock = threading.Lock()
+        self._used: Mapping[str, int] = {}
+        self._unwritten: Counter[str] = Counter()
+        self._by_hash: Mapping[str, Key] = {}
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.sync()
+
+    def start(self) -> None:
+        """Write usage and read keys every second until `close`."""
+        self._thread = threading.Thread(target=self._keep_in_step, name="store", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is not written yet."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.sync()
+        self._database.dispose()
+
+    def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
+        """Make a key; returns it with its secret, which can never be shown again."""
+        secret = f"yw_{secrets.token_urlsafe(32)}"
+        key = Key(
+            id=secrets.token_hex(4),
+            name=name,
+            sha256=_hash(secret),
+            characters_per_month=characters_per_month,
+            requests_per_minute=requests_per_minute,
+            created=_now(),
+        )
+        with self._database.begin() as connection:
+            connection.execute(_keys.insert().values(asdict(key)))
+        self.sync()
+        return key, secret
+
+    def revoke_key(self, key_id: str) -> None:
+        """Make a key worthless.
+
+        Raises:
+            ConfigError: If no valid key has this id.
+        """
+        is_it = (_keys.c.id == key_id) & _keys.c.revoked.is_(None)
+        with self._database.begin() as connection:
+            found = connection.execute(_keys.update().where(is_it).values(revoked=_now())).rowcount
+        if not found:
+            known = ", ".join(key.id for key in self.all_keys() if key.revoked is None) or "none"
+            raise ConfigError(f"no valid key has the id {key_id!r}; valid ones: {known}")
+        self.sync()
+
+    def all_keys(self) -> list[Key]:
+        """All keys, revoked ones too, oldest first."""
+        with self._database.connect() as connection:
+            rows = connection.execute(_keys.select().order_by(_keys.c.created, _keys.c.id)).mappings()
+            return [Key(**row) for row in rows]
+
+    def find(self, secret: str) -> Key | None:
+        """The key of a secret, unless it was revoked."""
+        digest = _hash(secret)
+        key = self._by_hash.get(digest)
+        return key if key is not None and hmac.compare_digest(key.sha256, digest) else None
+
+    def used(self, key_id: str) -> int:
+        """Characters that a key has used this month."""
+        with self._lock:
+            return self._used.get(key_id, 0) + self._unwritten[key_id]
+
+    def charge(self, key_id: str, characters: int, *, limit: int = 0) -> bool:
+        """Count characters; False, and nothing is counted, where that would pass the limit (0: none)."""
+        with self._lock:
+            if limit and self._used.get(key_id, 0) + self._unwritten[key_id] + characters > limit:
+                return False
+            self._unwritten[key_id] += characters
+            return True
+
+    def sync(self) -> None:
+        """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
+        month = datetime.now(UTC).strftime("%Y-%m")
+        with self._lock:
+            unwritten = Counter(self._unwritten)
+        with self._database.begin() as connection:
+            for key_id, characters in unwritten.items():
+                is_it = (_usage.c.key_id == key_id) & (_usage.c.month == month)
+                more = _usage.update().where(is_it).values(characters=_usage.c.characters + characters)
+                if not connection.execute(more).rowcount:
+                    connection.execute(_usage.insert().values(key_id=key_id, month=month, characters=characters))
+            rows = connection.execute(sa.select(_usage.c.key_id, _usage.c.characters).where(_usage.c.month == month))
+            used = {row.key_id: row.characters for row in rows}
+        with self._lock:
+            self._used = used
+            self._unwritten.subtract(unwritten)
+        self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
+
+    def add_glossary(self, *, owner: str, **fields: str) -> sa.Row[Any]:
+        """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line)."""
+        kept = {"id": secrets.token_hex(16), "owner": owner, "created": _now(), **fields}
+        with self._database.begin() as connection:
+            return connection.execute(_glossaries.insert().values(kept).returning(*_glossaries.c)).one()
+
+    def glossaries(self, owner: str) -> Sequence[sa.Row[Any]]:
+        """The glossaries of a key, oldest first."""
+        statement = _glossaries.select().where(_glossaries.c.owner == owner)
+        with self._database.connect() as connection:
+            return connection.execute(statement.order_by(_glossaries.c.created, _glossaries.c.id)).all()
+
+    def remove_glossary(self, owner: str, glossary_id: str) -> None:
+        """Forget a glossary."""
+        is_it = (_glossaries.c.owner == owner) & (_glossaries.c.id == glossary_id)
+        with self._database.begin() as connection:
+            connection.execute(_glossaries.delete().where(is_it))
+
+    def _keep_in_step(self) -> None:
+        while not self._closing.wait(_SYNC_S):
+            try:
+                self.sync()
+            except sa.exc.SQLAlchemyError as error:  # a database that is away for a while costs nothing that is counted
+                _log.error("database", extra={"problem": type(error).__name__})
+
+
+def open_store(url: str | None, *, folder: Path, config: ServeConfig) -> Store:
+    """The store of a service.
+
+    Raises:
+        ConfigError: If every caller needs a key and there is none.
+    """
+    store = Store(url or default_url(folder))
+    if config.needs_key and not any(key.revoked is None for key in store.all_keys()):
+        raise ConfigError(
+            f"whoever reaches {config.host} needs a key, and there is none: `yiwen keys create NAME`, or let "
+            "anybody in with --insecure"
+        )
+    return store
+
+
+def default_url(folder: Path) -> str:
+    """The database of a folder."""
+    return f"sqlite:///{folder / 'serve.sqlite'}"
+
+
+def _opened(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.drivername.startswith("sqlite") and parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        database = sa.create_engine(parsed, pool_pre_ping=True)
+        _tables.create_all(database)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"the database {parsed.drivername!r} needs {error.name}: pip install {error.name}"
+        ) from error
+    except (sa.exc.SQLAlchemyError, OSError) as error:
+        shown = str(getattr(error, "orig", error)).split("\n")[0]
+        raise ConfigError(
+            f"the database cannot be opened ({shown}); give an URL such as sqlite:///keys.sqlite or "
+            "postgresql+psycopg://user@host/name"
+        ) from error
+    return database
+
+
+def _hash(secret: str) -> str:
+    # 256 random bits: nothing to guess, so nothing slow is needed.
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
