@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ def measure(
     *,
     src: Path | None = None,
     ref: Path | None = None,
+    ensemble: Sequence[Path] = (),
     compare_with: Path | None = None,
     search: SearchConfig | None = None,
     lowercase: bool = False,
@@ -79,6 +81,7 @@ def measure(
         model: A bundle, or a run: then its best model.
         src: Source text, a sentence a line; with `ref` None too, the test sets of the model's recipe.
         ref: One reference a line.
+        ensemble: Models of the same vocabulary that translate together with it.
         compare_with: Another bundle, translated the same way, for a test of significance.
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
@@ -94,7 +97,7 @@ def measure(
     # All that can be wrong is looked at first: translating may take long.
     if output is not None and output.is_dir():
         raise ConfigError(f"--output {output} is a folder; give the path of a JSON file")
-    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble)
     model = translator.bundle.folder
     other = None
     if compare_with is not None:

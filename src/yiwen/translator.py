@@ -16,6 +16,7 @@ from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
 from yiwen.plan import Piece, Stretch, cut, join, plan
 from yiwen.search.config import SearchConfig
+from yiwen.search.mbr import by_agreement
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 
@@ -107,6 +108,7 @@ class Translator:
         device: str = "auto",
         dtype: str = "auto",
         threads: int = 0,
+        ensemble: Sequence[str | Path] = (),
     ) -> Translator:
         """Open and verify a bundle, and make its engine ready.
 
@@ -118,14 +120,16 @@ class Translator:
             dtype: `auto`: as exported, or the torch engine's choice. `float32` (the reference) and `bf16` (faster
                 where the hardware has it) mean the torch engine.
             threads: Processor threads; 0 for all.
+            ensemble: More bundles of the same vocabulary: all decide together on each subword. Means torch.
 
         Raises:
-            CheckpointError: If anything is wrong with the bundle.
-            ConfigError: If engine, device or dtype is not to be had.
+            CheckpointError: If anything is wrong with a bundle.
+            ConfigError: If engine, device or dtype is not to be had, or the models of an ensemble do not fit.
             MissingDependencyError: If torch is needed and not installed.
         """
         bundle = open_bundle(Path(folder))
-        opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads)
+        others = [open_bundle(Path(other)) for other in ensemble]
+        opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
         return cls(bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note)
 
     def translate(
@@ -164,8 +168,9 @@ class Translator:
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
         forced = self._prefix_ids(texts, plans, prefixes) if any(prefixes) else None
         segments = [stretch.ids for stretch in asked]
-        found = self.engine.search(segments, config=config, prefixes=forced, with_scores=with_scores, stop=stop)
-        answers = zip(found, self._decode(found), strict=True)
+        asked_for = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
+        found = self.engine.search(segments, config=asked_for, prefixes=forced, with_scores=with_scores, stop=stop)
+        answers = map(partial(_chosen, config=config), found, self._decode(found))
         return [self._join(*parts, answers) for parts in zip(texts, plans, cuts, strict=True)]
 
     def translate_lines(
@@ -311,6 +316,14 @@ class Translator:
             flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
             sentences=pieces,
         )
+
+
+def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> tuple[list[Hypothesis], list[str]]:
+    """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
+    if not config.mbr:
+        return group, texts
+    places = by_agreement(texts)[: config.n_best]
+    return [group[place] for place in places], [texts[place] for place in places]
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -49,7 +49,9 @@ def test_a_student_is_trained_and_its_run_is_like_any_other(run: Commands, tiny_
 
 
 def test_text_only_translates_and_says_where_the_pairs_lie(run: Commands, tiny_run: TinyRun, own_runs: Path) -> None:
-    done = run("distil", tiny_run.folder, tiny_run.recipe, *SHORT[:4], "--text-only", "--json")
+    done = run(
+        "distil", tiny_run.folder, tiny_run.recipe, *SHORT[:4], "--text-only", "--json", "--ensemble", tiny_run.early
+    )
     assert done.code == 0, done.err
     result = json.loads(done.lines[-1])
     folder = Path(result["folder"])

@@ -14,6 +14,7 @@ import pytest
 from commands import Commands
 
 from tiny_model import TinyRun, tampered
+from yiwen.search.mbr import by_agreement
 from yiwen.translator import Translator
 
 QUICK = ("--beam-size", 1, "--threads", 1)
@@ -216,3 +217,26 @@ def test_a_signal_reaches_a_command_that_waits_for_text(signum: signal.Signals, 
         process.send_signal(signum)
         assert process.wait(30) == 128 + signum
         assert process.stderr.read().decode() == f"stopped by {signum.name} during reading\n"
+
+
+def test_of_many_samples_the_one_most_like_the_others_is_taken(run: Commands, tiny_run: TinyRun) -> None:
+    options = (tiny_run.best, "--sampling", "--temperature", 1.5, "--threads", 1)
+    one = run("translate", *options, "--mbr", 16, stdin=b"Deti gedi bapu.\n")
+    assert (one.code, len(one.lines)) == (0, 1)
+    samples = run("translate", *options, "--n-best", 16, stdin=b"Deti gedi bapu.\n")
+    texts = [line.split("\t")[2] for line in samples.lines]
+    assert one.lines == [texts[by_agreement(texts)[0]]]
+    few = run("translate", *options, "--mbr", 16, "--n-best", 3, stdin=b"Deti gedi bapu.\n")
+    assert [line.split("\t")[2] for line in few.lines] == [texts[place] for place in by_agreement(texts)[:3]]
+
+
+def test_the_best_of_a_beam_may_be_chosen_by_agreement_too(run: Commands, exported_bundle: Path) -> None:
+    done = run("translate", exported_bundle, "--beam-size", 8, "--mbr", 8, "--threads", 1, stdin=b"Deti gedi bapu.\n")
+    assert (done.code, len(done.lines)) == (0, 1)
+    refused = run("translate", exported_bundle, "--mbr", 16, stdin=b"")
+    assert (refused.code, "search.mbr=16 asks for more than search.beam_size=5 can find" in refused.err) == (2, True)
+
+
+def test_two_models_translate_together(run: Commands, tiny_run: TinyRun) -> None:
+    done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=b"Deti gedi bapu.\n")
+    assert (done.code, len(done.lines)) == (0, 1)

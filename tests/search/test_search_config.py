@@ -29,6 +29,9 @@ from yiwen.search import SearchConfig
             "search.max_len_ratio=0.0 and max_len_extra=0 leave no room for a translation; "
             "neither may be negative and one must be above 0",
         ),
+        ({"mbr": 7}, "search.mbr=7 asks for more than search.beam_size=5 can find; use beam_size=7 or sampling"),
+        ({"mbr": 3, "n_best": 4}, "search.mbr is 3 with search.n_best=4; use 0 for none, or at least as many candid"),
+        ({"mbr": -1}, "search.mbr is -1 with search.n_best=1; use 0 for none"),
         ({"max_len_ratio": -1.0}, "search.max_len_ratio=-1.0 and max_len_extra=20 leave no room"),
         ({"max_len_extra": -1}, "search.max_len_ratio=2.0 and max_len_extra=-1 leave no room"),
         ({"min_len": -1}, "search.min_len is -1; use 0 or more"),

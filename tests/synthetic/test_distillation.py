@@ -121,6 +121,15 @@ def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: Lo
     assert len(folders) == 3
 
 
+def test_another_teacher_beside_the_first_starts_anew(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun
+) -> None:
+    alone = distilled_by(teacher, loaded).folder.parent
+    together = distilled_by(teacher, loaded, ensemble=[tiny_run.early]).folder.parent
+    assert together not in (alone, distilled_by(teacher, loaded, ensemble=[tiny_run.best]).folder.parent)
+    assert distilled_by(teacher, loaded, ensemble=[tiny_run.early]).n_translated == 0
+
+
 def test_cut_and_empty_translations_are_counted_named_and_left_out(teacher: Teacher, loaded: LoadedRecipe) -> None:
     answers = {0: Translation("half", -1.0, flags=("cut",)), 1: Translation(" ", -1.0)}
     order: dict[str, int] = {}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, RecipeName, Settings, Threads
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads
 
 
 def distil(
@@ -18,6 +18,7 @@ def distil(
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/RECIPE-student where not given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an existing run.")] = False,
     text_only: Annotated[bool, typer.Option("--text-only", help="Translate the text, and do not train.")] = False,
+    ensemble: Ensemble = None,
     beam_size: BeamSize = None,
     as_json: AsJson = False,
     device: Device = "auto",
@@ -40,13 +41,21 @@ def distil(
     with stop_on_signals() as stop:
         if text_only:
             distilled = synthetic.translate_corpus(
-                teacher, loaded, beam_size=beam_size, device=device, threads=threads, stop=stop, console=console
+                teacher,
+                loaded,
+                ensemble=ensemble or (),
+                beam_size=beam_size,
+                device=device,
+                threads=threads,
+                stop=stop,
+                console=console,
             )
             result = {"folder": str(distilled.folder), "pairs": distilled.n_pairs, "left_out": distilled.left_out}
         else:
             folder, progress = synthetic.distil(
                 teacher,
                 loaded,
+                ensemble=ensemble or (),
                 run=run,
                 resume=resume,
                 beam_size=beam_size,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, DType, Engine, LengthPenalty, Model, Threads
+from yiwen.cli.options import AsJson, BeamSize, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
 
 
 def evaluate(
@@ -21,6 +21,8 @@ def evaluate(
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
     as_json: AsJson = False,
+    mbr: Mbr = None,
+    ensemble: Ensemble = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
@@ -43,7 +45,8 @@ def evaluate(
             src=src,
             ref=ref,
             compare_with=compare,
-            search=open_bundle(model).info.search.changed(beam_size=beam_size, length_penalty=length_penalty),
+            search=open_bundle(model).info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr),
+            ensemble=ensemble or (),
             lowercase=lowercase,
             output=output,
             engine=engine,

@@ -24,6 +24,13 @@ DType = Annotated[
     str, typer.Option("--dtype", help="auto; float32 or bf16 (faster where the hardware has it) mean torch.")
 ]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
+Ensemble = Annotated[
+    list[Path] | None,
+    typer.Option(help="Another model of the same vocabulary that translates together with it. Repeatable."),
+]
+Mbr = Annotated[
+    int | None, typer.Option("--mbr", help="Of so many candidates take the one most like the others; 0: the likeliest.")
+]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
 Database = Annotated[

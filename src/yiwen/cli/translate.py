@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, Engine, LengthPenalty, Model, Threads
+from yiwen.cli.options import BeamSize, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
 
 
 def translate(
@@ -26,6 +26,8 @@ def translate(
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
+    mbr: Mbr = None,
+    ensemble: Ensemble = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
@@ -43,7 +45,9 @@ def translate(
     needs_torch = sampling and engine == "auto"
     if needs_torch:
         engine = "torch"
-    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    translator = Translator.load(
+        model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble or ()
+    )
     if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
         tell_note("an exported engine cannot sample; using torch")
     tell_note(translator.note)
@@ -51,6 +55,7 @@ def translate(
         beam_size=beam_size,
         length_penalty=length_penalty,
         n_best=n_best,
+        mbr=mbr,
         sampling=sampling or None,
         temperature=temperature,
         top_k=top_k,

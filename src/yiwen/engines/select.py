@@ -9,6 +9,7 @@ torch         the trained model: the reference, and what can do everything
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -37,7 +38,13 @@ class Opened:
 
 
 def open_engine(
-    bundle: Bundle, *, engine: str = "auto", device: str = "auto", dtype: str = "auto", threads: int = 0
+    bundle: Bundle,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    dtype: str = "auto",
+    threads: int = 0,
+    others: Sequence[Bundle] = (),
 ) -> Opened:
     """Make the engine of a bundle ready.
 
@@ -47,6 +54,7 @@ def open_engine(
         device: `auto`, `cpu`, `cuda` ...
         dtype: `auto`; or `float32` or `bf16`, which only the torch engine can choose.
         threads: Processor threads; 0 for all.
+        others: Bundles that translate together with it, which only the torch engine can.
 
     Raises:
         CheckpointError: If what the engine reads is not there or damaged.
@@ -58,6 +66,13 @@ def open_engine(
     if dtype not in DTYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
     has_export = (bundle.folder / EXPORTED).is_dir()
+    if others:
+        if engine == "ctranslate2":
+            raise ConfigError("engine='ctranslate2' holds one model; an ensemble needs engine='torch' or 'auto'")
+        for other in others:
+            _check_alike(bundle, other)
+        note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
+        return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note, others=others)
     if engine == "ctranslate2":
         if not has_export:
             raise ConfigError(
@@ -110,7 +125,23 @@ def _exported(bundle: Bundle, *, device: str, threads: int) -> Opened:
     return Opened(engine=engine, n_at_once=2)
 
 
-def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, note: str) -> Opened:
+def _check_alike(bundle: Bundle, other: Bundle) -> None:
+    """Make sure that two models read and write the same subwords.
+
+    Raises:
+        ConfigError: If they do not.
+    """
+    for side in ("source", "target"):
+        if getattr(bundle, side).fingerprint != getattr(other, side).fingerprint:
+            raise ConfigError(
+                f"{bundle.folder} and {other.folder} have different {side} vocabularies; the models of an ensemble are "
+                "trained with one: from the same recipe with another training.seed, or with the same tokenizer.model"
+            )
+
+
+def _torch(
+    bundle: Bundle, *, device: str, dtype: str, threads: int, note: str, others: Sequence[Bundle] = ()
+) -> Opened:
     if not _has_torch():
         has_export = (bundle.folder / EXPORTED).is_dir()
         remedy = (
@@ -131,5 +162,11 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, note: str) 
     hardware.apply(chosen)
     model = load_model(bundle)
     number_type = torch.bfloat16 if dtype == "bf16" else torch.float32
-    engine = TorchEngine(model, device=chosen.device, dtype=number_type, alignment=bundle.info.alignment)
+    engine = TorchEngine(
+        model,
+        device=chosen.device,
+        dtype=number_type,
+        alignment=bundle.info.alignment,
+        others=[load_model(other) for other in others],
+    )
     return Opened(engine=engine, note=note)

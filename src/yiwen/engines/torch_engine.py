@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,10 +25,11 @@ from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
 from yiwen.search.beam import beam_search
 from yiwen.search.config import SearchConfig
+from yiwen.search.ensemble import MemberStates, mean_of, together
 from yiwen.search.greedy import extend, greedy_search
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.sampling import sampler
-from yiwen.search.step import Task
+from yiwen.search.step import StepFn, Task
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import forced_log_probs
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
@@ -49,6 +52,7 @@ class TorchEngine:
         device: str = "cpu",
         dtype: torch.dtype = torch.float32,
         alignment: AlignmentHead | None = None,
+        others: Sequence[Transformer] = (),
     ) -> None:
         """Take over a model: it is moved, converted and set to inference; hand in a copy to keep yours as it is.
 
@@ -57,17 +61,24 @@ class TorchEngine:
             device: Where to compute.
             dtype: float32 or bfloat16. bfloat16 is faster where the hardware has it, and rounds.
             alignment: What `attend` reads; the usual place where not given.
+            others: Models of the same vocabularies that decide together with it on each token.
         """
         self._recording = threading.Lock()  # the model remembers for one thread at a time
         self.alignment = alignment or AlignmentHead.usual(model.config)
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
+        if others:
+            self.description += f", {len(others) + 1} models together"
         is_packed = device == "cpu" and can_pack(dtype)
-        self.model = model.to(device=device, dtype=torch.float32 if is_packed else dtype).eval()
-        if is_packed:
-            pack(self.model, dtype)
-        # For one query a hypothesis, and in bf16 for any number, the fused kernel of a CPU loses to plain products.
-        use_attention(self.model, plain_attention if device == "cpu" else fused_attention)
+        self.model = model
+        self.models = [
+            each.to(device=device, dtype=torch.float32 if is_packed else dtype).eval() for each in (model, *others)
+        ]
+        for each in self.models:
+            if is_packed:
+                pack(each, dtype)
+            # For one query a hypothesis, and in bf16 for any number, the fused kernel of a CPU loses to plain products.
+            use_attention(each, plain_attention if device == "cpu" else fused_attention)
 
     @torch.inference_mode()
     def search(
@@ -114,7 +125,7 @@ class TorchEngine:
             if stop is not None:
                 stop.check("scoring")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
-            rows = forced_log_probs(self.model, tensors).tolist()
+            rows = mean_of([forced_log_probs(model, tensors) for model in self.models]).tolist()
             for i, row in zip(batch, rows, strict=True):
                 scores[i] = row[: len(targets[i]) + 1]
         return scores
@@ -145,8 +156,8 @@ class TorchEngine:
         copies = config.n_best if config.sampling else 1
         sources = [ids for ids in sources for _ in range(copies)]
         prefixes = [ids for ids in prefixes for _ in range(copies)]
-        state = self._start(sources)
-        room = self.model.config.max_len - 1
+        step, state = self._start(sources)
+        room = min(model.config.max_len for model in self.models) - 1
         task = Task(
             bos_id=BOS_ID,
             eos_id=EOS_ID,
@@ -158,21 +169,25 @@ class TorchEngine:
             device=self.device,
         )
         if config.sampling:
-            singles = extend(self._step, state, task, config, pick=sampler(config, generator))
+            singles = extend(step, state, task, config, pick=sampler(config, generator))
             flat = [single[0] for single in singles]
             groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
             return [sorted(group, key=lambda h: -h.score) for group in groups]
         if config.beam_size == 1:
-            return greedy_search(self._step, state, task, config)
-        return beam_search(self._step, state, task, config)
+            return greedy_search(step, state, task, config)
+        return beam_search(step, state, task, config)
 
-    def _start(self, sources: Sequence[Ids]) -> DecoderCache:
+    def _start(self, sources: Sequence[Ids]) -> tuple[StepFn[Any], Any]:
+        """The step function and its state before the first step."""
         rows = [np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in sources]
         src_ids = torch.from_numpy(pad(rows)).to(self.device)
-        return self.model.start(self.model.encode(src_ids), padding_mask(src_ids, self.model.pad_id))
+        mask = padding_mask(src_ids, PAD_ID)
+        steps = [partial(self._step, model) for model in self.models]
+        states = tuple(model.start(model.encode(src_ids), mask) for model in self.models)
+        return (together(steps), MemberStates(states)) if len(states) > 1 else (steps[0], states[0])
 
-    def _step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
-        logits, cache = self.model.step(last_ids, cache)
+    def _step(self, model: Transformer, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
+        logits, cache = model.step(last_ids, cache)
         log_probs = logits.float()
         torch.log_softmax(log_probs, dim=-1, out=log_probs)
         # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.

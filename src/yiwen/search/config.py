@@ -31,6 +31,9 @@ class SearchConfig:
     """... plus this many. A translation cut there is flagged."""
     min_len: int = 1
     """Fewest target subwords before the end may come."""
+    mbr: int = 0
+    """Of so many candidates, samples or the best of the beam, take the one that agrees most with the others by chrF
+    (minimum Bayes risk, Eikema and Aziz 2020); 0: the likeliest one."""
     sampling: bool = False
     """Draw each token at random instead of searching for the best."""
     temperature: float = 1.0
@@ -50,11 +53,17 @@ class SearchConfig:
             raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 for greedy search or more for a beam")
         if self.n_best < 1:
             raise ConfigError(f"search.n_best is {self.n_best}; use 1 or more")
-        if self.n_best > self.beam_size and not self.sampling:
+        if self.mbr and not self.n_best <= self.mbr:
             raise ConfigError(
-                f"search.n_best={self.n_best} asks for more than search.beam_size={self.beam_size} can find; "
-                f"use beam_size={self.n_best} or sampling"
+                f"search.mbr is {self.mbr} with search.n_best={self.n_best}; use 0 for none, or at least as many "
+                "candidates as translations, say 16"
             )
+        for name in ("n_best", "mbr"):
+            if getattr(self, name) > self.beam_size and not self.sampling:
+                raise ConfigError(
+                    f"search.{name}={getattr(self, name)} asks for more than search.beam_size={self.beam_size} can "
+                    f"find; use beam_size={getattr(self, name)} or sampling"
+                )
         if self.max_len_ratio < 0 or self.max_len_extra < 0 or self.max_len_ratio + self.max_len_extra == 0:
             raise ConfigError(
                 f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra} leave no room for a "

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,7 @@ def distil(
     teacher: Path,
     loaded: LoadedRecipe,
     *,
+    ensemble: Sequence[Path] = (),
     run: Path | None = None,
     resume: bool = False,
     beam_size: int | None = None,
@@ -72,7 +74,7 @@ def distil(
         loaded: The student's recipe: its text, its tokenizer, its smaller model.
         run: Folder of the student's run; `runs/NAME-student` where not given.
         resume: Go on with an existing run. Text that was translated before is found again with or without it.
-        beam_size, device, threads: As in `translate_corpus`.
+        ensemble, beam_size, device, threads: As in `translate_corpus`.
         stop: Polled in every long loop.
         console: Where progress is shown.
 
@@ -87,7 +89,14 @@ def distil(
     run = run or runs_root() / name
     refuse_existing(run, resume=resume)  # before hours go into translating
     distilled = translate_corpus(
-        teacher, loaded, beam_size=beam_size, device=device, threads=threads, stop=stop, console=console
+        teacher,
+        loaded,
+        ensemble=ensemble,
+        beam_size=beam_size,
+        device=device,
+        threads=threads,
+        stop=stop,
+        console=console,
     )
     recipe = dataclasses.replace(
         loaded.recipe,
@@ -108,6 +117,7 @@ def translate_corpus(
     teacher: Path,
     loaded: LoadedRecipe,
     *,
+    ensemble: Sequence[Path] = (),
     beam_size: int | None = None,
     device: str = "auto",
     threads: int = 0,
@@ -119,6 +129,7 @@ def translate_corpus(
     Args:
         teacher: A bundle or a run; its exported engine is used where it has one.
         loaded: Whose prepared text is translated.
+        ensemble: More teachers of the same vocabulary: all decide together on each subword.
         beam_size: Hypotheses kept a sentence; the teacher's own where not given.
         device: Where the teacher computes.
         threads: Processor threads; 0 for all.
@@ -137,9 +148,9 @@ def translate_corpus(
     from yiwen.data.store import Store
 
     store = Store.open(prepare_recipe(loaded, stop=stop, progress=console is not None).folder)
-    translator = Translator.load(teacher, device=device, threads=threads)
+    translator = Translator.load(teacher, device=device, threads=threads, ensemble=ensemble)
     search = translator.bundle.info.search.changed(beam_size=beam_size, n_best=1)
-    identity = identity_of(translator, search, store)
+    identity = identity_of(translator, search, store, ensemble=ensemble)
     folder = runs_root() / ".distilled" / hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     with one_writer(folder):
         write_json(

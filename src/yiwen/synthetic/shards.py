@@ -11,14 +11,14 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from yiwen.bundle import EXPORTED, WEIGHTS
+from yiwen.bundle import EXPORTED, WEIGHTS, find_bundle
 from yiwen.files import MANIFEST, is_whole, new_folder, write_json
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
@@ -36,7 +36,9 @@ NOTES: Final = "notes.json"
 """In a shard: why the translations at these places are of no use."""
 
 
-def identity_of(translator: Translator, search: SearchConfig, store: Store) -> dict[str, Any]:
+def identity_of(
+    translator: Translator, search: SearchConfig, store: Store, *, ensemble: Sequence[Path] = ()
+) -> dict[str, Any]:
     """All that decides the translations: the teacher's files by their hashes, how it searches, what it reads."""
     folder = translator.bundle.folder
     files = _hashes(folder)
@@ -46,8 +48,10 @@ def identity_of(translator: Translator, search: SearchConfig, store: Store) -> d
     for rows in shards(store):
         for source in sources_of(store, rows):
             text.update(source.encode("utf-8") + b"\n")
+    others = [_hashes(find_bundle(other)) for other in ensemble]
     return {
         "files": files,
+        **({"ensemble": others} if others else {}),
         "search": dataclasses.asdict(search),
         "source": text.hexdigest(),
         "shard_rows": SHARD_ROWS,

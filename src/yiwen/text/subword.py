@@ -6,6 +6,7 @@ the model's own is the identity, so `decode(encode(x)) == x` for normalised text
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -132,6 +133,11 @@ class Subword:
     def vocab_size(self) -> int:
         """Number of pieces, special and byte pieces counted."""
         return int(self._processor.get_piece_size())
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the whole model."""
+        return hashlib.sha256(self._processor.serialized_model_proto()).hexdigest()
 
     @property
     def has_bytes(self) -> bool:

@@ -1,0 +1,85 @@
+"""Several bundles translate together: probabilities are averaged, vocabularies compared, the choice is told."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from random_models import random_model, sources_for
+from tiny_model import TinyRun, signed, tampered
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import ConfigError
+from yiwen.model import ModelConfig
+from yiwen.search import SearchConfig
+from yiwen.text.subword import TokenizerConfig, train_subword
+from yiwen.translator import Translator
+
+SHAPES = [
+    ModelConfig(d_model=24, n_heads=3, d_ff=13, n_encoder_layers=1, n_decoder_layers=2, max_len=37),
+    ModelConfig(d_model=14, n_heads=2, d_ff=19, n_encoder_layers=2, n_decoder_layers=1, max_len=29, norm_order="pre"),
+]
+
+
+def model(number: int) -> torch.nn.Module:
+    return random_model(SHAPES[number], seed=number)
+
+
+def test_scores_are_those_of_the_mean_probability() -> None:
+    both = TorchEngine(model(0), others=[model(1)])  # type: ignore[arg-type, list-item]
+    sources = sources_for(both.model)
+    targets = [[7, 8, 9], [], [10, 11], [12]]
+    alone = [TorchEngine(model(number)).score(sources, targets) for number in (0, 1)]  # type: ignore[arg-type]
+    for row, first, second in zip(both.score(sources, targets), *alone, strict=True):
+        expected = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(first, second, strict=True)]
+        assert row == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_what_is_found_has_the_probability_that_score_says(beam_size: int) -> None:
+    both = TorchEngine(model(0), others=[model(1)])  # type: ignore[arg-type, list-item]
+    sources = sources_for(both.model)
+    found = [group[0] for group in both.search(sources, config=SearchConfig(beam_size=beam_size))]
+    scores = both.score(sources, [hypothesis.ids for hypothesis in found])
+    for hypothesis, row in zip(found, scores, strict=True):
+        assert sum(row if hypothesis.is_finished else row[:-1]) == pytest.approx(hypothesis.log_prob, abs=1e-4)
+        assert len(hypothesis.ids) <= 28  # the shorter room of the two
+
+
+def test_a_model_with_itself_is_itself() -> None:
+    alone, twice = TorchEngine(model(0)), TorchEngine(model(0), others=[model(0)])  # type: ignore[arg-type, list-item]
+    sources = sources_for(alone.model)
+    one, two = (
+        [[h.ids for h in group] for group in e.search(sources, config=SearchConfig(n_best=5))] for e in (alone, twice)
+    )
+    assert one == two
+    assert twice.description == f"{alone.description}, 2 models together"
+
+
+def test_bundles_translate_together(tiny_run: TinyRun, exported_bundle: Path) -> None:
+    text = (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").split("\n")[:7]
+    both = Translator.load(tiny_run.best, ensemble=[tiny_run.early], threads=1)
+    alone = Translator.load(tiny_run.best, threads=1)
+    assert both.engine.description.endswith("2 models together")
+    together, best = ([str(each) for each in translator.translate(text)] for translator in (both, alone))
+    assert sum(map(str.__eq__, together, best)) >= 4
+    told = Translator.load(exported_bundle, ensemble=[tiny_run.early], threads=1)
+    assert told.note == "an exported engine holds one model; using torch"
+    assert [str(each) for each in told.translate(text)] == together
+
+
+def test_an_exported_engine_holds_one_model(tiny_run: TinyRun, exported_bundle: Path) -> None:
+    with pytest.raises(ConfigError, match="engine='ctranslate2' holds one model; an ensemble needs engine='torch'"):
+        Translator.load(exported_bundle, ensemble=[tiny_run.best], engine="ctranslate2")
+
+
+def test_models_of_other_vocabularies_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    lines = (tiny_run.recipe.parent / "train.de").read_text(encoding="utf-8").split("\n")
+    content, subword = train_subword(lambda: lines, TokenizerConfig(vocab_size=340))
+    size = subword.vocab_size
+    other = tampered(tiny_run.best.resolve(), tmp_path / "other", src_vocab_size=size, tgt_vocab_size=size)
+    (other / "shared.spm").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"best and .*other have different source vocabularies; the models of an ens"):
+        Translator.load(tiny_run.best, ensemble=[signed(other)])
