@@ -214,11 +214,19 @@ def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
             threads=training.threads,
             attention=training.attention,
             products=training.products,
-            batch_tokens=training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens,
+            batch_tokens=_shardable_tokens(recipe),
         )
         _write_hardware(run, chosen)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return recipe, chosen
+
+
+def _shardable_tokens(recipe: Recipe) -> int:
+    """Positions of what may be computed in shards; 0 for embed, whose texts learn from all others of their batch."""
+    training = recipe.training
+    if recipe.task == "embed":
+        return 0
+    return training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
 
 
 def _settle_micro_batch(

@@ -17,6 +17,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches process
 
 KINDS = {
     "classify": {"training": 'optimizer = "muon"', "encoder": 'class_weights = "balanced"\npooling = "attention"'},
+    "tag": {"encoder": "layer_decay = 0.7\nrate = 0.5"},
+    "mlm": {"encoder": 'masking = "span"'},
+    "embed": {"training": "update_tokens = 300"},
 }
 
 

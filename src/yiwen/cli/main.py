@@ -23,6 +23,7 @@ from yiwen.cli.config import config
 from yiwen.cli.demo import demo
 from yiwen.cli.distil import distil
 from yiwen.cli.doctor import doctor
+from yiwen.cli.embed import embed
 from yiwen.cli.evaluate import evaluate
 from yiwen.cli.export import export
 from yiwen.cli.keys import keys
@@ -30,18 +31,20 @@ from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
 from yiwen.cli.serve import serve
+from yiwen.cli.tag import tag
 from yiwen.cli.train import train
 from yiwen.cli.translate import translate
 from yiwen.errors import Stopped, YiwenError
 
-# The order of `yiwen --help`, which is the order of the work:
-# new, prepare, train, translate, classify, evaluate, score, average, export, serve, keys, distil, demo, config, doctor.
+# The order of `yiwen --help`, which is the order of the work.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
     train,
     translate,
     classify,
+    tag,
+    embed,
     evaluate,
     score,
     average,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,13 +59,18 @@ def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
 
 def load_labelled(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:
     """The batch of these rows of labelled text; arguments as for `load_batch`."""
-    src_ids, numbers = store.src_ids(rows), store.tgt_ids(rows)
-    sampling = store.tokenizer.sampling
-    if sampling == 0 or store.targets == "tags":  # a word cut in another way would have its tag at another place
-        return collate_labelled(src_ids, numbers, for_words=store.targets == "tags")
+    for_words = store.targets == "tags"  # a word cut in another way would have its tag at another place
+    texts = store.src_ids(rows) if for_words else load_texts(store, rows, seed=seed, max_tokens=max_tokens)
+    return collate_labelled(texts, store.tgt_ids(rows), for_words=for_words)
+
+
+def load_texts(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> list[Any]:
+    """The sources of these rows as ids without eos; arguments as for `load_batch`."""
+    src_ids, sampling = store.src_ids(rows), store.tokenizer.sampling
+    if sampling == 0:
+        return src_ids
     sampled = store.source.encode_sampled(store.texts(rows)[0], sampling=sampling, seed=seed)
-    texts = [new if len(new) < max_tokens else old for new, old in zip(sampled, src_ids, strict=True)]
-    return collate_labelled(texts, numbers, for_words=False)
+    return [new if len(new) < max_tokens else old for new, old in zip(sampled, src_ids, strict=True)]
 
 
 def batch_of_shape(n_rows: int, length: int, *, vocab_size: int = 5) -> Batch:

@@ -121,6 +121,21 @@ class Encoder:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
 
+    def states(self, texts: Sequence[str], *, layer: int = -1, stop: StopFlag | None = None) -> list[Array]:
+        """The states of each text's subwords, the end mark's last: (S, D) a text; of a long one, piece after piece.
+
+        Raises:
+            ConfigError: If there is no such layer.
+        """
+        pieces = self._pieces(texts)
+        flat = list(itertools.chain.from_iterable(pieces))
+        found: list[Array] = [np.empty(0, dtype=np.float32)] * len(flat)
+        for places, states_BSD in self._batches(flat, layer=self._number(layer), stop=stop):
+            for place, states_SD in zip(places, states_BSD, strict=True):
+                found[place] = states_SD[: len(flat[place]) + 1]
+        parts = iter(found)
+        return [np.concatenate([next(parts) for _ in text]) for text in pieces]
+
     def probabilities(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> Array:
         """Probability of each label for each text, (N, K).
 
@@ -199,6 +214,13 @@ class Encoder:
         """Layers of the encoder."""
         return self.bundle.info.model.n_encoder_layers
 
+    def _number(self, layer: int) -> int:
+        """A layer counted from the embeddings."""
+        number = layer + self.n_layers + 1 if layer < 0 else layer
+        if not 0 <= number <= self.n_layers:
+            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
+        return number
+
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
@@ -216,9 +238,7 @@ class Encoder:
         stop: StopFlag | None = None,
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        number = layer + self.n_layers + 1 if layer < 0 else layer
-        if not 0 <= number <= self.n_layers:
-            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
+        number = self._number(layer)
         way = pooling or self.bundle.info.pooling
         query = self.engine.head.get("query")
         if way not in POOLINGS or (way == "attention" and query is None):

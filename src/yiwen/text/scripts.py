@@ -55,7 +55,13 @@ _UNSPACED = HAN + _KANA + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
 """Scripts that put no spaces between words: each letter counts as a word of its own."""
 
 _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 _LETTER = re.compile(r"[^\W\d_]")
+
+
+def is_unspaced(character: str) -> bool:
+    """True for a character of a script that puts no blanks between words."""
+    return _UNSPACED_LETTER.match(character) is not None
 
 
 def script_of(language: str) -> str | None:

@@ -22,7 +22,7 @@ from yiwen.tasks.config import EncoderConfig, Task
 from yiwen.tasks.heads import EncoderModel
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
-from yiwen.training.learning import labelling
+from yiwen.training.learning import embedding, hiding, labelling
 from yiwen.training.state import seed_of
 from yiwen.training.translation import NOTHING
 from yiwen.training.validation import Validation
@@ -64,7 +64,8 @@ def encoder_job(
         is_frozen=encoder.is_frozen,
     ).to(hardware.device)
     apply_to_model(model, hardware)
-    learning = labelling(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
+    learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
+    learning = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
     longest = int(lengths.src.max()) + 1
     is_bf16 = hardware.precision == "bf16"
 
@@ -107,4 +108,22 @@ def encoder_job(
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
+        rate_of=lambda name: rate_of(name, encoder, n_layers=model_config.n_encoder_layers),
     )
+
+
+def rate_of(name: str, encoder: EncoderConfig, *, n_layers: int) -> float:
+    """Learning rate of a parameter relative to that of the head: the lower its layer, the smaller.
+
+    >>> [rate_of(f"body.{name}", EncoderConfig(rate=0.5, layer_decay=0.1), n_layers=2)
+    ...  for name in ("encoder.layers.1.x", "encoder.layers.0.x", "src_embedding.weight")]
+    [0.5, 0.05, 0.005000000000000001]
+    """
+    if not name.startswith("body."):
+        return 1.0
+    _, module, *rest = name.split(".")
+    if module == "encoder":
+        n_below = int(rest[1]) if rest[0] == "layers" else n_layers - 1
+    else:
+        n_below = -1
+    return encoder.rate * encoder.layer_decay ** (n_layers - 1 - n_below)

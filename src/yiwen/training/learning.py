@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 
-from yiwen.data.batching import Batch, Rows, collate_labelled
+from yiwen.data.batching import Batch, Rows, collate_labelled, pad
 from yiwen.data.labels import labels_of, numbered
-from yiwen.data.loader import load_labelled
+from yiwen.data.loader import batch_of_shape, load_batch, load_labelled, load_texts
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.evaluation.classification import evaluate_labels
+from yiwen.evaluation.retrieval import retrieval
 from yiwen.tasks.classify import balanced_weights, label_logits, label_loss
 from yiwen.tasks.config import EncoderConfig
+from yiwen.tasks.embed import embed_loss, vectors
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.loss import LossFn
+from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
 from yiwen.text.normalise import normalise
-from yiwen.text.subword import PAD_ID
+from yiwen.text.subword import EOS_ID, PAD_ID
 from yiwen.training.config import TrainingConfig
 from yiwen.training.validation import N_SAMPLES
 
@@ -80,6 +86,61 @@ def labelling(
         load=lambda rows, seed: load_labelled(store, rows, seed=seed, max_tokens=max_tokens),
         largest=largest,
         loss_fn=label_loss(config.label_smoothing, weights_K),
+        judge=judge,
+    )
+
+
+def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
+    """Masked-language modelling; the validation text is hidden in the same way at every validation."""
+    starts = word_starts(store.source)
+    rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": starts}
+    src_ids = store.source.encode([normalise(text) for text in store.valid.src])
+    chunks = list(_chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens))
+    batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]
+    loss_fn = mlm_loss(0.0)
+
+    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+        loss_sum, n_right, n_all = 0.0, 0, 0
+        for batch in batches:
+            check()
+            here = batch.to(model.device)
+            loss_sum += float(loss_fn(model, here)[0])
+            n_right += n_guessed(model, here)
+            n_all += batch.n_tokens
+        loss = loss_sum / n_all
+        return {"loss": loss, "perplexity": math.exp(min(loss, 100.0)), "accuracy": 100 * n_right / n_all}, []
+
+    return Learning(
+        load=lambda rows, seed: hidden(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed, **rules),
+        largest=lambda n_rows, length: hidden([[4] * length] * n_rows, seed=0, **rules),
+        loss_fn=mlm_loss(config.label_smoothing),
+        judge=judge,
+    )
+
+
+def embedding(
+    store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
+) -> Learning:
+    """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
+    sides = [store.source.encode([normalise(text) for text in side]) for side in store.valid]
+    chunks = [list(_chunks(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)) for ids in sides]
+
+    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+        found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
+        for ids, places, out in zip(sides, chunks, found, strict=True):
+            for chunk in places:
+                check()
+                src_ids = torch.from_numpy(pad([ids[i] for i in chunk], closing=EOS_ID)).to(model.device)
+                out[chunk] = vectors(model, src_ids).cpu()
+        return retrieval(found[0].numpy(), found[1].numpy(), *store.valid), []
+
+    def pairs(batch: Batch) -> Batch:
+        return replace(batch, n_tokens=len(batch.src_ids))
+
+    return Learning(
+        load=lambda rows, seed: pairs(load_batch(store, rows, seed=seed, max_tokens=max_tokens)),
+        largest=lambda n_rows, length: pairs(batch_of_shape(n_rows, length + 1)),
+        loss_fn=embed_loss(encoder.temperature),
         judge=judge,
     )
 

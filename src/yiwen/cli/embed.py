@@ -1,0 +1,52 @@
+"""`yiwen embed`: a vector for each line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import Device, DType, Model, Threads
+
+
+def embed(
+    model: Model,
+    input_file: Annotated[Path | None, typer.Option("--input", help="Texts, one a line; stdin if not given.")] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("--output", help=".npy, .arrow or .jsonl; JSON lines on stdout if not given.")
+    ] = None,
+    layer: Annotated[int, typer.Option(help="Whose states: 0 the embeddings, 1 the first layer, -1 the last.")] = -1,
+    pooling: Annotated[
+        str | None, typer.Option(help="mean, max, first or attention; the model's own where not given.")
+    ] = None,
+    normalised: Annotated[
+        bool | None, typer.Option(help="Vectors of length 1; where not given, those of the task embed.")
+    ] = None,
+    device: Device = "auto",
+    dtype: DType = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Turn text into vectors line by line, with the encoder of any model.
+
+    A translator has one, too; that of the task embed gives texts that mean the same like vectors.
+    """
+    from typing import cast
+
+    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.encoder import Encoder
+    from yiwen.encoder.facade import in_blocks
+    from yiwen.encoder.writers import writer_of
+    from yiwen.stop import stop_on_signals
+    from yiwen.tasks.config import Pooling
+
+    write = writer_of(output_file)
+    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    way = cast("Pooling | None", pooling)
+    encoder.features([], layer=layer, pooling=way)  # refused now, not after the first block
+    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
+        blocks = in_blocks(line.decode("utf-8", errors="replace") for line in counted(lines))
+        found = (
+            encoder.features(block, layer=layer, pooling=way, normalised=normalised, stop=stop) for block in blocks
+        )
+        write(found, output)

@@ -1,0 +1,35 @@
+"""`yiwen tag`: a tag for each word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import Device, DType, Model, Threads
+
+
+def tag(
+    model: Model,
+    input_file: Annotated[
+        Path | None, typer.Option("--input", help="Sentences, one a line, words apart; stdin if not given.")
+    ] = None,
+    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    device: Device = "auto",
+    dtype: DType = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Tag words line by line: a line of words in gives a line of as many tags out."""
+    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.encoder import Encoder
+    from yiwen.encoder.facade import in_blocks
+    from yiwen.stop import stop_on_signals
+
+    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder.require("tag")
+    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
+        texts = (line.decode("utf-8", errors="replace") for line in counted(lines))
+        for block in in_blocks(texts):
+            for tags in encoder.tag([text.split() for text in block], stop=stop):
+                output.write(f"{' '.join(tags)}\n".encode())

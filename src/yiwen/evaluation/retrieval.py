@@ -1,0 +1,43 @@
+"""Does a text's nearest vector belong to its translation? Accuracy at 1, both ways (Artetxe and Schwenk 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy.typing as npt
+
+_BLOCK: Final = 1024
+"""Rows of products that exist at a time."""
+
+
+def retrieval(
+    src: npt.NDArray[Any], tgt: npt.NDArray[Any], src_texts: Sequence[str], tgt_texts: Sequence[str]
+) -> dict[str, float]:
+    """Share of texts whose likeliest partner is the right one, in percent.
+
+    A partner that stands at another place but has the same text, or is the partner of the same text, is right, too.
+
+    Args:
+        src: Vectors of length 1, (N, D).
+        tgt: Those of their partners.
+        src_texts: What they are of.
+        tgt_texts: Likewise.
+
+    Returns:
+        `accuracy`, the mean of both ways, `accuracy_src` (from source to target) and `accuracy_tgt`.
+    """
+    right = [
+        _n_right(one, other, texts, partners) / max(len(texts), 1)
+        for one, other, texts, partners in ((src, tgt, src_texts, tgt_texts), (tgt, src, tgt_texts, src_texts))
+    ]
+    return {"accuracy": 50 * sum(right), "accuracy_src": 100 * right[0], "accuracy_tgt": 100 * right[1]}
+
+
+def _n_right(one: npt.NDArray[Any], other: npt.NDArray[Any], texts: Sequence[str], partners: Sequence[str]) -> int:
+    pairs = set(zip(texts, partners, strict=True))
+    n_right = 0
+    for start in range(0, len(texts), _BLOCK):
+        nearest = (one[start : start + _BLOCK] @ other.T).argmax(axis=1)
+        n_right += sum((text, partners[i]) in pairs for text, i in zip(texts[start:], nearest.tolist(), strict=False))
+    return n_right

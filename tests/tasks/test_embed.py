@@ -1,0 +1,62 @@
+"""The contrastive loss by hand, and what does not count as a wrong partner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from yiwen.data.batching import Batch, collate
+from yiwen.evaluation.retrieval import retrieval
+from yiwen.model import ModelConfig
+from yiwen.tasks.embed import embed_loss, vectors
+from yiwen.tasks.heads import EncoderModel
+
+T = 0.2
+
+
+def model() -> EncoderModel:
+    torch.manual_seed(1)
+    config = ModelConfig(d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1, norm_order="pre")
+    return EncoderModel(config, vocab_size=31).eval()
+
+
+def batch(src: list[list[int]], tgt: list[list[int]]) -> Batch:
+    return collate(src, tgt)
+
+
+def by_hand(encoder: EncoderModel, pairs: Batch, left_out: set[tuple[int, int]]) -> float:
+    scores = (vectors(encoder, pairs.src_ids) @ vectors(encoder, pairs.tgt_out).t() / T).double()
+    n = len(scores)
+    loss = 0.0
+    for i in range(n):
+        row = [scores[i, j].exp() for j in range(n) if (i, j) not in left_out]
+        column = [scores[j, i].exp() for j in range(n) if (j, i) not in left_out]
+        loss -= (2 * scores[i, i] - torch.stack(row).sum().log() - torch.stack(column).sum().log()).item() / 2
+    return loss
+
+
+def test_each_pair_is_told_from_all_others_both_ways() -> None:
+    encoder = model()
+    pairs = batch([[5, 6], [7], [8, 9, 10]], [[11], [12, 13], [14]])
+    assert torch.allclose(vectors(encoder, pairs.src_ids).norm(dim=1), torch.ones(3))
+    assert embed_loss(T)(encoder, pairs)[0].item() == pytest.approx(by_hand(encoder, pairs, set()), rel=1e-5)
+
+
+def test_a_text_that_stands_twice_is_no_wrong_partner() -> None:
+    encoder = model()
+    pairs = batch([[5, 6], [7], [5, 6], [9]], [[11], [12], [13], [12]])
+    same = {(0, 2), (2, 0), (1, 3), (3, 1)}
+    assert embed_loss(T)(encoder, pairs)[0].item() == pytest.approx(by_hand(encoder, pairs, same), rel=1e-5)
+
+
+def test_retrieval_by_hand() -> None:
+    src = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    tgt = np.array([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    found = retrieval(src, tgt, ["a", "b", "c"], ["x", "y", "z"])
+    # a finds x (right), b finds z, c finds y; x finds c, y finds c, z finds b
+    assert found == {"accuracy": pytest.approx(100 / 6), "accuracy_src": pytest.approx(100 / 3), "accuracy_tgt": 0.0}
+    # where b and c are one text, its partners are both right
+    again = retrieval(src, tgt, ["a", "b", "b"], ["x", "y", "z"])
+    assert (again["accuracy_src"], again["accuracy_tgt"]) == (pytest.approx(100.0), pytest.approx(200 / 3))
+    assert retrieval(np.zeros((0, 2)), np.zeros((0, 2)), [], [])["accuracy"] == 0.0
