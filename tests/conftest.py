@@ -50,13 +50,28 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
 @pytest.fixture(scope="session")
 def tiny_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tiny classifier, trained in a few seconds once a session. Read it, never write it."""
+    return _labelled_run(tmp_path_factory.mktemp("labels"), "classify", max_steps=120)
+
+
+@pytest.fixture(scope="session")
+def tiny_tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a tiny tagger; likewise."""
+    return _labelled_run(tmp_path_factory.mktemp("tags"), "tag", max_steps=160)
+
+
+@pytest.fixture(scope="session")
+def tiny_embedder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a tiny encoder that gives a text and its translation like vectors; likewise."""
+    return _labelled_run(tmp_path_factory.mktemp("pairs"), "embed", max_steps=120)
+
+
+def _labelled_run(base: Path, task: str, *, max_steps: int) -> Path:
     from yiwen.recipe import load_recipe
     from yiwen.runs import train_recipe
 
-    base = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("YIWEN_RUNS", str(base / "runs"))
-        return train_recipe(load_recipe(str(write_labelled(base, "classify", max_steps=120))))[0]
+        return train_recipe(load_recipe(str(write_labelled(base, task, max_steps=max_steps))))[0]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,107 @@
+"""Tags stand at their words; texts that mean the same lie near each other; vectors are written as they are."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from toy_labels import MAX_TOKENS, WORDS, tag_of
+from yiwen.data.store import Store
+from yiwen.encoder import Encoder
+from yiwen.encoder.writers import WRITERS, writer_of
+from yiwen.errors import ConfigError
+from yiwen.tasks.config import EncoderConfig
+from yiwen.training.encoding import rate_of
+
+
+@pytest.fixture(scope="module")
+def tagger(tiny_tagger: Path) -> Encoder:
+    return Encoder.load(tiny_tagger, threads=1)
+
+
+def test_words_get_their_tags_whatever_else_is_in_the_call(tagger: Encoder) -> None:
+    rng = random.Random(7)
+    sentences = [[rng.choice(WORDS) for _ in range(rng.randint(1, 5))] for _ in range(211)]
+    found = tagger.tag(sentences)
+    right = [[tag_of(words, i) for i in range(len(words))] for words in sentences]
+    assert [len(tags) for tags in found] == [len(words) for words in sentences]
+    n_right = sum(a == b for tags, wanted in zip(found, right, strict=True) for a, b in zip(tags, wanted, strict=True))
+    assert n_right / sum(map(len, right)) > 0.85
+    assert [tagger.tag([words])[0] for words in sentences[:7]] == found[:7]
+
+
+def test_no_word_is_lost_however_long_the_sentence_or_strange_the_word(tagger: Encoder) -> None:
+    long = [random.Random(i).choice(WORDS) for i in range(5 * MAX_TOKENS)]
+    strange = ["\u200b", "ba" * 99, "ka", "未知"]
+    found = tagger.tag([long, strange, [], ["ka"]])
+    assert [len(tags) for tags in found] == [len(long), len(strange), 0, 1]
+    assert found[0][:3] == tagger.tag([long[: MAX_TOKENS // 2]])[0][:3]
+
+
+def test_a_text_and_its_translation_find_each_other(tiny_embedder: Path) -> None:
+    encoder = Encoder.load(tiny_embedder, threads=1)
+    folder = tiny_embedder.parent / ".prepared" / encoder.bundle.info.data_fingerprint
+    src, tgt = Store.open(folder).test
+    one, other = encoder.features(src), encoder.features(tgt)
+    assert np.allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
+    assert np.mean((one @ other.T).argmax(axis=1) == np.arange(len(src))) > 0.6
+    free = encoder.features(src, normalised=False)
+    assert np.allclose(free / np.linalg.norm(free, axis=1, keepdims=True), one, atol=1e-5)
+
+
+def test_states_are_those_that_features_pool(tagger: Encoder) -> None:
+    texts = ["ba be", " ".join(["ka"] * 60), ""]
+    states = tagger.states(texts, layer=1)
+    assert [len(rows) for rows in states][::2] == [len(tagger.bundle.source.encode(["ba be"])[0]) + 1, 1]
+    means = np.stack([rows.mean(axis=0) for rows in states])
+    assert np.allclose(means, tagger.features(texts, layer=1, pooling="mean"), atol=1e-5)
+
+
+BLOCKS = [np.linspace(-1, 1, 15, dtype=np.float32).reshape(3, 5), np.full((2, 5), 1 / 3, dtype=np.float32)]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_written_vectors_are_read_back_equal(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    with path.open("wb") as file:
+        writer_of(path)(iter(BLOCKS), file)
+    match suffix:
+        case ".npy":
+            found = np.load(path)
+        case ".arrow":
+            table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+            found = np.array(table.column("vector").to_pylist(), dtype=np.float32)
+        case _:
+            rows = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            found = np.array([json.loads(row)["vector"] for row in rows], dtype=np.float32)
+    assert np.allclose(found, np.concatenate(BLOCKS), atol=1e-6)
+
+
+def test_no_text_is_no_vector() -> None:
+    for suffix, write in WRITERS.items():
+        file = io.BytesIO()
+        write(iter(()), file)
+        assert (len(file.getvalue()) > 0) == (suffix == ".npy")
+    with pytest.raises(
+        ConfigError, match=r"--output a.csv has none of the suffixes \.npy, \.arrow, \.jsonl; rename it"
+    ):
+        writer_of(Path("a.csv"))
+
+
+def test_lower_layers_learn_more_slowly() -> None:
+    encoder = EncoderConfig(rate=0.5, layer_decay=0.5)
+    names = [
+        "head.weight",
+        "pool_query",
+        "body.encoder.final_norm.weight",
+        "body.encoder.layers.2.feed_forward.inner.bias",
+    ]
+    names += ["body.encoder.layers.0.x.weight", "body.src_embedding.weight", "body.src_positions.weight"]
+    found = [rate_of(name, encoder, n_layers=3) for name in names]
+    assert found == [1, 1, 0.5, 0.5, 0.125, 0.0625, 0.0625]
