@@ -198,7 +198,7 @@ class Translator:
                 for line, text, translation in zip(block, texts, translations, strict=True)
             ]
 
-        blocks = ahead(translated, _blocks(lines), n_at_once=self._n_at_once, stop=stop, doing="translation")
+        blocks = ahead(translated, in_blocks(lines), n_at_once=self._n_at_once, stop=stop, doing="translation")
         return itertools.chain.from_iterable(blocks)
 
     def score(
@@ -243,7 +243,7 @@ class Translator:
     def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
         """Score a stream of (source, target) with flat memory, in order."""
         first_line = 1
-        for block in _blocks(pairs):
+        for block in in_blocks(pairs):
             yield from self.score(
                 [src for src, _ in block], [tgt for _, tgt in block], first_line=first_line, stop=stop
             )
@@ -338,7 +338,8 @@ def _flagged(translation: Translation, flag: str) -> Translation:
     return replace(translation, flags=tuple(sorted({*translation.flags, flag})))
 
 
-def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
+def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:
+    """A stream in lists of BLOCK_LINES, for flat memory."""
     iterator = iter(items)
     while block := list(itertools.islice(iterator, BLOCK_LINES)):
         yield block

@@ -14,7 +14,6 @@ from tiny_model import TinyRun, tampered
 from toy_labels import MAX_TOKENS, label_of
 from yiwen.bundle import load_model, open_bundle
 from yiwen.encoder import Encoder
-from yiwen.encoder.facade import BLOCK_TEXTS, in_blocks
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import CheckpointError, ConfigError, Stopped
 from yiwen.stop import StopFlag
@@ -126,8 +125,3 @@ def test_weights_of_another_shape_are_refused(tiny_classifier: Path, tmp_path: P
 def test_bf16_is_near_float32(tiny_classifier: Path, encoder: Encoder) -> None:
     rounded = Encoder.load(tiny_classifier, dtype="bf16").features(TEXTS)
     assert np.abs(rounded - encoder.features(TEXTS)).max() < 0.2
-
-
-def test_a_stream_comes_in_blocks() -> None:
-    sizes = [len(block) for block in in_blocks(str(i) for i in range(BLOCK_TEXTS + 3))]
-    assert sizes == [BLOCK_TEXTS, 3]

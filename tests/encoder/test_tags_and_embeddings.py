@@ -55,14 +55,6 @@ def test_a_text_and_its_translation_find_each_other(tiny_embedder: Path) -> None
     assert np.allclose(free / np.linalg.norm(free, axis=1, keepdims=True), one, atol=1e-5)
 
 
-def test_states_are_those_that_features_pool(tagger: Encoder) -> None:
-    texts = ["ba be", " ".join(["ka"] * 60), ""]
-    states = tagger.states(texts, layer=1)
-    assert [len(rows) for rows in states][::2] == [len(tagger.bundle.source.encode(["ba be"])[0]) + 1, 1]
-    means = np.stack([rows.mean(axis=0) for rows in states])
-    assert np.allclose(means, tagger.features(texts, layer=1, pooling="mean"), atol=1e-5)
-
-
 BLOCKS = [np.linspace(-1, 1, 15, dtype=np.float32).reshape(3, 5), np.full((2, 5), 1 / 3, dtype=np.float32)]
 
 

@@ -26,8 +26,8 @@ def classify(
     """Label text line by line: every line in gives one line out."""
     from yiwen.cli.streams import counted, input_lines, output_stream
     from yiwen.encoder import Encoder
-    from yiwen.encoder.facade import in_blocks
     from yiwen.stop import stop_on_signals
+    from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
     encoder.require("classify")

@@ -31,22 +31,18 @@ def embed(
 
     A translator has one, too; that of the task embed gives texts that mean the same like vectors.
     """
-    from typing import cast
-
     from yiwen.cli.streams import counted, input_lines, output_stream
     from yiwen.encoder import Encoder
-    from yiwen.encoder.facade import in_blocks
     from yiwen.encoder.writers import writer_of
     from yiwen.stop import stop_on_signals
-    from yiwen.tasks.config import Pooling
+    from yiwen.translator import in_blocks
 
     write = writer_of(output_file)
     encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
-    way = cast("Pooling | None", pooling)
-    encoder.features([], layer=layer, pooling=way)  # refused now, not after the first block
+    encoder.features([], layer=layer, pooling=pooling)  # refused now, not after the first block
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         blocks = in_blocks(line.decode("utf-8", errors="replace") for line in counted(lines))
         found = (
-            encoder.features(block, layer=layer, pooling=way, normalised=normalised, stop=stop) for block in blocks
+            encoder.features(block, layer=layer, pooling=pooling, normalised=normalised, stop=stop) for block in blocks
         )
         write(found, output)

@@ -23,8 +23,8 @@ def tag(
     """Tag words line by line: a line of words in gives a line of as many tags out."""
     from yiwen.cli.streams import counted, input_lines, output_stream
     from yiwen.encoder import Encoder
-    from yiwen.encoder.facade import in_blocks
     from yiwen.stop import stop_on_signals
+    from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")

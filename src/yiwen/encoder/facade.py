@@ -9,10 +9,10 @@ Shapes: B pieces, S subwords, D d_model, K labels.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS: Final = 4096
 """Positions that travel together."""
-BLOCK_TEXTS: Final = 4096
-"""Texts of a stream that are held at a time."""
-POOLINGS: Final = ("mean", "max", "first", "attention")
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,7 @@ class Encoder:
         self.bundle = bundle
         self.engine = engine
         self.labels = bundle.info.labels
+        self.n_layers = bundle.info.model.n_encoder_layers
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", threads: int = 0) -> Encoder:
@@ -98,7 +96,7 @@ class Encoder:
         texts: Sequence[str],
         *,
         layer: int = -1,
-        pooling: Pooling | None = None,
+        pooling: str | None = None,
         normalised: bool | None = None,
         stop: StopFlag | None = None,
     ) -> Array:
@@ -120,21 +118,6 @@ class Encoder:
         if self.bundle.info.task == "embed" if normalised is None else normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
-
-    def states(self, texts: Sequence[str], *, layer: int = -1, stop: StopFlag | None = None) -> list[Array]:
-        """The states of each text's subwords, the end mark's last: (S, D) a text; of a long one, piece after piece.
-
-        Raises:
-            ConfigError: If there is no such layer.
-        """
-        pieces = self._pieces(texts)
-        flat = list(itertools.chain.from_iterable(pieces))
-        found: list[Array] = [np.empty(0, dtype=np.float32)] * len(flat)
-        for places, states_BSD in self._batches(flat, layer=self._number(layer), stop=stop):
-            for place, states_SD in zip(places, states_BSD, strict=True):
-                found[place] = states_SD[: len(flat[place]) + 1]
-        parts = iter(found)
-        return [np.concatenate([next(parts) for _ in text]) for text in pieces]
 
     def probabilities(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> Array:
         """Probability of each label for each text, (N, K).
@@ -209,18 +192,6 @@ class Encoder:
         """Longest piece, in subwords without eos."""
         return max(1, min(self.bundle.info.max_src_tokens, self.bundle.info.model.max_len) - 1)
 
-    @property
-    def n_layers(self) -> int:
-        """Layers of the encoder."""
-        return self.bundle.info.model.n_encoder_layers
-
-    def _number(self, layer: int) -> int:
-        """A layer counted from the embeddings."""
-        number = layer + self.n_layers + 1 if layer < 0 else layer
-        if not 0 <= number <= self.n_layers:
-            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
-        return number
-
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
@@ -234,14 +205,16 @@ class Encoder:
         pieces: list[list[list[int]]],
         *,
         layer: int = -1,
-        pooling: Pooling | None = None,
+        pooling: str | None = None,
         stop: StopFlag | None = None,
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        number = self._number(layer)
+        number = layer + self.n_layers + 1 if layer < 0 else layer
+        if not 0 <= number <= self.n_layers:
+            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
         way = pooling or self.bundle.info.pooling
         query = self.engine.head.get("query")
-        if way not in POOLINGS or (way == "attention" and query is None):
+        if way not in get_args(Pooling) or (way == "attention" and query is None):
             raise ConfigError(
                 f"pooling={way!r} is not to be had; use 'mean', 'max' or 'first', or 'attention' where it was learnt"
             )
@@ -278,14 +251,7 @@ class Encoder:
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
 
 
-def in_blocks(items: Iterable[str]) -> Iterator[list[str]]:
-    """A stream of texts in lists, for flat memory."""
-    iterator = iter(items)
-    while block := list(itertools.islice(iterator, BLOCK_TEXTS)):
-        yield block
-
-
-def _pool(states_BSD: Array, lengths: np.ndarray, pooling: Pooling, query: Array | None) -> tuple[Array, Array]:
+def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | None) -> tuple[Array, Array]:
     """As `tasks.heads.pool`; beside each vector the logarithm of the weight it has among the pieces of a text."""
     mask_BS = np.arange(states_BSD.shape[1]) < lengths[:, None]
     none = np.zeros(len(states_BSD), dtype=np.float32)
@@ -301,7 +267,7 @@ def _pool(states_BSD: Array, lengths: np.ndarray, pooling: Pooling, query: Array
     return vectors_BD, (top + np.log(total))[:, 0].astype(np.float32)
 
 
-def _joined(vectors: Array, shares: Array, pooling: Pooling) -> Array:
+def _joined(vectors: Array, shares: Array, pooling: str) -> Array:
     """The pieces of one text as if they had been pooled together: (P, D) -> (D,)."""
     match pooling:
         case "first":

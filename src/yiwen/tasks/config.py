@@ -21,13 +21,7 @@ TARGETS: Final[dict[Task, Targets]] = {
 }
 """What the target side of the text is for each task."""
 
-COMMANDS: Final[dict[Task, str]] = {
-    "translate": "translate",
-    "classify": "classify",
-    "tag": "tag",
-    "mlm": "embed",
-    "embed": "embed",
-}
+COMMANDS: Final = {task: "embed" if task == "mlm" else task for task in TARGETS}
 """The command that uses a model of each task."""
 
 METRICS: Final[dict[Task, tuple[str, ...]]] = {

@@ -24,8 +24,7 @@ from yiwen.text.scripts import is_unspaced
 from yiwen.text.subword import N_SPECIAL, PAD_ID, UNK_ID, Subword
 
 Masking = Literal["subword", "word", "span"]
-_SPAN_P: Final = 0.2
-_LONGEST_SPAN: Final = 10
+_SPAN_P, _LONGEST_SPAN = 0.2, 10
 """Spans of words are as long as in SpanBERT (Joshi et al. 2020, section 3.1): geometric, cut at ten."""
 _MEAN_SPAN: Final = sum((1 - _SPAN_P) ** n for n in range(_LONGEST_SPAN))
 
