@@ -41,8 +41,10 @@ def web(browser: Browser) -> Iterator[Web]:
 
 @pytest.fixture
 def page(web: Web, service: FakeService) -> Page:
-    """The page at a desk, in English."""
-    return web.open(service.url)
+    """The page at a desk, in English, translating into Chinese."""
+    opened = web.open(service.url)
+    opened.select_option("#to", "zh")
+    return opened
 
 
 @pytest.fixture

@@ -70,7 +70,6 @@ def in_order(links: list[tuple[list[int], list[int]]]) -> Json:
 
 def translated(text: str, *, source: str, target: str, alignment: bool) -> Json:
     """What `/v1/translate` says about one text."""
-    source = detected(text) if source == "auto" else source
     result, sentences, links = "", [], []
     end = 0
     for start, stop in sentence_spans(text):
@@ -96,6 +95,7 @@ def translated(text: str, *, source: str, target: str, alignment: bool) -> Json:
 class Refusal:
     status: int
     message: str = "refused"
+    code: str = "no"
     retry_after: str | None = None
 
 
@@ -128,13 +128,15 @@ class FakeService:
         """Every text that was to be translated, in order."""
         return [text for body in self.bodies("/v1/translate") for text in texts_of(body)]
 
-    def answer(self, method: str, path: str, body: Json) -> Json | bytes | list[Json]:
+    def answer(self, method: str, path: str, body: Json) -> Json | bytes | list[Json] | Refusal:
         match [method, *path.split("/")[2:]]:
             case ["GET", "languages"]:
                 return LANGUAGES
             case ["POST", "translate"]:
                 self.hold.wait(30)
                 return self.translate(body)
+            case ["POST", "detect"]:
+                return [{"language": detected(body["text"]), "confidence": 0.9}]
             case ["POST", "attention"]:
                 return attention_of(body)
             case ["POST", "corrections"]:
@@ -151,8 +153,11 @@ class FakeService:
                 return {}
         raise AssertionError(f"{method} {path} is not asked for by the page")
 
-    def translate(self, body: Json) -> Json:
+    def translate(self, body: Json) -> Json | Refusal:
         source, target = body["source"], body["target"]
+        source = detected("\n".join(texts_of(body))) if source == "auto" else source
+        if source == target:
+            return Refusal(400, f"{source!r} to {target!r} is not translated here", code="language")
         wants_words = bool(body.get("alignment"))
         answers = [translated(text, source=source, target=target, alignment=wants_words) for text in texts_of(body)]
         n, prefix = body.get("alternatives", 1), body.get("prefix") or ""
@@ -196,6 +201,9 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
         def _json(self, status: int, body: object, retry_after: str | None = None) -> None:
             self._send(status, json.dumps(body).encode(), "application/json", retry_after)
 
+        def _refuse(self, refusal: Refusal) -> None:
+            self._json(refusal.status, {"error": refusal.message, "code": refusal.code}, refusal.retry_after)
+
         def _serve(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if not self.path.startswith("/v1/"):
@@ -209,12 +217,14 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
             queued = service.refusals.get(self.path)
             if queued:
                 refusal = queued.popleft()
-                self._json(refusal.status, {"error": refusal.message, "code": "no"}, refusal.retry_after)
+                self._refuse(refusal)
             elif service.key and self.headers.get("Authorization") != f"Bearer {service.key}":
                 self._json(401, {"error": "this service needs a key", "code": "key"})
             else:
                 answer = service.answer(self.command, self.path, body)
-                if isinstance(answer, bytes):
+                if isinstance(answer, Refusal):
+                    self._refuse(answer)
+                elif isinstance(answer, bytes):
                     self._send(200, answer, "application/octet-stream")
                 else:
                     self._json(200, answer)

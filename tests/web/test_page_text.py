@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from browsing import Web
+from browsing import REFUSED, Web
 from fake_service import FakeService, Refusal
 from playwright.sync_api import Page, expect
 
@@ -32,17 +32,20 @@ def test_a_newer_text_cancels_the_question_that_runs(page: Page, service: FakeSe
     expect(page.locator("#output")).to_have_text("TWO")
 
 
-def test_the_language_is_detected_and_the_target_nobody_chose_gives_way(page: Page, write: Write) -> None:
-    write("The river is quiet this morning.")
+def test_the_language_is_detected_and_the_target_nobody_chose_gives_way(web: Web, service: FakeService) -> None:
+    web.expected = (REFUSED,)
+    page = web.open(service.url)
+    page.fill("#source", "The river is quiet this morning.")
     expect(page.locator("#from option:checked")).to_have_text("English (detected)")
     expect(page.locator("#to option:checked")).to_have_text("Chinese")
     expect(page.locator("#output")).to_have_text("今天早晨河水很平静。")
 
 
+@pytest.mark.usefixtures("refusals")
 def test_a_text_in_the_chosen_target_language_is_said_to_be_so(page: Page, service: FakeService) -> None:
-    page.select_option("#to", "zh")
     page.select_option("#to", "en")
     page.fill("#source", "Hello")
+    expect(page.locator("#output")).to_have_text("Hello")
     expect(page.locator("#status-text")).to_have_text("This text is already in English.")
     page.get_by_role("button", name="Into Chinese instead").click()
     expect(page.locator("#to")).to_have_value("zh")
@@ -69,7 +72,6 @@ def test_languages_can_be_swapped_only_where_a_model_leads_back(web: Web, servic
 def test_only_the_changed_line_of_a_long_text_is_translated_again(
     page: Page, service: FakeService, write: Write
 ) -> None:
-    page.select_option("#to", "zh")
     lines = [f"Line {index} about herons." for index in range(97)]
     write("\n".join(lines))
     expect(page.locator("#output .sentence")).to_have_count(97)
@@ -197,8 +199,8 @@ def test_an_engine_without_attention_says_so_in_its_place(page: Page, service: F
     expect(page.locator("#sentence")).to_contain_text("The service cannot do this: this engine shows no heads")
 
 
-def test_copying_takes_the_whole_translation(web: Web, service: FakeService) -> None:
-    page = web.open(service.url, permissions=["clipboard-read", "clipboard-write"])
+def test_copying_takes_the_whole_translation(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.fill("#source", "A heron.\nIt waits.")
     page.click("#copy")
     expect(page.locator("#copy-word")).to_have_text("Copied")
@@ -214,6 +216,7 @@ def test_clearing_empties_both_sides(page: Page, write: Write) -> None:
 
 
 def test_text_that_runs_from_right_to_left_does_so_on_both_sides(page: Page, write: Write) -> None:
+    page.select_option("#to", "en")
     write("مرحبا بالعالم")
     assert page.evaluate("getComputedStyle(document.querySelector('#source')).direction") == "rtl"
     assert page.evaluate("getComputedStyle(document.querySelector('#mirror')).direction") == "rtl"

@@ -38,6 +38,8 @@ def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeSe
     service.refuse("/v1/languages", Refusal(503, "loading", retry_after="1"))
     page = web.open(service.url)
     expect(page.locator("#status-text")).to_have_text("The service is busy or just starting.")
+    expect(page.locator("#to option")).to_have_count(3)
+    page.select_option("#to", "zh")
     page.fill("#source", "Hello")
     expect(page.locator("#output")).to_have_text("HELLO")
 
@@ -129,6 +131,7 @@ def test_storage_that_holds_nonsense_costs_nothing(web: Web, service: FakeServic
     for name, value in (("settings", "{"), ("glossary", '{"en>zh": 7, "en>ar": [{"source": 1}]}'), ("history", "[3]")):
         page.evaluate("([name, value]) => localStorage.setItem(`yiwen.${name}`, value)", [name, value])
     page.reload()
+    page.select_option("#to", "zh")
     page.fill("#source", "Hello")
     expect(page.locator("#output")).to_have_text("HELLO")
     page.click("#open-history")

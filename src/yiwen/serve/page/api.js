@@ -41,10 +41,12 @@ export class ApiError extends Error {
    * @param {Trouble} kind
    * @param {string} [detail]
    * @param {number | null} [retryAfter] seconds
+   * @param {string} [code] the service's word for programs
    */
-  constructor(kind, detail = "", retryAfter = null) {
+  constructor(kind, detail = "", retryAfter = null, code = "") {
     super(`${kind}: ${detail}`);
     this.kind = kind;
+    this.code = code;
     this.detail = detail;
     this.retryAfter = retryAfter;
   }
@@ -58,16 +60,17 @@ const TROUBLES = { 401: "key", 403: "key", 404: "missing", 413: "large", 429: "r
  * @returns {Promise<ApiError>}
  */
 async function refusal(response) {
-  let detail = "";
+  let [detail, code] = ["", ""];
   try {
-    const { error } = await response.json();
-    if (typeof error === "string") detail = error;
+    const told = await response.json();
+    if (typeof told.error === "string") detail = told.error;
+    if (typeof told.code === "string") code = told.code;
   } catch {
     // A proxy's page instead of the service's JSON: the status says enough.
   }
   const kind = TROUBLES[response.status] ?? (response.status >= 500 ? "server" : "refused");
   const seconds = Number(response.headers.get("Retry-After") ?? NaN);
-  return new ApiError(kind, detail, Number.isFinite(seconds) ? Math.max(seconds, 0) : null);
+  return new ApiError(kind, detail, Number.isFinite(seconds) ? Math.max(seconds, 0) : null, code);
 }
 
 /**
@@ -100,6 +103,15 @@ async function call(path, { method = "GET", json, form, signal } = {}) {
  */
 export async function translate(question, signal) {
   return (await call("translate", { method: "POST", json: question, signal })).json();
+}
+
+/**
+ * @param {string} text
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | undefined>} the likeliest language
+ */
+export async function detect(text, signal) {
+  return (await (await call("detect", { method: "POST", json: { text }, signal })).json())[0]?.language;
 }
 
 /** @returns {Promise<Language[]>} */

@@ -28,6 +28,19 @@ export function termsFor(from, to) {
   return lists.flatMap(([, terms]) => terms);
 }
 
+/** The service takes this many at a time. */
+const MOST_TERMS = 200;
+
+/**
+ * The terms that a text can need.
+ * @param {Term[]} terms
+ * @param {string} text
+ */
+export function occurring(terms, text) {
+  const lower = text.toLowerCase();
+  return terms.filter(({ source }) => lower.includes(source.toLowerCase())).slice(0, MOST_TERMS);
+}
+
 /**
  * Lines of a sheet, two columns, as a spreadsheet puts them on the clipboard.
  * @param {string} text

@@ -6,7 +6,7 @@
 import { ApiError, languages } from "./api.js";
 import { byId, copy } from "./dom.js";
 import { setUpDocuments } from "./documents.js";
-import { setUpGlossary, termsFor } from "./glossary.js";
+import { occurring, setUpGlossary, termsFor } from "./glossary.js";
 import { keep, setUpHistory } from "./history.js";
 import { t } from "./i18n.js";
 import { createPair } from "./pair.js";
@@ -171,7 +171,7 @@ async function wantWords(index) {
   const whole = reading.shown();
   if (!whole || !answered) return;
   const { known } = whole.parts[whole.sentences[index].part];
-  if (known.alignment) return;
+  if (known.alignment || whole.from === whole.to) return;
   if (!underWay.has(known)) underWay.set(known, fetchWords(answered, known));
   await underWay.get(known);
 }
@@ -195,7 +195,7 @@ function openSentence(index, before) {
   const whole = reading.shown();
   if (!whole || !answered) return;
   const { flags, from } = whole.sentences[index];
-  panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: answered.glossary ?? [] });
+  panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: occurring(answered.glossary ?? [], reading.sentence(index).source) });
 }
 
 /** The interface speaks another language: what no data-t attribute names is written anew. */

@@ -85,8 +85,8 @@ export function createPair(onChange) {
       const sources = languages.filter((language) => language.targets.length);
       from.value = remembered("from") ?? (sources.length === 1 ? sources[0].code : "auto");
       draw();
-      const wanted = [remembered("to"), interfaceLanguage()].map((code) => targets().find((target) => target === code));
-      to.value = wanted.find((code) => code !== undefined) ?? to.value;
+      const own = targets().find((target) => target.split("-")[0] === interfaceLanguage());
+      to.value = targets().find((target) => target === remembered("to")) ?? own ?? to.value;
       swap.disabled = !canSwap();
       if (to.value) resolve();
     },

@@ -117,6 +117,12 @@ function sentencesOf({ text, translation }) {
   });
 }
 
+/** @param {Known[]} parts @returns {string | undefined} the language of the longest */
+export function languageOf(parts) {
+  const longest = parts.reduce((best, known) => (known.text.length > best.text.length ? known : best), parts[0]);
+  return longest?.translation.source;
+}
+
 /** @param {Known[]} parts @returns {number | null} */
 function meanConfidence(parts) {
   let [sum, n] = [0, 0];
@@ -159,10 +165,9 @@ export function assemble(source, to, look) {
     end = stop;
   }
   const all = parts.map(({ known }) => known);
-  const longest = all.reduce((best, known) => (known.text.length > best.text.length ? known : best), all[0]);
   return {
     source, text, to, sentences, parts,
-    from: longest?.translation.source ?? "",
+    from: languageOf(all) ?? "",
     confidence: meanConfidence(all),
     flags: [...new Set(all.flatMap(({ translation }) => translation.flags))],
   };

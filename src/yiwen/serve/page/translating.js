@@ -3,8 +3,9 @@
  * passing reason is asked again by itself, and never before the service said it may be.
  */
 
-import { ApiError, translate } from "./api.js";
-import { assemble, groups, paragraphs } from "./paragraphs.js";
+import { ApiError, detect, translate } from "./api.js";
+import { occurring } from "./glossary.js";
+import { assemble, groups, languageOf, paragraphs } from "./paragraphs.js";
 
 /** @typedef {import("./api.js").Question} Question */
 /** @typedef {import("./paragraphs.js").Known} Known */
@@ -13,6 +14,8 @@ import { assemble, groups, paragraphs } from "./paragraphs.js";
 
 /** Paragraphs that are remembered. */
 const REMEMBERED = 1000;
+/** Fewer characters than this say little about their language; the rest of the text says more. */
+const TELLING = 50;
 
 /**
  * Seconds to wait before asking again; null where the same question would be refused again.
@@ -46,7 +49,8 @@ export function createTranslating({ pending, part, done, failed }) {
   let model = "";
 
   /** @param {Asked} asked @param {string} piece */
-  const keyOf = ({ source, target, glossary }, piece) => JSON.stringify([source, target, glossary, piece]);
+  const keyOf = ({ source, target, glossary = [] }, piece) =>
+    JSON.stringify([source, target, piece, occurring(glossary, piece)]);
 
   /** @param {string} key @param {Known} known */
   function remember(key, known) {
@@ -55,15 +59,38 @@ export function createTranslating({ pending, part, done, failed }) {
     if (oldest !== undefined) memory.delete(oldest);
   }
 
+  /**
+   * Translate pieces. A service has no way from a language to itself; a text that was in the target language all along
+   * is its own translation.
+   * @param {Asked} asked @param {string[]} group @param {string} source @param {AbortSignal} signal
+   * @returns {Promise<import("./api.js").Answer>}
+   */
+  async function answerTo({ target, glossary = [] }, group, source, signal) {
+    const text = group.join("\n");
+    try {
+      return await translate({ text: group, source, target, glossary: occurring(glossary, text) }, signal);
+    } catch (error) {
+      if (source !== "auto" || !(error instanceof ApiError) || error.code !== "language") throw error;
+      if ((await detect(text, signal)) !== target) throw error;
+      const translations = group.map((piece) => ({
+        text: piece, source: target, target, confidence: null, flags: [], alternatives: [], sentences: [],
+      }));
+      return { translations, model, took_ms: 0 };
+    }
+  }
+
   /** @param {Asked} asked @param {AbortSignal} signal */
   async function work(asked, signal) {
     const { text, target } = asked;
     const look = (/** @type {string} */ piece) => memory.get(keyOf(asked, piece));
     const pieces = new Set(paragraphs(text).map((span) => text.slice(...span)));
     const missing = groups([...pieces].filter((piece) => !look(piece)));
+    const known = [...pieces].flatMap((piece) => look(piece) ?? []);
     let ms = 0;
     for (const [index, group] of missing.entries()) {
-      const answer = await translate({ ...asked, text: group }, signal);
+      const isShort = group.join("").length < TELLING;
+      const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
+      const answer = await answerTo(asked, group, source, signal);
       group.forEach((piece, i) => remember(keyOf(asked, piece), { text: piece, translation: answer.translations[i] }));
       ms += answer.took_ms;
       model = answer.model;
@@ -122,7 +149,11 @@ export function createTranslating({ pending, part, done, failed }) {
      * @param {Asked} asked @param {Known} known
      */
     async align(asked, known) {
-      const { translations: [{ alignment, text }] } = await translate({ ...asked, text: [known.text], alignment: true });
+      const { source, target } = known.translation;
+      if (source === target) return;
+      const glossary = occurring(asked.glossary ?? [], known.text);
+      const question = { source, target, glossary, text: [known.text], alignment: true };
+      const { translations: [{ alignment, text }] } = await translate(question);
       known.alignment = alignment && text === known.translation.text ? alignment : { source: [], target: [], links: [] };
     },
   };
