@@ -98,14 +98,6 @@ def test_ten_thousand_characters_in_one_line_are_cut_between_sentences(
     assert max(map(len, service.texts())) <= 2000
     assert all(piece.endswith(".") for piece in service.texts())
     expect(page.locator("#count")).to_have_text(f"{len(text)} characters")
-    typing = page.evaluate("""() => {
-        const source = document.querySelector("#source"), before = performance.now();
-        source.setRangeText("x", 5000, 5000, "end");
-        source.dispatchEvent(new InputEvent("input"));
-        document.body.getBoundingClientRect();
-        return performance.now() - before;
-    }""")
-    print(f"one key in {len(text)} characters: {typing:.1f} ms")
 
 
 def test_hovering_a_word_lights_its_partner_and_both_sentences(page: Page, write: Write, service: FakeService) -> None:

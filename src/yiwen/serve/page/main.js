@@ -141,8 +141,8 @@ function done(asked, whole, { model, ms }) {
 
   const other = from === to ? pair.otherThan(to) : undefined;
   status.say({
-    text: other ? t("already_target", { language: pair.name(to) }) : t("took", { ms: Math.round(ms), model }),
-    action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => into(other) } : null,
+    text: other ? t("already_target", { language: pair.name(to) }) : ms ? t("took", { ms: Math.round(ms), model }) : model,
+    action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => pair.pick(other) } : null,
   });
   clearTimeout(settling);
   settle = () => {

@@ -115,6 +115,11 @@ export function createPair(onChange) {
       const leads = (/** @type {Language} */ { code, targets }) => code !== to.value && targets.includes(to.value);
       return (offered.find((language) => language.code === source() && leads(language)) ?? offered.find(leads))?.code ?? "";
     },
+    /** @param {string} code the target, as if it was chosen in the list */
+    pick(code) {
+      to.value = code;
+      changed();
+    },
     /** Whether nobody has chosen the target. */
     isGuessed: () => from.value === "auto" && remembered("to") === undefined,
     name,

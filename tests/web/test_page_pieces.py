@@ -1,0 +1,101 @@
+"""The page's own arithmetic, run in the browser: pieces, offsets, links, waits."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from fake_service import FakeService
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.web
+
+LETTERS = "ab 😀𠮷字。. !?\t\u00a0é\u2028\r,，"
+
+
+def module(page: Page, name: str, body: str, *values: Any) -> Any:
+    """What a function of a module says: `body` with the module as `m` and the values as `v`."""
+    return page.evaluate(f"async (v) => {{ const m = await import('./{name}.js'); {body} }}", list(values))
+
+
+def units(text: str) -> bytes:
+    """UTF-16, in which JavaScript counts."""
+    return text.encode("utf-16-le", "surrogatepass")
+
+
+def piece(text: str, start: int, end: int) -> str:
+    return units(text)[2 * start : 2 * end].decode("utf-16-le", "surrogatepass")
+
+
+def test_paragraphs_are_all_of_a_text_but_its_blanks_and_none_is_too_long(page: Page) -> None:
+    draw = random.Random(7)
+    for length in (0, 1, 2, 3, 17, 1999, 2001, 4999, 10_007):
+        text = "".join(draw.choices(LETTERS + "\n" * (length % 3), k=length))
+        spans = module(page, "paragraphs", "return m.paragraphs(v[0]);", text)
+        pieces = [piece(text, *span) for span in spans]
+        assert "".join("".join(pieces).split()) == "".join(text.split())
+        assert all(len(units(each)) <= 4000 and "\n" not in each and each.strip() == each for each in pieces)
+        assert spans == sorted(spans)
+        each_whole = [each.encode("utf-8") for each in pieces]  # a character cut in two would not encode
+        assert len(each_whole) == len(pieces)
+
+
+def test_groups_are_small_enough_for_one_request_and_keep_the_order(page: Page) -> None:
+    draw = random.Random(11)
+    pieces = ["x" * draw.choice([1, 30, 700, 2000]) for _ in range(211)]
+    groups = module(page, "paragraphs", "return m.groups(v[0]);", pieces)
+    assert [each for group in groups for each in group] == pieces
+    assert all(len(group) <= 40 and (len(group) == 1 or sum(map(len, group)) <= 2000) for group in groups)
+
+
+def test_offsets_of_characters_become_those_of_utf16(page: Page) -> None:
+    text = "a😀b𠮷"
+    body = "return m.inUnits(v[0], v[1]);"
+    assert module(page, "pieces", body, text, [[0, 1], [1, 2], [2, 4], [4, 9]]) == [[0, 1], [1, 3], [3, 6], [6, 6]]
+    assert module(page, "pieces", body, "abc", [[1, 2]]) == [[1, 2]]
+
+
+def test_pieces_are_the_whole_text_even_where_spans_overlap_or_leave_it(page: Page) -> None:
+    found = module(page, "pieces", "return m.cut([0, 10], v[0]);", [[1, 3], [2, 5], [9, 14]])
+    assert [(each["start"], each["end"], each["index"]) for each in found] == [
+        (0, 1, None), (1, 3, 0), (3, 5, 1), (5, 9, None), (9, 10, 2),
+    ]  # fmt: skip
+
+
+def test_a_word_goes_with_those_that_got_half_of_its_best_partners_weight(page: Page) -> None:
+    links = [[0, 0, 0.2], [0, 1, 0.8], [0, 2, 0.4], [1, 2, 0.6]]
+    body = "const p = m.partners(v[0]); return [[...p.source], [...p.target]];"
+    assert module(page, "pieces", body, links) == [
+        [[0, [1, 2]], [1, [2]]],
+        [[0, [0]], [1, [0]], [2, [1, 0]]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "waits"),
+    [("network", None, [2, 4, 8, 16, 30, 30]), ("rate", 7, [7, 7]), ("busy", 0, [0]), ("quota", None, [None])],
+)
+def test_how_long_the_page_waits(page: Page, kind: str, told: int | None, waits: list[int | None]) -> None:
+    body = "return m.waitAfter({kind: v[0], retryAfter: v[1]}, v[2]);"
+    assert [module(page, "translating", body, kind, told, attempt) for attempt in range(len(waits))] == waits
+
+
+def test_terms_pasted_from_a_sheet_are_two_columns(page: Page) -> None:
+    found = module(page, "glossary", "return m.parseTerms(v[0]);", "heron\t 鹭\r\n\t7\nGmbH\n\n")
+    assert found == [{"source": "heron", "target": "鹭"}, {"source": "GmbH", "target": ""}]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a.b.docx", "a.b.zh.docx"), ("README", "README.zh"), (".env", ".env.zh")]
+)
+def test_a_translated_document_has_the_language_in_its_name(page: Page, name: str, expected: str) -> None:
+    assert module(page, "documents", "return m.resultName(v[0], 'zh');", name) == expected
+
+
+def test_a_short_line_is_in_the_language_of_the_rest(page: Page, service: FakeService) -> None:
+    page.fill("#source", "Two herons stand in the shallow water, and it is early.")
+    expect(page.locator("#output .sentence")).to_have_count(1)
+    page.fill("#source", "Two herons stand in the shallow water, and it is early.\nOK")
+    expect(page.locator("#output .sentence")).to_have_count(2)
+    assert [body["source"] for body in service.bodies("/v1/translate")] == ["auto", "en"]
