@@ -207,7 +207,7 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if not self.path.startswith("/v1/"):
-                name = self.path.lstrip("/") or "index.html"
+                name = "index.html" if self.path == "/" else self.path.removeprefix("/page/")
                 page = resources.files("yiwen.serve") / "page" / name
                 self._send(200, page.read_bytes(), TYPES[name.rpartition(".")[2]])
                 return

@@ -16,7 +16,7 @@ LETTERS = "ab 😀𠮷字。. !?\t\u00a0é\u2028\r,，"
 
 def module(page: Page, name: str, body: str, *values: Any) -> Any:
     """What a function of a module says: `body` with the module as `m` and the values as `v`."""
-    return page.evaluate(f"async (v) => {{ const m = await import('./{name}.js'); {body} }}", list(values))
+    return page.evaluate(f"async (v) => {{ const m = await import('./page/{name}.js'); {body} }}", list(values))
 
 
 def units(text: str) -> bytes:

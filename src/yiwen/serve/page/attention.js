@@ -79,7 +79,7 @@ function draw(of) {
   });
   // The last layer's mean says most about the words; the heads are there to be clicked through.
   /** @type {HTMLButtonElement | null} */ (small.lastElementChild?.querySelector("button") ?? null)?.click();
-  return [el("p", { class: "quiet" }, t("attention_help")), small, large];
+  return [el("p", { class: "quiet" }, t("attention_help")), el("div", { class: "attention" }, small, large)];
 }
 
 /**
