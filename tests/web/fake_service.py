@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
 
-from yiwen.serve.guard import HEADERS
+from yiwen.serve.guard import CONTENT_SECURITY
 
 PHRASES: dict[str, list[tuple[str, str]]] = {
     "The river is quiet this morning.": [
@@ -191,8 +191,10 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
 
         def _send(self, status: int, body: bytes, content_type: str, retry_after: str | None = None) -> None:
             self.send_response(status)
-            for name, value in (*HEADERS, ("Content-Type", content_type), ("Content-Length", str(len(body)))):
-                self.send_header(name, value)
+            self.send_header("Content-Security-Policy", CONTENT_SECURITY)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
             if retry_after is not None:
                 self.send_header("Retry-After", retry_after)
             self.end_headers()
