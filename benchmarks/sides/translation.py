@@ -44,7 +44,9 @@ def whole(translator: Translator, beam: int) -> Translate:
 
     def translate(texts: Sequence[str]) -> list[str]:
         # As `yiwen translate` does: the direct call computes no scores either.
-        return [translation.text for translation in translator.translate(texts, search=search, with_scores=False)]
+        # Without checks: a second search for odd sentences is no part of what CTranslate2 is compared with.
+        found = translator.translate(texts, search=search, with_scores=False, checks=False)
+        return [translation.text for translation in found]
 
     return translate
 

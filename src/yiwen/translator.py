@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -14,11 +14,16 @@ from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
-from yiwen.plan import Piece, Stretch, cut, join, plan
+from yiwen.evaluation.calibration import open_calibration
+from yiwen.evaluation.review import Answer, Rules, review
+from yiwen.plan import Stretch, cut, join, plan
 from yiwen.search.config import SearchConfig
 from yiwen.search.mbr import by_agreement
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
+from yiwen.translation import Alternative as Alternative
+from yiwen.translation import Score as Score
+from yiwen.translation import Translation as Translation
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
@@ -29,50 +34,6 @@ T = TypeVar("T")
 
 BLOCK_LINES: Final = 4096
 """Lines of a file that are held at a time: enough to sort by length, few enough to stay small."""
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One more translation of the same text."""
-
-    text: str
-    score: float
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translated text and what there is to know about it. `str()` of it is the text."""
-
-    text: str
-    """The translation, as many lines as the source."""
-    score: float
-    """Log-probability a subword (by the search's length penalty), the mean over its segments; 0 where nothing had
-    to be translated, NaN where it was neither asked for nor free."""
-    alternatives: tuple[Alternative, ...] = ()
-    """All n-best translations, best first, where more than one was asked for and the text is one segment."""
-    flags: tuple[str, ...] = ()
-    """What a careful reader should know: `segmented` (longer than the model has seen, so translated in pieces),
-    `cut` (the length limit ended a translation), `invalid_utf8` (bytes that are no text were replaced)."""
-    sentences: tuple[Piece, ...] = ()
-    """Where each part that was translated by itself stands in the source and in the translation."""
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Score:
-    """How likely the model finds a given translation."""
-
-    log_prob: float
-    """Natural logarithm of its probability, end included."""
-    n_tokens: int
-    """Subwords, end included."""
-
-    @property
-    def per_token(self) -> float:
-        """Log-probability a subword: comparable between texts of different length."""
-        return self.log_prob / self.n_tokens
 
 
 class Translator:
@@ -98,6 +59,7 @@ class Translator:
         self.src_lang = bundle.info.src_lang
         self.tgt_lang = bundle.info.tgt_lang
         self._n_at_once = n_at_once
+        self._usual = open_calibration(bundle)
 
     @classmethod
     def load(
@@ -140,6 +102,7 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         by_sentence: bool = False,
         with_scores: bool = True,
+        checks: bool = True,
         stop: StopFlag | None = None,
     ) -> list[Translation]:
         """Translate texts, each to one translation in the same place.
@@ -154,6 +117,7 @@ class Translator:
             by_sentence: Translate each sentence by itself, as documents are best translated, and keep blanks at the
                 edges of lines; a text with a prefix is not cut so. False: a line is a sentence, as in a test set.
             with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
+            checks: Check each translation, and look once more for one that has a fault (`evaluation.review`).
             stop: Polled between batches.
 
         Raises:
@@ -170,8 +134,13 @@ class Translator:
         segments = [stretch.ids for stretch in asked]
         asked_for = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         found = self.engine.search(segments, config=asked_for, prefixes=forced, with_scores=with_scores, stop=stop)
-        answers = map(partial(_chosen, config=config), found, self._decode(found))
-        return [self._join(*parts, answers) for parts in zip(texts, plans, cuts, strict=True)]
+        answers = list(map(partial(_chosen, config=config), found, self._decode(found)))
+        if checks:
+            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self._usual, search=config)
+            sources = [stretch.text for stretch in asked]
+            answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
+        queue = iter(answers)
+        return [self._join(*parts, queue) for parts in zip(texts, plans, cuts, strict=True)]
 
     def translate_lines(
         self,
@@ -179,20 +148,21 @@ class Translator:
         *,
         search: SearchConfig | None = None,
         with_scores: bool = True,
+        checks: bool = True,
         stop: StopFlag | None = None,
     ) -> Iterator[Translation]:
         """Translate a stream of lines with flat memory: one translation a line, in order.
 
         Args:
             lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
-            search, with_scores: As in `translate`.
+            search, with_scores, checks: As in `translate`.
             stop: Polled between batches.
         """
 
         def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
-            translations = self.translate(texts, search=search, with_scores=with_scores, stop=stop)
+            translations = self.translate(texts, search=search, with_scores=with_scores, checks=checks, stop=stop)
             return [
                 _flagged(translation, "invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)
@@ -290,21 +260,25 @@ class Translator:
         text: str,
         stretches: list[Stretch],
         by_sentence: bool,
-        answers: Iterator[tuple[list[Hypothesis], list[str]]],
+        answers: Iterator[Answer],
     ) -> Translation:
         """Put the translations of one text together."""
         done: list[Stretch] = []
         translated: list[list[str]] = []
         best: list[Hypothesis] = []
         group: list[Hypothesis] = []
+        sure: list[float] = []
         for stretch in stretches:
             if not stretch.ids:
                 done.append(stretch)
                 translated.append([text[stretch.start : stretch.end]])
                 continue
-            group, texts = next(answers)
-            done.append(stretch if group[0].is_finished else replace(stretch, flags=(*stretch.flags, "cut")))
-            translated.append(texts)
+            answer = next(answers)
+            group = answer.hypotheses
+            flags = {*stretch.flags, *answer.flags, *(() if group[0].is_finished else ("cut",))}
+            done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
+            translated.append(answer.texts)
+            sure += () if answer.confidence is None else (answer.confidence,)
             best.append(group[0])
         joined = partial(join, text, done, tgt_lang=self.tgt_lang, by_sentence=by_sentence)
         whole, pieces = joined([texts[0] for texts in translated])
@@ -315,15 +289,16 @@ class Translator:
             alternatives=tuple(Alternative(joined([o])[0], h.score) for o, h in zip(others, group, strict=False)),
             flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
             sentences=pieces,
+            confidence=min(sure, default=None),
         )
 
 
-def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> tuple[list[Hypothesis], list[str]]:
+def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:
     """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
     if not config.mbr:
-        return group, texts
+        return Answer(group, texts)
     places = by_agreement(texts)[: config.n_best]
-    return [group[place] for place in places], [texts[place] for place in places]
+    return Answer([group[place] for place in places], [texts[place] for place in places])
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -34,6 +34,7 @@ ORDER = [
     {"export"},
     {"recipe"},
     {"plan"},
+    {"translation"},
     {"runs", "translator"},
     {"encoder", "measure"},
     {"synthetic"},

@@ -26,7 +26,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def test_lines_go_in_and_lines_come_out(run: Commands, tiny_run: TinyRun) -> None:
-    texts = ["Deti gedi bapu.", "", "Kabe robu.", "   "]
+    texts = ["Peku suse.", "", "Bapu logi kabe.", "   "]
     done = run("translate", tiny_run.best, "--threads", 1, stdin="\n".join(texts).encode() + b"\n")
     expected = Translator.load(tiny_run.best, threads=1).translate(texts)
     assert (done.code, done.err) == (0, "")

@@ -36,10 +36,11 @@ class Teacher:
         self.until_killed = 10**9
 
     def translate_lines(
-        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, stop: StopFlag
+        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, checks: bool, stop: StopFlag
     ) -> Iterator[Translation]:
         """One translation a line; pretends to be killed after so many."""
         assert not with_scores  # nobody would look at them
+        assert not checks  # a student learns from what its teacher writes at once
         self.search = search
         for line in lines:
             stop.check("translation")

@@ -79,7 +79,7 @@ def translate_missing(
     with _progress(console, total=len(store), done=len(store) - n_missing) as tick:
         # One stream for all shards: the engine looks ahead, and no core waits between two of them.
         sources = (source.encode("utf-8") for rows in missing for source in sources_of(store, rows))
-        stream = translator.translate_lines(sources, search=search, with_scores=False, stop=stop)
+        stream = translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
         for rows in missing:
             translations = list(itertools.islice(stream, len(rows)))
             left_out = {

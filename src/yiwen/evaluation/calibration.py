@@ -1,0 +1,246 @@
+"""What is usual for a model, measured once on its validation text and kept in its bundle.
+
+    calibration/   calibration.json  lexicon.json  manifest.json
+
+How long translations are, how well they cover their sources, and how often a translation is good that the model finds
+so likely. With it the checks know what is odd, and a translation has a confidence that means something. A bundle
+without the folder is checked for less, and its translations have no confidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from yiwen.bundle import Bundle
+from yiwen.config import STRICT, parse
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.evaluation.metrics import bleu_tokenizer, scorer
+from yiwen.evaluation.omission import Coverage, shortness
+from yiwen.files import new_folder, verify_manifest, write_json
+from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from yiwen.data.store import Store
+    from yiwen.engines.engine import Engine, Ids
+
+FOLDER: Final = "calibration"
+MIN_PAIRS: Final = 100
+"""Fewer validation pairs do not tell what is usual."""
+N_TARGETS: Final = 10
+"""Targets kept of each source subword ..."""
+LEAST_PROBABILITY: Final = 0.02
+"""... that it becomes at least so often. With all of them an omission is told no better."""
+FALSE_ALARMS: Final = 0.01
+"""Share of validation references that may be called incomplete."""
+GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
+"""Sentence chrF2 from which on a translation counts as good, by BLEU's tokeniser for the language: where a character
+is as much as a syllable, few n-grams of six characters meet."""
+RIDGE: Final = 0.1
+N_BINS: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What `calibration.json` says."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    format_version: Literal[1] = 1
+    """Layout of the folder; a newer one than this program knows is refused."""
+    n_pairs: int
+    """Validation pairs that it was measured on."""
+    shortness: tuple[float, float]
+    """Of log(source / target) subwords, mean and standard deviation."""
+    coverage: tuple[float, float]
+    """The same of what the least covered words in a row get."""
+    incomplete_at: float
+    """Standard deviations of both together from which on a translation is incomplete."""
+    odd_at: float
+    """Standard deviations of shortness, either way, from which on a length is odd."""
+    good_at: float
+    """Sentence chrF2 from which on a translation counted as good."""
+    weights: tuple[float, ...]
+    """Of the logistic regression behind the confidence; see `_features`."""
+    error: float
+    """Expected calibration error, on the half of the pairs that other weights were fitted without."""
+    reliability: tuple[tuple[int, float, float], ...]
+    """Of that half, by rising confidence: pairs, mean confidence, share that was good."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A bundle's calibration, ready for questions."""
+
+    calibration: Calibration
+    coverage: Coverage
+
+    def is_odd_length(self, n_src: int, n_tgt: int) -> bool:
+        """True where a translation is far shorter or longer than translations of such a source are."""
+        return abs(self._shortness(n_src, n_tgt)) > self.calibration.odd_at
+
+    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
+        """True where a translation is short and leaves words in a row uncovered."""
+        short = self._shortness(len(src_ids), len(tgt_ids))
+        if short < 0:  # longer than usual: not worth the look
+            return False
+        covered = _z(self.coverage.least(src_ids, tgt_ids), self.calibration.coverage)
+        return short - covered > self.calibration.incomplete_at
+
+    def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float | None:
+        """Probability that a translation is good; None where its log-probability is not known."""
+        if not math.isfinite(log_prob):
+            return None
+        features = _features(log_prob, n_tgt, self._shortness(n_src, n_tgt))
+        logit = math.fsum(w * x for w, x in zip(self.calibration.weights, features, strict=True))
+        return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
+
+    def _shortness(self, n_src: int, n_tgt: int) -> float:
+        return _z(shortness(n_src, n_tgt), self.calibration.shortness)
+
+
+def open_calibration(bundle: Bundle) -> Usual | None:
+    """What is usual for a bundle; None where it was never calibrated.
+
+    Raises:
+        CheckpointError: If the folder is damaged or of a newer format.
+    """
+    folder = bundle.folder / FOLDER
+    if not folder.is_dir():
+        return None
+    verify_manifest(folder)
+    table, lexicon = (json.loads((folder / name).read_text("utf-8")) for name in ("calibration.json", "lexicon.json"))
+    try:
+        calibration = parse(Calibration, table, source=str(folder / "calibration.json"))
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; upgrade yiwen, or remove {folder} and evaluate the model again") from error
+    return Usual(calibration, Coverage.of(**lexicon, source=bundle.source))
+
+
+def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | None = None) -> Usual | None:
+    """Translate the validation text of a model, and write into its bundle what is usual.
+
+    Args:
+        bundle: The model; it gets the folder `calibration`, or a new one.
+        engine: What computes.
+        store: The text that the model was trained on.
+        stop: Polled between batches.
+
+    Returns:
+        What was written; None where the validation text is too small to tell.
+    """
+    limit = min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1
+    src, ref = (
+        side.encode([normalise(text) for text in texts])
+        for side, texts in zip((bundle.source, bundle.target), store.valid, strict=True)
+    )
+    kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= limit and ref[i]]
+    if len(kept) < MIN_PAIRS:
+        return None
+    src, ref, references = [src[i] for i in kept], [ref[i] for i in kept], [store.valid.tgt[i] for i in kept]
+    search = bundle.info.search.changed(n_best=1, sampling=False)
+    best = [group[0] for group in engine.search(src, config=search, stop=stop)]
+    good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
+    scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)
+    lexicon = _likeliest(store)
+    lengths = usual_lengths(src, ref, Coverage.of(**lexicon, source=bundle.source))
+    features = [
+        _features(h.log_prob, len(h.ids), _z(shortness(len(ids), len(h.ids)), lengths["shortness"]))
+        for ids, h in zip(src, best, strict=True)
+    ]
+    fitted = fit_confidence(features, [score >= good_at for score in scores])
+    calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
+    with new_folder(bundle.folder / FOLDER) as folder:
+        write_json(folder / "calibration.json", dataclasses.asdict(calibration))
+        (folder / "lexicon.json").write_text(json.dumps(lexicon), encoding="utf-8")
+    return open_calibration(bundle)
+
+
+def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str) -> list[float]:
+    """chrF2 of each sentence, 0 to 100."""
+    chrf = scorer("chrf", tgt_lang=tgt_lang, lowercase=False)
+    return [float(chrf.sentence_score(h, [r]).score) for h, r in zip(hypotheses, references, strict=True)]
+
+
+def usual_lengths(src: Sequence[Ids], ref: Sequence[Ids], coverage: Coverage) -> dict[str, Any]:
+    """What good translations are like: `shortness`, `coverage`, `incomplete_at` and `odd_at` of a `Calibration`."""
+    import numpy as np
+
+    short = np.array([shortness(len(a), len(b)) for a, b in zip(src, ref, strict=True)])
+    covered = np.array([coverage.least(a, b) for a, b in zip(src, ref, strict=True)])
+    usual = [(float(values.mean()), max(float(values.std()), 0.05)) for values in (short, covered)]
+    z = (short - usual[0][0]) / usual[0][1]
+    together = np.where(z < 0, 0, z - (covered - usual[1][0]) / usual[1][1])
+    return {
+        "shortness": usual[0],
+        "coverage": usual[1],
+        "incomplete_at": max(float(np.quantile(together, 1 - FALSE_ALARMS)), 2.0),
+        "odd_at": max(float(np.quantile(np.abs(z), 1 - FALSE_ALARMS / 5)), 3.0),
+    }
+
+
+def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
+    """Logistic regression: `weights`, `error` and `reliability` of a `Calibration`.
+
+    Source: Platt 1999, with a weak ridge; the error after Naeini et al. 2015, in bins of equal size.
+    """
+    import numpy as np
+
+    x, y = np.asarray(features), np.asarray(is_good, dtype=float)
+    halves = np.arange(len(y)) % 2 == 0
+    predicted = 1 / (1 + np.exp(-x[~halves] @ _logistic(x[halves], y[halves])))
+    bins = np.array_split(np.argsort(predicted), N_BINS)
+    measured = y[~halves]
+    reliability = tuple((len(each), float(predicted[each].mean()), float(measured[each].mean())) for each in bins)
+    error = math.fsum(n * abs(mean - share) for n, mean, share in reliability) / len(measured)
+    return {"weights": tuple(map(float, _logistic(x, y))), "error": error, "reliability": reliability}
+
+
+def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Weights by Newton's method; the ridge keeps them finite where nothing or everything is good."""
+    import numpy as np
+
+    weights = np.zeros(x.shape[1])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+        hessian = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
+        weights = weights - np.linalg.solve(hessian, x.T @ (p - y) + RIDGE * weights)
+    return weights
+
+
+def _likeliest(store: Store) -> dict[str, list[list[Any]]]:
+    """What the training text says that each source subword becomes, cut down to what tells an omission."""
+    import numpy as np
+
+    from yiwen.data.lexical import model_1, sample
+
+    n_src, n_tgt = store.source.vocab_size, store.target.vocab_size
+    table = model_1(*sample(store), src_vocab_size=n_src, tgt_vocab_size=n_tgt)
+    is_likely = table.probabilities >= LEAST_PROBABILITY
+    pairs, shares = table.pairs[is_likely], table.probabilities[is_likely]
+    order = np.lexsort((-shares, pairs // n_tgt))
+    targets, shares = pairs[order] % n_tgt, shares[order].round(3)
+    starts = np.searchsorted(pairs, np.arange(n_src + 1) * n_tgt)
+    entries = [slice(start, min(start + N_TARGETS, end)) for start, end in itertools.pairwise(starts)]
+    return {
+        "targets": [targets[entry].tolist() for entry in entries],
+        "probabilities": [shares[entry].tolist() for entry in entries],
+    }
+
+
+def _features(log_prob: float, n_tgt: int, short: float) -> tuple[float, ...]:
+    """What the confidence is told from: 1, log-probability a subword, log of subwords, how odd the length is."""
+    return 1.0, log_prob / (n_tgt + 1), math.log(n_tgt + 1), abs(short)
+
+
+def _z(value: float, usual: tuple[float, float]) -> float:
+    mean, deviation = usual
+    return (value - mean) / deviation

@@ -1,0 +1,140 @@
+"""What can be seen to be wrong with a translation without knowing the right one: pure predicates over two texts.
+
+    cut            the length limit ended it
+    loop           it says a phrase again and again that the source says less often
+    length_ratio   it is far shorter or longer than translations of such a text are
+    omission       words of the source in a row on which hardly anything of the translation rests
+    numbers        a number of one side is missing on the other
+    placeholders   so is a placeholder, a tag or an address
+
+Every check compares the two sides, so that what is odd in the source is no fault of the translation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import Final
+
+from yiwen.text.chinese import HAN
+from yiwen.text.numbers import Numbers, knows_words, numbers_in
+
+PLACEHOLDER: Final = re.compile(
+    r"https?://[^\s<>\"'，。；：！？、（）《》“”]*[^\s<>\"'，。；：！？、（）《》“”.,;:!?)\]]"
+    r"|[A-Za-z\d_.+-]+@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
+    r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
+    r"|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
+    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?l?[sdifxXeEgGcru@](?![A-Za-z])"
+)
+"""Placeholders of formats and templates, tags and entities, web and mail addresses."""
+_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@]|://")
+_DIGIT: Final = re.compile(r"\d")
+_WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
+
+
+def check(
+    source: str,
+    translation: str,
+    *,
+    src_lang: str,
+    tgt_lang: str,
+    is_finished: bool = True,
+    has_odd_length: bool = False,
+    is_incomplete: bool = False,
+) -> tuple[str, ...]:
+    """Names of the faults of a translation, sorted.
+
+    Args:
+        source: Normalised text.
+        translation: Its translation.
+        src_lang, tgt_lang: Languages; they tell which number words are known.
+        is_finished: False where the length limit cut it.
+        has_odd_length, is_incomplete: What a calibration says of its subwords, where there is one.
+    """
+    found = {
+        "cut": not is_finished,
+        "length_ratio": has_odd_length,
+        "loop": has_loop(source, translation),
+        "numbers": changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang),
+        "omission": is_incomplete,
+        "placeholders": changes_placeholders(source, translation),
+    }
+    return tuple(name for name, is_there in found.items() if is_there)
+
+
+def changes_placeholders(source: str, translation: str) -> bool:
+    """True where the sides do not hold the same placeholders, tags and addresses, each as often."""
+    if not (_MAY_HOLD_ONE.search(source) or _MAY_HOLD_ONE.search(translation)):
+        return False
+    return sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(translation))
+
+
+def has_loop(source: str, translation: str) -> bool:
+    """True where the translation repeats something at once, and more often than the source repeats anything.
+
+    A Chinese character counts as a word. Short things are doubled in good language (very very, 看看, 研究研究): a
+    single word has to come three times, in Chinese a phrase of three characters or fewer so too, a character four.
+    """
+    times = _repeats(translation, is_strict=True)
+    return times > 1 and times > _repeats(source, is_strict=False) * 1.5
+
+
+def _repeats(text: str, *, is_strict: bool) -> int:
+    """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
+    words = _WORD.findall(text.lower())
+    last: dict[tuple[str, str], int] = {}
+    distances = {1}
+    for place, pair in enumerate(pairwise(words)):
+        distances.add(place - last.get(pair, place))
+        last[pair] = place
+    most = 1
+    for size in distances - {0}:
+        run = 0
+        for place, (word, later) in enumerate(zip(words, words[size:], strict=False)):
+            run = run + 1 if word == later else 0
+            times = run // size + 1
+            if times > most and (not is_strict or times >= _least(words[place + 1 : place + 1 + size])):
+                most = times
+    return most
+
+
+def _least(phrase: Sequence[str]) -> int:
+    """How often a phrase has to come in a row to be called a loop."""
+    is_han = all(len(word) == 1 and not word.isascii() for word in phrase)
+    if is_han and "的" in (phrase[0], phrase[-1]):  # 目录的子目录的
+        return 3
+    return (4, 3, 3)[len(phrase) - 1] if is_han and len(phrase) <= 3 else 3 if len(phrase) == 1 else 2
+
+
+def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: str) -> bool:
+    """True where a number in digits has nothing like it on the other side, or number words on both sides have not.
+
+    A number word may go (two, both, a pair), but not become another. 0 and 1 are never asked for, nor what languages
+    without known number words may have spelt out.
+    """
+    src = numbers_in(source, src_lang)
+    if not (src.digits or src.words or _DIGIT.search(translation)):
+        return False
+    tgt = numbers_in(translation, tgt_lang)
+    spelt_up_to = 1 if knows_words(src_lang) and knows_words(tgt_lang) else 12
+    sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
+    return any(
+        max(values) > spelt_up_to and not _has(other, values) for side, other in sides for values in side.digits
+    ) or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
+
+
+def _all_of(numbers: Numbers) -> frozenset[float]:
+    return numbers.words.union(numbers.hints, *numbers.digits)
+
+
+def _has(known: frozenset[float], values: Collection[float]) -> bool:
+    return not known.isdisjoint(values) or any(_is_alike(a, b) for a in values for b in known)
+
+
+def _is_alike(a: float, b: float) -> bool:
+    """The same year (1994, '94, the 20th century) or hour (3 p.m., 15 Uhr)."""
+    low, high = sorted((a, b))
+    if high - low == 12 and high <= 24:
+        return True
+    return 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)

@@ -1,0 +1,141 @@
+"""Numbers in a text as values, however they are written: digits, number words, Chinese numerals.
+
+    >>> found = numbers_in("１,５００ people came in May, twenty-one of them left", "en")
+    >>> [sorted(values) for values in found.digits], found.words, found.hints
+    ([[1.5, 1500.0]], frozenset({21.0}), frozenset({5.0}))
+    >>> sorted(numbers_in("两千人，二〇二五年", "zh").words)
+    [2000.0, 2025.0]
+
+Number words are known in the languages of `numbers.toml`, numerals in Chinese and Japanese; elsewhere only digits are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from yiwen.text.languages import base
+
+_WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_HAN_LANGUAGES: Final = ("zh", "ja", "yue")
+_HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
+_HAN_UNITS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_HAN_HINTS: Final = {"半": (0.5, 30.0), "双": (2.0,), "雙": (2.0,), "对": (2.0,), "對": (2.0,)}
+_NUMERAL: Final = re.compile(f"[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
+_NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
+_SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
+_SEPARATOR: Final = re.compile(r"[.,'’．]")
+_DIGITS: Final = re.compile(
+    r"(\d+(?:[.,'’．]\d+)*(?:(?<!\d{4}) \d{3}(?!\d))*)"  # 1,500.5 or 3.14.2, and groups of three behind blanks
+    rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)?",
+    re.IGNORECASE,
+)
+_ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
+_BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one text."""
+
+    digits: tuple[frozenset[float], ...] = ()
+    """Each number in digits with the values that it may have: 1.500 is read in two ways, 3万 and 3 million too."""
+    words: frozenset[float] = frozenset()
+    """Values of number words and Chinese numerals."""
+    hints: frozenset[float] = frozenset()
+    """Values that other words may stand for: May is 5, twice is 2."""
+
+
+def knows_words(language: str) -> bool:
+    """True where numbers in words are known of the language."""
+    return base(language) in (*_WORDS, *_HAN_LANGUAGES)
+
+
+def numbers_in(text: str, language: str) -> Numbers:
+    """Find the numbers of a text."""
+    digits: list[frozenset[float]] = []
+    for number, han, word in _DIGITS.findall(text):
+        digits += _readings(number, math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1))
+    if digits:
+        text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
+    words: set[float] = set()
+    hints: set[float] = set()
+    if base(language) in _HAN_LANGUAGES:
+        for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
+            hints.update(_HAN_HINTS.get(found, ()))
+            words.update(() if found in _HAN_HINTS else _numeral(found))
+    elif base(language) in _WORDS:
+        pattern, part, values, known_hints = _lexicon(base(language))
+        for found in pattern.findall(text.lower()):
+            hints.update(known_hints.get(found, ()))
+            words.update(() if found in known_hints else _spelt(values[each] for each in part.findall(found)))
+    return Numbers(tuple(digits), frozenset(words), frozenset(hints))
+
+
+def _readings(number: str, scale: int) -> list[frozenset[float]]:
+    """The values that a number in digits may have; several numbers where it is a version or a date."""
+    parts = _SEPARATOR.split(number.replace(" ", ""))
+    is_grouped = len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
+    if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
+        return [frozenset((float(part),)) for part in parts]
+    values = {float("".join(parts))} if is_grouped else set()
+    if len(parts) == 2 or not is_grouped:
+        values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
+    # Rounded: 8.063 billion and 80.63亿 are the same number.
+    return [frozenset(float(f"{value * factor:.9g}") for value in values for factor in {1, scale})]
+
+
+def _numeral(numeral: str) -> tuple[float, ...]:
+    """Values of a Chinese numeral: 两千零五 is 2005, 二〇一〇 is 2010, 三四 is 3 or 4."""
+    if all(sign in _HAN_DIGITS for sign in numeral):
+        each = [_HAN_DIGITS[sign] for sign in numeral]
+        is_about = len(each) == 2 and each[0] + 1 == each[1]
+        return tuple(map(float, each)) if is_about else (float("".join(map(str, each))),)
+    total, section, digit = 0, 0, 0
+    for sign in numeral:
+        if sign in _HAN_DIGITS:
+            digit = _HAN_DIGITS[sign]
+        elif (unit := _HAN_UNITS[sign]) < 10_000:
+            section, digit = section + (digit or 1) * unit, 0
+        elif unit == 10_000:
+            total, section, digit = total + (section + digit or 1) * unit, 0, 0
+        else:
+            total, section, digit = (total + section + digit or 1) * unit, 0, 0
+    return (float(total + section + digit),)
+
+
+def _spelt(values: Iterable[int]) -> set[float]:
+    """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
+    found, total, current = set(), 0, 0
+    for value in values:
+        ones, rest = current % 10, current % 100
+        if value >= 1000:
+            total, current = total + max(current, 1) * value, 0
+        elif value == 100:
+            current = max(current, 1) * 100
+        elif rest == 0 or (rest >= 20 and ones == 0 and value < 20) or (rest < 10 and value >= 20):
+            current += value
+        else:
+            found.add(float(total + current))
+            total, current = 0, value
+    return {*found, float(total + current)}
+
+
+@cache
+def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str, int], dict[str, tuple[float, ...]]]:
+    """Pattern of all that is known of a language, pattern of a number word, their values, values of hints."""
+    known = _WORDS[language]
+    values = dict(zip(known["words"].split(), (*range(20), *range(20, 100, 10)), strict=True))
+    values |= known["more"] | known["scales"]
+    hints: dict[str, tuple[float, ...]] = known["hours"] | {
+        word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
+    }
+    part = "|".join(sorted(values, key=len, reverse=True))
+    whole = rf"\b(?:(?:{part})(?:{_BETWEEN}(?:{part}))*{_ENDING}|{'|'.join(hints)})\b"
+    return re.compile(whole), re.compile(part), values, hints

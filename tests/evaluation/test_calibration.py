@@ -1,0 +1,160 @@
+"""What is usual is measured on validation text, kept in the bundle, and told from what is odd."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tiny_model import TinyRun, signed
+from yiwen.bundle import open_bundle
+from yiwen.data.store import Store, TextPairs
+from yiwen.engines.select import open_engine
+from yiwen.errors import CheckpointError
+from yiwen.evaluation import calibration as module
+from yiwen.evaluation.calibration import Usual, calibrate, fit_confidence, open_calibration, usual_lengths
+from yiwen.evaluation.omission import Coverage, shortness
+from yiwen.translator import Translator
+
+N_WORDS = 11
+COVERAGE = Coverage(tuple({10 + word: 0.9, 30: 0.1} for word in range(N_WORDS)), (True,) * N_WORDS)
+"""Each source word 0 ... 10 becomes the target word that is 10 more, now and then 30."""
+
+
+def pairs(n: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Sources, and translations with a word more or less."""
+    rng = random.Random(1)
+    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(7, 13))] for _ in range(n)]
+    tgt = [[10 + word for word in ids] + [30] * rng.randint(0, 2) for ids in src]
+    return src, tgt
+
+
+@pytest.fixture(scope="module")
+def usual() -> Usual:
+    lengths = usual_lengths(*pairs(500), COVERAGE)
+    confidence = {"good_at": 50.0, "weights": (2.0, 1.0, 0.0, -1.0), "error": 0.0, "reliability": ()}
+    return Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE)
+
+
+def test_a_target_word_is_shared_out_among_the_words_that_it_may_have_come_from() -> None:
+    coverage = Coverage(({5: 0.6, 6: 0.4}, {5: 0.2}, {7: 1.0}, {}), (True, True, True, True))
+    assert coverage.least([0, 1, 2], [5, 7]) == pytest.approx(2.0)  # 0.75 + 0.25 + 1
+    assert coverage.least([0, 1, 2, 3], [5, 7]) == pytest.approx(1.25)  # the last three
+    assert coverage.least([0, 1], [5, 5, 6]) == pytest.approx(3.0)
+    assert coverage.least([3, 3], [8]) == 0.0
+
+
+def test_pieces_of_a_word_count_together() -> None:
+    coverage = Coverage(({5: 1.0}, {6: 1.0}, {7: 1.0}), (True, False, True))
+    assert coverage.least([0, 1, 2], [5, 6]) == pytest.approx(2.0)  # two words: nothing is left out
+    assert coverage.least([0, 1, 0, 1, 0, 1, 2], [5, 5, 6]) == pytest.approx(3 * 2 / 3)
+
+
+def test_shortness_grows_as_a_translation_shrinks() -> None:
+    assert shortness(8, 8) == 0.0
+    assert shortness(8, 3) == pytest.approx(math.log(2.0))
+    assert shortness(3, 8) == pytest.approx(-math.log(2.0))
+
+
+def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incomplete(usual: Usual) -> None:
+    src, tgt = pairs(1000)
+    src, tgt = src[500:], tgt[500:]
+    assert np.mean([usual.is_incomplete(a, b) for a, b in zip(src, tgt, strict=True)]) < 0.03
+    dropped = [[*b[:2], *b[2 + len(a) // 2 :]] for a, b in zip(src, tgt, strict=True)]
+    assert np.mean([usual.is_incomplete(a, b) for a, b in zip(src, dropped, strict=True)]) > 0.9
+    assert not any(usual.is_incomplete(a, [*b, *b]) for a, b in zip(src, tgt, strict=True))
+
+
+def test_odd_lengths_are_told_either_way(usual: Usual) -> None:
+    assert [usual.is_odd_length(10, n) for n in (2, 10, 11, 40)] == [True, False, False, True]
+
+
+def test_confidence_is_a_probability_that_rises_with_the_log_probability(usual: Usual) -> None:
+    found = [usual.confidence(log_prob, 10, 10) for log_prob in (-1000.0, -30.0, -3.0, -0.1)]
+    assert all(value is not None and 0 <= value <= 1 for value in found)
+    assert found == sorted(found)  # type: ignore[type-var]
+    assert usual.confidence(math.nan, 10, 10) is None
+
+
+def test_a_fitted_confidence_is_calibrated_on_the_other_half() -> None:
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(6000), rng.normal(size=6000), rng.normal(size=6000)])
+    true = 1 / (1 + np.exp(-(0.5 + 1.5 * x[:, 1])))
+    fitted = fit_confidence(x.tolist(), (rng.random(6000) < true).tolist())
+    assert fitted["weights"] == pytest.approx((0.5, 1.5, 0.0), abs=0.15)
+    assert fitted["error"] < 0.03
+    assert sum(n for n, _, _ in fitted["reliability"]) == 3000
+    assert [mean for _, mean, _ in fitted["reliability"]] == sorted(mean for _, mean, _ in fitted["reliability"])
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_where_all_are_alike_the_confidence_is_sure_and_finite(is_good: bool) -> None:
+    fitted = fit_confidence([[1.0, value / 100] for value in range(100)], [is_good] * 100)
+    assert all(map(math.isfinite, fitted["weights"]))
+    assert all((mean > 0.9) is is_good for _, mean, _ in fitted["reliability"])
+
+
+@pytest.fixture(scope="module")
+def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tiny model, calibrated on training text: its validation set is too small."""
+    folder = tmp_path_factory.mktemp("calibrated") / "bundle"
+    shutil.copytree(tiny_run.best, folder)
+    bundle = open_bundle(folder)
+    store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
+    engine = open_engine(bundle, engine="torch", threads=1).engine
+    assert calibrate(bundle, engine, store) is None
+    assert not (folder / "calibration").exists()
+    lines = [(tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[:150] for lang in ("en", "de")]
+    store.valid = TextPairs(*lines)
+    assert calibrate(bundle, engine, store) is not None
+    return folder
+
+
+def test_a_calibrated_bundle_says_how_sure_it_is(calibrated: Path, tiny_run: TinyRun) -> None:
+    sources = ["Peku suse.", "Bapu logi kabe.", ""]
+    *found, blank = Translator.load(calibrated, threads=1).translate(sources)
+    assert all(t.confidence is not None and 0 < t.confidence < 1 for t in found)
+    assert blank.confidence is None
+    assert [t.confidence for t in Translator.load(tiny_run.best, threads=1).translate(sources)] == [None] * 3
+    (together,) = Translator.load(calibrated, threads=1).translate(["\n".join(sources)])
+    assert together.confidence == pytest.approx(min(t.confidence for t in found), abs=1e-4)  # type: ignore[type-var]
+
+
+def test_what_a_translation_leaves_out_is_found_with_the_stored_lexicon(calibrated: Path, tiny_run: TinyRun) -> None:
+    bundle = open_bundle(calibrated)
+    usual = open_calibration(bundle)
+    assert usual is not None
+    src, tgt = (
+        (tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[200:300] for lang in ("en", "de")
+    )
+    src_ids, whole = bundle.source.encode(src), bundle.target.encode(tgt)
+    half = bundle.target.encode([" ".join(line.split()[: len(line.split()) // 2]) for line in tgt])
+    assert np.mean([usual.is_incomplete(a, b) for a, b in zip(src_ids, whole, strict=True)]) <= 0.05
+    assert np.mean([usual.is_incomplete(a, b) for a, b in zip(src_ids, half, strict=True)]) >= 0.95
+
+
+def test_a_damaged_calibration_is_refused(calibrated: Path, tmp_path: Path) -> None:
+    def with_change(name: str, file: str, **changes: object) -> Path:
+        shutil.copytree(calibrated, tmp_path / name)
+        path = tmp_path / name / "calibration" / file
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changes}), encoding="utf-8")
+        return tmp_path / name
+
+    def refusal(folder: Path) -> str:
+        with pytest.raises(CheckpointError) as error:
+            open_calibration(open_bundle(folder))
+        return str(error.value)
+
+    changed = with_change("changed", "calibration.json", n_pairs=7)
+    assert "calibration.json has changed" in refusal(changed)
+    for name, change in (("newer", {"format_version": 99}), ("typo", {"nonsense": 1})):
+        folder = with_change(name, "calibration.json", **change)
+        signed(folder / "calibration")
+        message = f"{next(iter(change))}.*; upgrade yiwen, or remove .* and evaluate the model again"
+        assert re.search(message, refusal(folder), re.DOTALL)

@@ -1,0 +1,142 @@
+"""Checks of a translation against its source: each finds its fault, and good language is none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.evaluation.checks import changes_numbers, changes_placeholders, check, has_loop
+
+ADDRESS = "https://example.org/a?b=1"
+
+
+def test_a_good_translation_has_no_faults_and_faults_are_named_in_order() -> None:
+    assert check("Two dogs.", "Zwei Hunde.", src_lang="en", tgt_lang="de") == ()
+    bad = "Drei Hunde Hunde Hunde."
+    found = check(
+        "Two dogs {here}.",
+        bad,
+        src_lang="en",
+        tgt_lang="de",
+        is_finished=False,
+        has_odd_length=True,
+        is_incomplete=True,
+    )
+    assert found == ("cut", "length_ratio", "loop", "numbers", "omission", "placeholders")
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("A man is on a ladder.", "Ein Mann steht auf einer Leiter auf einer Leiter."),
+        ("A man is on a ladder.", "Ein Mann Mann Mann steht auf einer Leiter."),
+        ("A man is on a ladder.", "Ein Mann, und eine Frau, und eine Frau, und eine Frau"),
+        ("He runs.", "他跑跑跑跑。"),
+        ("A man stands in the park.", "一个男人站在公园里站在公园里。"),
+        ("No, no!", "Nein, nein, nein, nein, nein, nein!"),
+        ("Ha ha.", "哈哈哈哈哈哈哈哈哈哈。"),
+    ],
+)
+def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -> None:
+    assert has_loop(source, translation)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("The woman who hit the ball.", "Die Frau, die die Kugel traf."),
+        ("Look, think it over.", "看看，研究研究。"),
+        ("The body of the function of functions.", "就是函数的函数的体。"),
+        ("No, no, no!", "不，不，不！"),
+        ("Good, good, good.", "很好。很好。很好。"),
+        ("Think of my son. My son is well.", "想想我的儿子。我的儿子很好。"),
+        ("a b a b a b", "c d c d c d"),
+        ("Bora Bora is far.", "Bora Bora ist weit."),
+        ("", ""),
+    ],
+)
+def test_good_language_is_no_loop(source: str, translation: str) -> None:
+    assert not has_loop(source, translation)
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation"),
+    [
+        ("en-de", "Two men wait.", "Drei Männer warten."),
+        ("en-zh", "Two men wait.", "三个男人在等。"),
+        ("zh-en", "两个人在等。", "Three people wait."),
+        ("en-de", "It costs 3,500.", "Es kostet 3500,50."),
+        ("en-de", "In 1998 it began.", "Es begann."),
+        ("en-de", "It began.", "Es begann 1998."),
+        ("en-zh", "Use Python 3.14.", "使用 Python 314。"),
+        ("en-it", "It weighs 25 kilos.", "Pesa 52 chili."),
+        ("en-de", "20% less", "２１ % weniger"),
+    ],
+)
+def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
+    src_lang, tgt_lang = languages.split("-")
+    assert changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang)
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "translation"),
+    [
+        ("en-de", "Two men wait.", "Beide Männer warten."),
+        ("en-de", "A man waits.", "Ein Mann wartet."),
+        ("en-de", "It costs 3,500.50.", "Es kostet 3.500,50."),
+        ("en-fr", "10,000 people", "10 000 personnes"),
+        ("en-zh", "2.7 million litres", "270万升"),
+        ("en-zh", "More than 18.5 million", "1850多万"),
+        ("en-zh", "On May 3, 1998, at 3 p.m.", "1998年5月3日15点"),
+        ("en-zh", "In the 1990s", "20世纪90年代"),
+        ("en-zh", "It is half past two.", "两点半了。"),
+        ("en-zh", "20 percent of 3,000", "三千的百分之二十"),
+        ("zh-en", "他有十二本书。", "He has a dozen books."),
+        ("en-zh", "On Wednesday we met two friends.", "星期三我们见了两个朋友。"),
+        ("en-it", "3 dogs", "tre cani"),
+        ("en-de", "Nothing here", "Hier ist nichts"),
+        ("en-de", "The 21st century, 007", "Das 21. Jahrhundert, 007"),
+    ],
+)
+def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:
+    src_lang, tgt_lang = languages.split("-")
+    assert not changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang)
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f"),
+        *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "info@example.org"),
+    ],
+)
+def test_placeholders_have_to_be_kept(placeholder: str) -> None:
+    assert not changes_placeholders(f"Hello {placeholder}, you", f"{placeholder} hallo")
+    assert not changes_placeholders(f"See {placeholder}.", f"请看{placeholder}。")
+    assert changes_placeholders(f"Hello {placeholder}, you", "Hallo du")
+    assert changes_placeholders("Hello you", f"Hallo {placeholder}")
+    assert changes_placeholders(f"{placeholder} and {placeholder}", f"{placeholder} und")
+
+
+def test_signs_that_look_like_placeholders_are_none() -> None:
+    for text in ("50 % der Leute", "50%的人", "a < b and c > d", "x {", "AT&T; {a b}", "100% sure"):
+        assert not changes_placeholders(text, "")
+
+
+def test_an_address_ends_before_the_full_stop() -> None:
+    assert not changes_placeholders(f"See {ADDRESS}.", f"见 {ADDRESS}。")
+    assert changes_placeholders(f"See {ADDRESS}.", f"见 {ADDRESS}2。")
+
+
+@given(st.text(max_size=60))
+def test_a_text_beside_itself_has_no_fault(text: str) -> None:
+    for language in ("en", "zh", "it"):
+        assert check(text, text, src_lang=language, tgt_lang=language) == ()
+
+
+@given(
+    st.text(alphabet="abc {}%d0123 一二三百，", max_size=40), st.text(alphabet="abc {}%d0123 一二三百，", max_size=40)
+)
+def test_any_two_texts_can_be_checked(source: str, translation: str) -> None:
+    assert set(check(source, translation, src_lang="en", tgt_lang="zh")) <= {"loop", "numbers", "placeholders"}

@@ -1,0 +1,99 @@
+"""A translation with a fault is looked for once more; the better one is kept and what stays wrong is told."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiny_model import TinyRun
+from yiwen.bundle import Bundle, open_bundle
+from yiwen.engines.engine import Ids
+from yiwen.evaluation.review import Answer, Rules, review
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+
+
+class Engine:
+    """Finds what it was told to find, and remembers how it was asked."""
+
+    def __init__(self, found: Sequence[Sequence[int]], *, is_finished: bool = True) -> None:
+        self.group = [Hypothesis(tuple(ids), -1.0, -2.0, is_finished) for ids in found]
+        self.asked: list[tuple[list[Ids], dict[str, Any]]] = []
+
+    def search(self, sources: Sequence[Ids], **how: Any) -> list[list[Hypothesis]]:
+        self.asked.append((list(sources), how))
+        return [self.group for _ in sources]
+
+
+@pytest.fixture(scope="module")
+def bundle(tiny_run: TinyRun) -> Bundle:
+    return open_bundle(tiny_run.best)
+
+
+SOURCES = ["Deti gedi.", "Kabe 25 robu."]
+
+
+def reviewed(
+    bundle: Bundle, first: Sequence[str], second: Sequence[str], *, is_finished: bool = True, **search: Any
+) -> tuple[list[Answer], Engine]:
+    """Review the translations `first` of SOURCES with an engine that then finds `second`."""
+    engine = Engine(bundle.target.encode(list(second)), is_finished=is_finished)
+    found = [
+        Answer([Hypothesis(tuple(ids), -0.5, -1.0, True)], [text])
+        for text, ids in zip(first, bundle.target.encode(list(first)), strict=True)
+    ]
+    rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig(**search))  # type: ignore[arg-type]
+    return review(found, SOURCES, bundle.source.encode(SOURCES), rules=rules), engine
+
+
+def test_good_translations_are_searched_once(bundle: Bundle) -> None:
+    answers, engine = reviewed(bundle, ["Reta lire.", "Godi 25 pofo."], [])
+    assert [(answer.texts, answer.flags) for answer in answers] == [(["Reta lire."], ()), (["Godi 25 pofo."], ())]
+    assert engine.asked == []
+
+
+def test_a_fault_is_repaired_by_the_likeliest_without_one(bundle: Bundle) -> None:
+    answers, engine = reviewed(bundle, ["Reta lire.", "Godi 52 pofo."], ["Godi 7.", "Godi 25.", "Pofo 25."])
+    assert [(answer.texts, answer.flags) for answer in answers] == [(["Reta lire."], ()), (["Godi 25."], ("repaired",))]
+    ((sources, how),) = engine.asked
+    assert sources == bundle.source.encode(SOURCES[1:])
+    assert how["config"] == SearchConfig(beam_size=10, n_best=10)
+
+
+def test_a_fault_that_stays_is_told_and_the_first_translation_kept(bundle: Bundle) -> None:
+    answers, _ = reviewed(bundle, ["Reta lire.", "Godi 52 pofo."], ["Godi 7.", "Pofo."])
+    assert (answers[1].texts, answers[1].flags) == (["Godi 52 pofo."], ("numbers",))
+
+
+def test_fewer_faults_are_better_than_more(bundle: Bundle) -> None:
+    answers, engine = reviewed(bundle, ["Lire lire lire.", "Godi 52 godi 52 godi 52."], ["Godi 7."], beam_size=1)
+    assert (answers[0].texts, answers[0].flags) == (["Lire lire lire."], ("loop",))  # 7 is invented there
+    assert (answers[1].texts, answers[1].flags) == (["Godi 7."], ("numbers", "repaired"))
+    assert engine.asked[0][1]["config"].beam_size == 8
+
+
+@pytest.mark.parametrize("search", [{"n_best": 2}, {"sampling": True}])
+def test_what_was_asked_for_in_numbers_or_at_random_is_only_flagged(bundle: Bundle, search: dict[str, Any]) -> None:
+    answers, engine = reviewed(bundle, ["Reta lire.", "Godi."], ["Godi 25."], **search)
+    assert [answer.flags for answer in answers] == [(), ("numbers",)]
+    assert engine.asked == []
+
+
+def test_prefixes_are_kept(bundle: Bundle) -> None:
+    engine = Engine([[1]])
+    answer = Answer([Hypothesis((1,), -0.5, -1.0, False)], ["x"])
+    rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig())  # type: ignore[arg-type]
+    source = bundle.source.encode(["Deti."])
+    (found,) = review([answer], ["Deti."], source, rules=rules, prefixes=[[7, 8]])
+    assert engine.asked[0][1]["prefixes"] == [[7, 8]]
+    assert found.flags == ("repaired",)
+    assert dataclasses.replace(found, flags=()).hypotheses == engine.group
+
+
+def test_reviews_need_no_torch() -> None:
+    text = Path(review.__code__.co_filename).read_text(encoding="utf-8")
+    assert "torch" not in text

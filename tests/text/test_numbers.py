@@ -1,0 +1,100 @@
+"""Numbers as values: however they are written, in the languages whose number words are known and in others."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.text.numbers import Numbers, knows_words, numbers_in
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("12", {12}),
+        ("１２", {12}),
+        ("3.14", {3.14}),
+        ("3,14", {3.14}),
+        ("1.500", {1.5, 1500}),
+        ("1,234,567", {1234567}),
+        ("1.234.567,89", {1234567.89}),
+        ("10 000", {10000}),
+        ("1'500'000", {1500000}),
+        ("3万", {3, 30000}),
+        ("1850多万", {1850, 18500000}),
+        ("80.63亿", {80.63, 8063000000}),
+        ("80.63 billion", {80.63, 80630000000}),
+        ("3 Milliarden", {3, 3000000000}),
+        ("5千万", {5, 50000000}),
+    ],
+)
+def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> None:
+    (found,) = numbers_in(text, "xx").digits
+    assert found == values
+
+
+def test_versions_dates_and_times_are_several_numbers() -> None:
+    for text, numbers in (("3.14.2", [3, 14, 2]), ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])):
+        assert [set(values) for values in numbers_in(text, "en").digits] == [{number} for number in numbers]
+    assert [set(values) for values in numbers_in("10:30", "en").digits] == [{10}, {30}]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "values"),
+    [
+        ("en", "Twelve men and twenty-one women", {12, 21}),
+        ("en", "between five and ten", {5, 10}),
+        ("en", "two hundred and five thousand", {205000}),
+        ("en", "the nineteenth century and the eighties", {19, 80}),
+        ("en", "someone often, a weight, a stone", set()),
+        ("de", "Zwei Männer, einundzwanzig Frauen", {2, 21}),
+        ("de", "zweihundertfünf, fünf Millionen, die vierte", {205, 5000000, 4}),
+        ("fr", "vingt et un, quatre-vingt-onze, deux cents", {21, 91, 200}),
+        ("fr", "cinq millions, deuxième, douze", {5000000, 2, 12}),
+        ("zh", "两千零五人，二〇二五年，十二", {2005, 2025, 12}),
+        ("zh", "三四个，三亿五千万，三万亿", {3, 4, 350000000, 3000000000000}),
+        ("zh", "百分之五，星期三", {5}),
+        ("zh-Hant", "兩千萬", {20000000}),
+        ("ja", "二十三", {23}),
+        ("it", "dodici", set()),
+    ],
+)
+def test_numbers_in_words_have_their_values(language: str, text: str, values: set[float]) -> None:
+    found = numbers_in(text, language)
+    assert found.words - {1} == values
+    assert found.digits == ()
+
+
+def test_other_words_hint_at_numbers() -> None:
+    assert numbers_in("on the second of May, at noon", "en").hints == {2, 5, 12}
+    assert numbers_in("um halb, im Januar, beide", "de").hints == {0.5, 30, 1, 2}
+    assert numbers_in("一双，两点半", "zh") == Numbers((), frozenset({1.0, 2.0}), frozenset({2.0, 0.5, 30.0}))
+
+
+def test_the_unit_behind_a_number_is_no_number_of_its_own() -> None:
+    assert numbers_in("3万人", "zh").words == frozenset()
+    assert numbers_in("3 million people", "en").words == frozenset()
+
+
+def test_languages_without_number_words_are_told() -> None:
+    assert [knows_words(language) for language in ("en-GB", "de_AT", "zh-Hans", "ja", "it", "xx")] == [
+        *(True, True, True, True),
+        *(False, False),
+    ]
+
+
+@given(st.integers(min_value=2, max_value=9999))
+def test_a_chinese_numeral_is_the_number_that_it_spells(value: int) -> None:
+    digits, units = "零一二三四五六七八九", ("千", "百", "十", "")
+    spelt, was_zero = "", False
+    for place, digit in enumerate(f"{value:04d}"):
+        if digit != "0":
+            spelt += "零" * (was_zero and bool(spelt)) + digits[int(digit)] + units[place]
+        was_zero = digit == "0"
+    assert value in numbers_in(f"共{spelt}个", "zh").words
+
+
+@given(st.text(max_size=40), st.sampled_from(["en", "de", "fr", "zh", "ja", "it"]))
+def test_any_text_can_be_asked(text: str, language: str) -> None:
+    assert all(values for values in numbers_in(text, language).digits)
