@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from yiwen.config import STRICT
-from yiwen.data.corpus import Targets
 from yiwen.errors import ConfigError
+
+if TYPE_CHECKING:  # it imports numpy, which translating does without
+    from yiwen.data.corpus import Targets
 
 Task = Literal["translate", "classify", "tag", "mlm", "embed"]
 Pooling = Literal["mean", "max", "first", "attention"]
