@@ -18,6 +18,7 @@ from yiwen import hardware
 from yiwen.bundle import Bundle, open_bundle, save_bundle
 from yiwen.config import describe, parse, read_toml, to_toml
 from yiwen.data.prepare import Prepared, prepare
+from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import one_writer, remove_leftovers, write_json, write_text
@@ -38,6 +39,8 @@ from yiwen.training.translation import fastest_batch_tokens, translation_job
 
 _FREE_TO_CHANGE: Final = ("preset", "dropout", "attention_dropout", "layer_dropout")
 """Settings of a model that its weights do not depend on."""
+_OF_THE_DECODER: Final = ("n_decoder_layers", "tied_embeddings")
+"""Settings of a translator that its encoder's weights do not depend on."""
 
 
 def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
@@ -49,7 +52,9 @@ def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = Fal
     recipe, initial = loaded.recipe, initial_model(loaded)
     tokenizer = recipe.tokenizer
     if initial is not None:
-        tokenizer = TokenizerConfig(model=str(initial.folder.resolve()), sampling=tokenizer.sampling)
+        # An encoder has one vocabulary, of a translator's two that of the source.
+        path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
+        tokenizer = TokenizerConfig(model=str(path.resolve()), sampling=tokenizer.sampling)
     return prepare(
         recipe.data,
         tokenizer,
@@ -73,19 +78,19 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
         return None
     path = Path(os.path.expandvars(recipe.training.init_from)).expanduser()
     bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
-    info = bundle.info
-    pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)}
-    for name in ("src_lang", "tgt_lang"):
+    info, is_translator = bundle.info, recipe.task == "translate"
+    pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
+    for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):
         there, here = (code and canonical(code) for code in (getattr(info, name), getattr(recipe.data, name)))
-        pairs[f"data.{name}"] = there, here
+        if is_translator or info.task != "embed" or here != canonical(info.tgt_lang):  # embed has read both
+            pairs[f"data.{name}"] = there, here
+    free = _FREE_TO_CHANGE if is_translator else (*_FREE_TO_CHANGE, *_OF_THE_DECODER)
     for name, here in dataclasses.asdict(recipe.model).items():
-        if name not in _FREE_TO_CHANGE:
+        if name not in free:
             pairs[f"model.{name}"] = getattr(info.model, name), here
     problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
     unknown = [symbol for symbol in recipe.tokenizer.symbols if not bundle.source.has_piece(symbol)]
     problems += [f"tokenizer.symbols: {symbol!r} is not in its vocabulary" for symbol in unknown]
-    if recipe.task != "translate":
-        problems.append(f"task={recipe.task!r} always starts anew")
     if recipe.tokenizer.model:
         problems.append(f"tokenizer.model: its own vocabulary is used, not {recipe.tokenizer.model!r}")
     if problems:
@@ -135,6 +140,9 @@ def train_recipe(
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
         if console is not None:
             console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
+            for note in prepared.report.notes:
+                if note.startswith(ILL_FITTING):
+                    console.print(f"note: {note}", soft_wrap=True, highlight=False, markup=False)
         resume_from = latest_checkpoint(run / "checkpoints")
         job = _job(store, recipe, training, chosen, initial=initial_model(loaded) if resume_from is None else None)
         (run / "bundles").mkdir(exist_ok=True)
@@ -156,7 +164,7 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
     limits: Any = {"hardware": chosen, "max_tokens": recipe.data.max_tokens}
     if recipe.task == "translate":
         return translation_job(store, recipe.model, training, search=recipe.search, initial=initial, **limits)
-    return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, **limits)
+    return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, initial=initial, **limits)
 
 
 def refuse_existing(run: Path, *, resume: bool) -> None:

@@ -217,7 +217,7 @@ def test_a_model_without_byte_pieces_is_noted(tmp_path: Path) -> None:
         pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False,
     )  # fmt: skip
     report = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).report
-    assert report.notes == ("own.model has no byte pieces: characters outside its vocabulary are lost",)
+    assert report.notes[0] == "own.model has no byte pieces: characters outside its vocabulary are lost"
     assert report.tgt_bytes_share > 0
 
 

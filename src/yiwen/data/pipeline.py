@@ -15,7 +15,7 @@ from yiwen.data.corpus import CorpusConfig, place
 from yiwen.data.fingerprint import ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
 from yiwen.data.labels import check_held_out, count_labels
-from yiwen.data.report import MAX_PLACES, N_EXAMPLES, Example, Report, Tally
+from yiwen.data.report import ILL_FITTING, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import EncodeTask, clean_block, encode_batch
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
@@ -28,6 +28,9 @@ from yiwen.text.subword import Subword, train_subword
 _SAMPLE_SEED: Final = 0
 _LATER: Final = ("held-out overlap", "duplicate pair", "too many subwords")
 """Reasons that only the whole corpus, or the subwords, can tell."""
+
+_FITTING_SHARE: Final = 0.02
+"""Share of subwords that spell single bytes, up to which a vocabulary learnt elsewhere fits."""
 
 
 def run(job: Job, fingerprint: str) -> Report:
@@ -47,6 +50,11 @@ def run(job: Job, fingerprint: str) -> Report:
             labels, counts = count_labels(targets, job.targets)
             notes.append(counts)
         figures = encode(job, workers, intake, split, models, labels, tally)
+    if job.tokenizer.model and (share := max(figures["src_bytes_share"], figures["tgt_bytes_share"])) > _FITTING_SHARE:
+        notes.append(
+            f"{ILL_FITTING}: {share:.0%} of the subwords are single bytes or unknown; a vocabulary learnt from this "
+            "text, and a model that has read such text, would do better"
+        )
     valid = given.get("valid") or texts_of(job, intake, split.valid)
     test = given.get("test") or texts_of(job, intake, split.test)
     held_out = given | {"valid": valid, "test": test}

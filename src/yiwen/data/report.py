@@ -17,6 +17,10 @@ MAX_PLACES: Final = 10_000
 """Over-long pairs named by place; their number is exact beyond that too."""
 
 
+ILL_FITTING: Final = "the vocabulary given does not fit the text"
+"""How a note begins that who trains should see, too."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Example:
     """A dropped pair."""

@@ -10,9 +10,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from yiwen.bundle import BundleInfo, save_bundle
+from yiwen.bundle import Bundle, BundleInfo, save_bundle
 from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
+from yiwen.engines.encoders import load_encoder
 from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model
 from yiwen.measured import computing_with
@@ -37,6 +38,7 @@ def encoder_job(
     task: Task,
     hardware: Hardware,
     max_tokens: int,
+    initial: Bundle | None = None,
 ) -> Job:
     """Build an encoder and all that the loop needs to train it.
 
@@ -48,6 +50,7 @@ def encoder_job(
         task: Which of the tasks without a decoder.
         hardware: What it is trained on.
         max_tokens: Longest training text, eos counted.
+        initial: The model of any task whose encoder to start from; None: from random weights.
 
     Raises:
         DataError: If there is nothing to train on or to validate with.
@@ -62,7 +65,12 @@ def encoder_job(
         n_labels=len(store.labels),
         pooling=encoder.pooling,
         is_frozen=encoder.is_frozen,
-    ).to(hardware.device)
+    )
+    if initial is not None:
+        with torch.no_grad():
+            for mine, theirs in zip(model.body.parameters(), load_encoder(initial).body.parameters(), strict=True):
+                mine.copy_(theirs)
+    model = model.to(hardware.device)
     apply_to_model(model, hardware)
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
     learning = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)

@@ -1,0 +1,93 @@
+"""An encoder starts from another model's weights and vocabulary: an mlm's, a translator's left half, an embedder's."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from tiny_model import MAX_TOKENS, TinyRun
+from toy_labels import write_labelled
+from yiwen.bundle import load_tensors, open_bundle
+from yiwen.engines.encoders import load_encoder
+from yiwen.errors import ConfigError
+from yiwen.recipe import load_recipe
+from yiwen.runs import train_recipe
+
+SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]
+TRANSLATOR = ["model.n_encoder_layers=1", "model.max_len=96", f"data.max_tokens={MAX_TOKENS}"]
+
+
+@pytest.fixture(autouse=True)
+def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def start(recipe: Path, model: Path, *settings: str, run: str = "run", console: Console | None = None) -> Path:
+    loaded = load_recipe(str(recipe), [*SHORT, f"training.init_from={model}", *settings])
+    return train_recipe(loaded, run=recipe.parent / run, console=console)[0]
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_tensors(folder / "model.safetensors")
+
+
+def test_a_classifier_starts_from_an_mlm_that_read_the_same_text(tmp_path: Path) -> None:
+    train_recipe(
+        load_recipe(str(write_labelled(tmp_path, "mlm", max_steps=5, training="validate_every = 5"))),
+        run=tmp_path / "mlm",
+    )
+    slow = ["training.learning_rate=1e-9"]
+    run = start(write_labelled(tmp_path, "classify"), tmp_path / "mlm", *slow)
+    before, after = weights(tmp_path / "mlm" / "best"), weights(run / "final")
+    assert set(after) - set(before) == {"head.weight", "head.bias"}
+    for name, weight in before.items():
+        assert torch.allclose(weight, after[name], atol=1e-6), name
+    spm = [(folder / "shared.spm").read_bytes() for folder in (tmp_path / "mlm" / "best", run / "best")]
+    assert spm[0] == spm[1]
+
+
+def test_a_frozen_encoder_is_that_of_the_translator_to_the_last_bit(tiny_run: TinyRun, tmp_path: Path) -> None:
+    recipe = write_labelled(tmp_path, "classify")
+    run = start(recipe, tiny_run.best, *TRANSLATOR, "encoder.is_frozen=true", "training.learning_rate=0.5")
+    wanted = dict(load_encoder(open_bundle(tiny_run.best)).body.named_parameters())
+    found = weights(run / "best")
+    for name, weight in wanted.items():
+        assert torch.equal(found[f"body.{name}"], weight), name
+    assert len(found) == len(wanted) + 2
+    checkpoint = next((run / "checkpoints").glob("step-00000005"))
+    state = load_tensors(checkpoint / "optimizer.safetensors")
+    assert {name.rpartition("/")[0] for name in state} == {"head.weight", "head.bias"}
+
+
+def test_a_model_of_another_shape_or_language_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    recipe = write_labelled(tmp_path, "classify")
+    with pytest.raises(ConfigError) as caught:
+        start(recipe, tiny_run.best, "data.src_lang=de")
+    message = str(caught.value)
+    assert "best is not of this recipe's kind:" in message
+    assert "data.src_lang: 'en' there, 'de' here" in message
+    assert "model.n_encoder_layers: 1 there, 2 here" in message
+    assert "n_decoder_layers" not in message
+    assert "task" not in message
+
+
+def test_an_embedder_has_read_both_languages(tiny_embedder: Path, tmp_path: Path) -> None:
+    run = start(write_labelled(tmp_path, "classify"), tiny_embedder, "data.src_lang=de")
+    assert open_bundle(run / "best").info.src_lang == "de"
+
+
+def test_who_trains_is_told_that_the_vocabulary_does_not_fit(tiny_run: TinyRun, tmp_path: Path) -> None:
+    recipe = write_labelled(tmp_path, "classify")
+    text = (tmp_path / "classify.tsv").read_text(encoding="utf-8")
+    console = Console(record=True, width=300, quiet=False, file=io.StringIO())
+    start(recipe, tiny_run.best, *TRANSLATOR, console=console)
+    assert "does not fit" not in console.export_text()
+    (tmp_path / "classify.tsv").write_text(text.replace("ba", "北").replace("ka", "京"), encoding="utf-8")
+    start(recipe, tiny_run.best, *TRANSLATOR, run="other", console=console)
+    assert "note: the vocabulary given does not fit the text: " in console.export_text()
