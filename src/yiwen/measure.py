@@ -20,6 +20,7 @@ from yiwen.translator import Translator
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from yiwen.bundle import Bundle
     from yiwen.evaluation.metrics import Evaluation, EvaluationConfig
     from yiwen.evaluation.significance import Comparison
 
@@ -105,19 +106,19 @@ def measure(
         pairs = [f"{canonical(each.src_lang)} -> {canonical(each.tgt_lang)}" for each in (translator, other)]
         if pairs[0] != pairs[1]:
             raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
-    settings = _settings(model)
+    settings = settings_of(model)
     settings = dataclasses.replace(settings, lowercase=lowercase or settings.lowercase)
     search = search or translator.bundle.info.search
     is_of_run = output is None and (model.parent / "recipe.toml").is_file()
 
-    def measured(test: _Test) -> Measurement:
+    def measured(test: Test) -> Measurement:
         written = output if test is tests[0] else None
         if is_of_run:
             case = "-lowercase" if settings.lowercase else ""
             written = model.parent / "evaluations" / f"{model.name}-{test.name}{case}.json"
         return _measured(translator, other, test, search=search, settings=settings, written=written, stop=stop)
 
-    tests = _tests(translator, model, src, ref)
+    tests = tests_of(translator.bundle, src, ref)
     first, *more = map(measured, tests)
     first = dataclasses.replace(first, more=tuple(more))
     for measurement in (first, *more):
@@ -128,7 +129,7 @@ def measure(
 
 
 @dataclass(frozen=True)
-class _Test:
+class Test:
     """Text to translate and what people made of it."""
 
     name: str
@@ -139,7 +140,7 @@ class _Test:
 def _measured(
     translator: Translator,
     other: Translator | None,
-    test: _Test,
+    test: Test,
     *,
     search: SearchConfig,
     settings: EvaluationConfig,
@@ -179,7 +180,7 @@ def _measured(
     )
 
 
-def _settings(model: Path) -> EvaluationConfig:
+def settings_of(model: Path) -> EvaluationConfig:
     """The evaluation settings of the run that a bundle belongs to; the default ones where there is none."""
     from yiwen.config import parse, read_toml
     from yiwen.evaluation.metrics import EvaluationConfig
@@ -206,7 +207,13 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
         print_measurement(other, console)
 
 
-def _tests(translator: Translator, model: Path, src: Path | None, ref: Path | None) -> list[_Test]:
+def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
+    """The text that a model is to be measured on: that given, or the test sets of its recipe.
+
+    Raises:
+        ConfigError: If only one of src and ref is given, or there is no recipe to take a test set from.
+        DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
+    """
     if (src is None) != (ref is None):
         raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
     if src is not None and ref is not None:
@@ -215,17 +222,19 @@ def _tests(translator: Translator, model: Path, src: Path | None, ref: Path | No
             raise DataError(f"{src} has {len(sources)} lines, {ref} has {len(references)}; give one reference a line")
         if not sources:
             raise DataError(f"{src} and {ref} are empty; give at least one line")
-        return [_Test(src.name.removesuffix(f".{translator.src_lang}"), sources, references)]
+        return [Test(src.name.removesuffix(f".{bundle.info.src_lang}"), sources, references)]
     from yiwen.data.store import Store
     from yiwen.recipe import runs_root
 
-    folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
+    folder = runs_root() / ".prepared" / bundle.info.data_fingerprint
     if not folder.is_dir():
-        raise ConfigError(f"{model} was trained on data that is not prepared here ({folder}); give --src and --ref")
+        raise ConfigError(
+            f"{bundle.folder} was trained on data that is not prepared here ({folder}); give --src and --ref"
+        )
     store = Store.open(folder)
-    tests = [_Test(name, *pairs) for name, pairs in {"test": store.test, **store.more_tests}.items() if pairs.src]
+    tests = [Test(name, *pairs) for name, pairs in {"test": store.test, **store.more_tests}.items() if pairs.src]
     if not tests:
-        raise ConfigError(f"the recipe of {model} has no test set; give --src and --ref")
+        raise ConfigError(f"the recipe of {bundle.folder} has no test set; give --src and --ref")
     return tests
 
 

@@ -39,7 +39,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def test_a_classifier_starts_from_an_mlm_that_read_the_same_text(tmp_path: Path) -> None:
     train_recipe(
-        load_recipe(str(write_labelled(tmp_path, "mlm", max_steps=5, training="validate_every = 5"))),
+        load_recipe(str(write_labelled(tmp_path, "mlm")), SHORT),
         run=tmp_path / "mlm",
     )
     slow = ["training.learning_rate=1e-9"]

@@ -1,10 +1,10 @@
-"""`yiwen evaluate`: BLEU, chrF and TER with signatures, and whether a difference is more than chance."""
+"""`yiwen evaluate`: scores of translations with signatures, of labels, tags and vectors with intervals."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,8 +28,9 @@ def evaluate(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Translate a test set and score it, with signatures.
+    """Score a model on a test set: translations with signatures, or labels, tags and vectors.
 
+    For the tasks without a decoder --ref holds labels, tags or translations, a line each.
     Detokenised text is scored, with the tokeniser that the target language asks for.
     What is not given is taken from the recipe of the model.
     """
@@ -39,13 +40,19 @@ def evaluate(
     from yiwen.measure import measure, print_measurement
     from yiwen.stop import stop_on_signals
 
+    bundle = open_bundle(model)
+    if bundle.info.task != "translate":
+        _evaluate_encoder(
+            bundle.folder, as_json, src=src, ref=ref, output=output, device=device, dtype=dtype, threads=threads
+        )
+        return
     with stop_on_signals() as stop:
         measurement = measure(
             model,
             src=src,
             ref=ref,
             compare_with=compare,
-            search=open_bundle(model).info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr),
+            search=bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr),
             ensemble=ensemble or (),
             lowercase=lowercase,
             output=output,
@@ -58,3 +65,18 @@ def evaluate(
     print_measurement(measurement, Console(stderr=as_json))
     if as_json:
         print(json.dumps(measurement.to_json(), ensure_ascii=False))
+
+
+def _evaluate_encoder(model: Path, as_json: bool, **options: Any) -> None:
+    from rich.console import Console
+
+    from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
+    from yiwen.stop import stop_on_signals
+
+    with stop_on_signals() as stop:
+        measurements = measure_encoder(model, stop=stop, **options)
+    for measurement in measurements:
+        print_encoder_measurement(measurement, Console(stderr=as_json))
+    if as_json:
+        first, *more = [measurement.to_json() for measurement in measurements]
+        print(json.dumps(first | ({"more_tests": more} if more else {}), ensure_ascii=False))

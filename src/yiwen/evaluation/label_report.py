@@ -1,0 +1,73 @@
+"""Predicted labels as one HTML page that needs nothing else: scores, confusions as a picture, calibration, mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from yiwen.evaluation.classification import Classification
+
+_CELL: Final = 44
+"""Side of a square of the picture, in pixels."""
+_MOST: Final = 40
+"""Labels that a picture has room for."""
+_STYLE: Final = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
+    "table{border-collapse:collapse}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:left}"
+    "svg{max-width:100%}.n{text-align:right;font-variant-numeric:tabular-nums}"
+)
+
+
+def label_report(found: Classification, *, title: str, mistakes: Sequence[tuple[str, str, str]] = ()) -> str:
+    """The page.
+
+    Args:
+        found: Scores and confusions.
+        title: What was measured.
+        mistakes: (text, predicted, right) of some.
+    """
+    intervals = {name: "{:.2f} to {:.2f}".format(*bounds) for name, bounds in found.intervals.items()}
+    scores = [(name.replace("_", " "), f"{value:.2f}", intervals.get(name, "")) for name, value in found.scores.items()]
+    bins = [
+        (f"{10 * i} to {10 * i + 10} %", f"{n:,}", f"{100 * said:.1f} %", f"{100 * right:.1f} %")
+        for i, (n, said, right) in enumerate(found.bins)
+        if n
+    ]
+    parts = [f"<h1>{escape(title)}</h1>", _table(("score", "%", "95 % interval"), scores)]
+    if len(found.labels) <= _MOST:
+        parts += ["<h2>Confusions</h2><p>A row for each right label, a column for each predicted one.</p>"]
+        parts += [confusion_svg(found)]
+    if bins:
+        parts += ["<h2>Calibration</h2><p>How sure the model was, and how often it was right.</p>"]
+        parts += [_table(("probability", "texts", "mean", "right"), bins)]
+    if mistakes:
+        parts += ["<h2>Mistakes</h2>", _table(("text", "predicted", "right"), mistakes)]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def confusion_svg(found: Classification) -> str:
+    """The table of confusions, each row shaded by its shares."""
+    left = 12 + 9 * max(len(label) * (2 if not label.isascii() else 1) for label in found.labels)
+    side = left + _CELL * len(found.labels)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}" font-size="12" role="img">']
+    for i, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True)):
+        middle = left + _CELL * i + _CELL // 2
+        name = escape(label)
+        parts += [f'<text x="{left - 6}" y="{middle + 4}" text-anchor="end">{name}</text>']
+        parts += [f'<text transform="translate({middle + 4} {left - 6}) rotate(-90)">{name}</text>']
+        for j, count in enumerate(row):
+            share = count / max(sum(row), 1)
+            x, y = left + _CELL * j, left + _CELL * i
+            fill = "rgb({:.0f},{:.0f},{:.0f})".format(*(255 - share * depth for depth in (225, 150, 75)))
+            ink = "#fff" if share > 0.5 else "#1a1a1a"
+            parts += [f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="{fill}" stroke="#fff"/>']
+            parts += [f'<text x="{x + _CELL // 2}" y="{y + 26}" text-anchor="middle" fill="{ink}">{count}</text>']
+    return "".join([*parts, "</svg>"])
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

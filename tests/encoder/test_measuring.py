@@ -1,0 +1,101 @@
+"""`yiwen evaluate` of encoders: the scores are those of their own answers, and a page shows them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tiny_model import signed, tampered
+from yiwen.cli.main import main
+from yiwen.data.store import Store
+from yiwen.encoder import Encoder
+from yiwen.evaluation.classification import evaluate_labels
+from yiwen.evaluation.label_report import confusion_svg, label_report
+
+
+def evaluate(run: Path, *options: str, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YIWEN_RUNS", str(run.parent))
+        assert main(["evaluate", str(run), "--json", "--threads", "1", *options]) == 0
+    captured = capfd.readouterr()
+    assert "written: " in captured.err
+    return json.loads(captured.out.split("\n")[-2])
+
+
+def held_out(run: Path) -> tuple[list[str], list[str]]:
+    fingerprint = Encoder.load(run).bundle.info.data_fingerprint
+    return Store.open(run.parent / ".prepared" / fingerprint).test
+
+
+def test_a_classifier_is_scored_on_the_test_set_of_its_recipe(
+    tiny_classifier: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = evaluate(tiny_classifier, capfd=capfd)
+    texts, labels = held_out(tiny_classifier)
+    predictions = Encoder.load(tiny_classifier, threads=1).classify(texts)
+    right = [str(p) == label for p, label in zip(predictions, labels, strict=True)]
+    assert found["scores"]["accuracy"] == pytest.approx(100 * np.mean(right))  # type: ignore[index]
+    assert found["n_texts"] == len(texts) == 19
+    assert set(found["scores"]) == {"accuracy", "macro_f1", "calibration_error"}  # type: ignore[call-overload]
+    low, high = found["labels"]["intervals"]["accuracy"]  # type: ignore[index]
+    assert low <= found["scores"]["accuracy"] <= high  # type: ignore[index]
+    assert (tiny_classifier / "evaluations" / "best-test.html").is_file()
+
+
+def test_a_text_and_its_labels_may_be_given(
+    tiny_classifier: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.en").write_text("ba be\nda de <b>\nka\n", encoding="utf-8")
+    (tmp_path / "a.labels").write_text("b\nb\nequal\n", encoding="utf-8")
+    out = tmp_path / "out.json"
+    files = ["--src", str(tmp_path / "a.en"), "--ref", str(tmp_path / "a.labels"), "--output", str(out)]
+    found = evaluate(tiny_classifier, *files, capfd=capfd)
+    assert found["test_set"] == "a"
+    assert found["scores"]["accuracy"] == pytest.approx(200 / 3)  # type: ignore[index]
+    assert json.loads(out.read_text("utf-8"))["scores"] == found["scores"]
+    page = out.with_suffix(".html").read_text(encoding="utf-8")
+    assert "da de &lt;b&gt;" in page
+    assert "<h2>Confusions</h2>" in page
+    (tmp_path / "a.labels").write_text("b\nb\nsomething\n", encoding="utf-8")
+    assert main(["evaluate", str(tiny_classifier), *files]) == 3
+    assert "a text 3 has the label 'something', which no training text has" in capfd.readouterr().err
+
+
+def test_a_tagger_is_scored_by_words_and_spans(tiny_tagger: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = evaluate(tiny_tagger, capfd=capfd)
+    assert set(found["scores"]) == {"accuracy", "macro_f1", "span_f1"}  # type: ignore[call-overload]
+    texts, tags = held_out(tiny_tagger)
+    predicted = Encoder.load(tiny_tagger, threads=1).tag([text.split() for text in texts])
+    pairs = [pair for a, b in zip(predicted, tags, strict=True) for pair in zip(a, b.split(), strict=True)]
+    assert found["scores"]["accuracy"] == pytest.approx(100 * np.mean([a == b for a, b in pairs]))  # type: ignore[index]
+
+
+def test_an_embedder_is_scored_by_finding_translations(tiny_embedder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = evaluate(tiny_embedder, capfd=capfd)
+    assert found["scores"]["accuracy"] > 60  # type: ignore[index]
+    assert "labels" not in found
+
+
+def test_an_mlm_has_nothing_to_be_scored_by(
+    tiny_embedder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tampered(tiny_embedder / "best", tmp_path / "mlm", task="mlm")
+    assert main(["evaluate", str(signed(folder))]) == 2
+    assert "guesses hidden words, which its validation scores say all about" in capfd.readouterr().err
+
+
+def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
+    gold, predicted = [["<a>"], ["好"], ["好"]], [["<a>"], ["<a>"], ["好"]]
+    found = evaluate_labels(gold, predicted, labels=("<a>", "好"), confidences=[0.9, 0.6, 0.7], n_bootstrap=5)
+    picture = confusion_svg(found)
+    assert picture.count("<rect") == 4
+    assert "<a>" not in picture
+    page = label_report(found, title="T<1>", mistakes=[("x<y", "<a>", "好")])
+    for text in ("T&lt;1&gt;", "x&lt;y", "Calibration", "66.67"):
+        assert text in page
+    assert "<script" not in page
+    many = evaluate_labels([["0"]], [["0"]], labels=tuple(map(str, range(50))), n_bootstrap=0)
+    assert "<svg" not in label_report(many, title="many")
