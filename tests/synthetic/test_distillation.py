@@ -4,50 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from teachers import Teacher
 
 from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
 from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
 from yiwen.files import one_writer
 from yiwen.recipe import LoadedRecipe, load_recipe
-from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards
 from yiwen.synthetic.distil import Distilled, distil, translate_corpus
 from yiwen.translator import Translation
-
-
-class Teacher:
-    """Stands in for the Translator: writes the source backwards, and remembers what it was asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bundle = open_bundle(folder)
-        self.engine = SimpleNamespace(description="torch in a test")
-        self.asked: list[str] = []
-        self.search: SearchConfig | None = None
-        self.answer: Callable[[str], Translation] = lambda text: Translation(text[::-1], -1.0)
-        self.until_killed = 10**9
-
-    def translate_lines(
-        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, checks: bool, stop: StopFlag
-    ) -> Iterator[Translation]:
-        """One translation a line; pretends to be killed after so many."""
-        assert not with_scores  # nobody would look at them
-        assert not checks  # a student learns from what its teacher writes at once
-        self.search = search
-        for line in lines:
-            stop.check("translation")
-            if len(self.asked) == self.until_killed:
-                raise KeyboardInterrupt
-            self.asked.append(line.decode("utf-8"))
-            yield self.answer(self.asked[-1])
 
 
 @pytest.fixture
@@ -66,7 +38,7 @@ def loaded(tiny_run: TinyRun) -> LoadedRecipe:
 
 
 def lines(distilled: Distilled, name: str) -> list[str]:
-    return (distilled.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return (distilled.made.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def distilled_by(teacher: Teacher, loaded: LoadedRecipe, **options: Any) -> Distilled:
@@ -78,7 +50,7 @@ def test_every_source_stands_beside_what_the_teacher_wrote(teacher: Teacher, loa
     sources, targets = lines(distilled, "corpus-0.en"), lines(distilled, "corpus-0.de")
     given = (loaded.base / "train.en").read_text(encoding="utf-8").split("\n")
     assert set(sources) <= set(given)
-    assert len(sources) == len(targets) == distilled.n_pairs == distilled.n_translated > 1000
+    assert len(sources) == len(targets) == distilled.made.n_pairs == distilled.made.n_translated > 1000
     assert targets == [source[::-1] for source in sources]
 
 
@@ -93,8 +65,8 @@ def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: Lo
     first = distilled_by(teacher, loaded)
     teacher.asked.clear()
     again = distilled_by(teacher, loaded)
-    assert (teacher.asked, again.n_translated) == ([], 0)
-    assert (again.folder, again.n_pairs, again.data) == (first.folder, first.n_pairs, first.data)
+    assert (teacher.asked, again.made.n_translated) == ([], 0)
+    assert (again.made.folder, again.made.n_pairs, again.data) == (first.made.folder, first.made.n_pairs, first.data)
 
 
 def test_after_a_kill_only_the_missing_shards_are_translated(teacher: Teacher, loaded: LoadedRecipe) -> None:
@@ -103,32 +75,35 @@ def test_after_a_kill_only_the_missing_shards_are_translated(teacher: Teacher, l
         distilled_by(teacher, loaded)
     teacher.until_killed = 10**9
     distilled = distilled_by(teacher, loaded)
-    assert distilled.n_translated == distilled.n_pairs - 600
+    assert distilled.made.n_translated == distilled.made.n_pairs - 600
     assert lines(distilled, "corpus-0.de") == [source[::-1] for source in lines(distilled, "corpus-0.en")]
 
 
 def test_a_damaged_shard_is_translated_again(teacher: Teacher, loaded: LoadedRecipe) -> None:
     first = distilled_by(teacher, loaded)
-    text = first.folder.parent / "shard-000000300" / shards.TEXT
+    text = first.made.folder.parent / "shard-000000300" / shards.TEXT
     text.write_text("damaged\n", encoding="utf-8")
-    assert distilled_by(teacher, loaded).n_translated == 300
+    assert distilled_by(teacher, loaded).made.n_translated == 300
     assert text.read_text(encoding="utf-8").count("\n") == 300
 
 
 def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun) -> None:
-    folders = {distilled_by(teacher, loaded).folder.parent, distilled_by(teacher, loaded, beam_size=1).folder.parent}
+    folders = {
+        distilled_by(teacher, loaded).made.folder.parent,
+        distilled_by(teacher, loaded, beam_size=1).made.folder.parent,
+    }
     teacher.bundle = open_bundle(tiny_run.early)
-    folders.add(distilled_by(teacher, loaded).folder.parent)
+    folders.add(distilled_by(teacher, loaded).made.folder.parent)
     assert len(folders) == 3
 
 
 def test_another_teacher_beside_the_first_starts_anew(
     teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun
 ) -> None:
-    alone = distilled_by(teacher, loaded).folder.parent
-    together = distilled_by(teacher, loaded, ensemble=[tiny_run.early]).folder.parent
-    assert together not in (alone, distilled_by(teacher, loaded, ensemble=[tiny_run.best]).folder.parent)
-    assert distilled_by(teacher, loaded, ensemble=[tiny_run.early]).n_translated == 0
+    alone = distilled_by(teacher, loaded).made.folder.parent
+    together = distilled_by(teacher, loaded, ensemble=[tiny_run.early]).made.folder.parent
+    assert together not in (alone, distilled_by(teacher, loaded, ensemble=[tiny_run.best]).made.folder.parent)
+    assert distilled_by(teacher, loaded, ensemble=[tiny_run.early]).made.n_translated == 0
 
 
 def test_cut_and_empty_translations_are_counted_named_and_left_out(teacher: Teacher, loaded: LoadedRecipe) -> None:
@@ -137,12 +112,12 @@ def test_cut_and_empty_translations_are_counted_named_and_left_out(teacher: Teac
     teacher.answer = lambda text: answers.get(order.setdefault(text, len(order)), Translation(text[::-1], -1.0))
     distilled = distilled_by(teacher, loaded)
     first, second = list(order)[:2]
-    assert set(distilled.left_out) == {"cut", "empty"}
+    assert set(distilled.made.left_out) == {"cut", "empty"}
     named = [line.split("\t") for line in lines(distilled, "left_out.tsv")]
     assert {(reason, source) for _, reason, source in named} == {("cut", first), ("empty", second)}
     assert named[0][0].startswith("train.en line ")
     assert not {first, second} & set(lines(distilled, "corpus-0.en"))
-    assert distilled.n_pairs == distilled.n_translated - sum(distilled.left_out.values())
+    assert distilled.made.n_pairs == distilled.made.n_translated - sum(distilled.made.left_out.values())
 
 
 def test_a_teacher_that_writes_nothing_is_named(teacher: Teacher, loaded: LoadedRecipe) -> None:
@@ -191,7 +166,7 @@ def test_sampled_subwords_keep_the_source_as_it_was(teacher: Teacher, tiny_run: 
     plain = distilled_by(teacher, load_recipe(str(tiny_run.recipe)))
     sampled = distilled_by(teacher, load_recipe(str(tiny_run.recipe), ["tokenizer.sampling=0.1"]))
     assert lines(sampled, "corpus-0.en") == lines(plain, "corpus-0.en")
-    assert (sampled.folder.parent, sampled.n_translated) == (plain.folder.parent, 0)
+    assert (sampled.made.folder.parent, sampled.made.n_translated) == (plain.made.folder.parent, 0)
 
 
 def test_other_languages_are_refused_before_anything_is_prepared(
@@ -221,17 +196,17 @@ def test_a_stop_signal_ends_the_work_and_whole_shards_stay(teacher: Teacher, loa
         distilled_by(teacher, loaded, stop=stop)
     assert len(teacher.asked) == 450
     distilled = distilled_by(teacher, loaded)
-    assert distilled.n_translated == distilled.n_pairs - 300
+    assert distilled.made.n_translated == distilled.made.n_pairs - 300
 
 
 def test_two_processes_do_not_translate_the_same(teacher: Teacher, loaded: LoadedRecipe) -> None:
-    folder = distilled_by(teacher, loaded).folder.parent
+    folder = distilled_by(teacher, loaded).made.folder.parent
     with one_writer(folder), pytest.raises(TrainingError, match="is being written by process"):
         distilled_by(teacher, loaded)
 
 
 def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: LoadedRecipe) -> None:
-    folder = distilled_by(teacher, loaded).folder.parent
+    folder = distilled_by(teacher, loaded).made.folder.parent
     told = json.loads((folder / "teacher.json").read_text(encoding="utf-8"))
     assert told["teacher"] == str(teacher.bundle.folder)
     assert (told["engine"], told["search"]["beam_size"]) == ("torch in a test", 5)

@@ -50,7 +50,8 @@ def distil(
                 stop=stop,
                 console=console,
             )
-            result = {"folder": str(distilled.folder), "pairs": distilled.n_pairs, "left_out": distilled.left_out}
+            made = distilled.made
+            result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}
         else:
             folder, progress = synthetic.distil(
                 teacher,

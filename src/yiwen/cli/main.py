@@ -18,6 +18,7 @@ import typer
 
 from yiwen import __version__
 from yiwen.cli.average import average
+from yiwen.cli.backtranslate import backtranslate
 from yiwen.cli.classify import classify
 from yiwen.cli.config import config
 from yiwen.cli.demo import demo
@@ -52,6 +53,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     serve,
     keys,
     distil,
+    backtranslate,
     demo,
     config,
     doctor,

@@ -7,10 +7,7 @@ smaller model can learn that by heart. The student is an ordinary run of an ordi
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +16,11 @@ from typing import TYPE_CHECKING
 from yiwen.bundle import open_bundle
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
-from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import LoadedRecipe, runs_root
 from yiwen.runs import initial_model, prepare_recipe, refuse_existing, train_recipe
 from yiwen.stop import StopFlag
-from yiwen.synthetic.pairs import LEFT_OUT, absolute, student_data, write_pairs
-from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
+from yiwen.synthetic.pairs import absolute, student_data
+from yiwen.synthetic.teacher import Made, make_pairs
 from yiwen.text.languages import canonical
 from yiwen.translator import Translator
 
@@ -34,24 +30,14 @@ if TYPE_CHECKING:
     from yiwen.training.state import Progress
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Distilled:
     """A teacher's translations of a recipe's training text."""
 
-    folder: Path
-    """Where the pairs lie, in plain text."""
+    made: Made
+    """The pairs."""
     data: DataConfig
     """The recipe's data with them in place of its own training text."""
-    n_pairs: int
-    """Pairs for the student."""
-    n_translated: int
-    """Sources translated now; the others were found translated."""
-    left_out: dict[str, int]
-    """Sources without a pair, by reason; each is named in `left_out.tsv`."""
-    engine: str
-    """What the teacher ran on."""
-    seconds: float
-    """Wall time."""
 
 
 def distil(
@@ -109,7 +95,7 @@ def distil(
             init_from=os.path.abspath(initial.folder) if (initial := initial_model(loaded)) else "",  # noqa: PTH100
         ),
     )
-    student = LoadedRecipe(recipe=recipe, name=name, base=distilled.folder)
+    student = LoadedRecipe(recipe=recipe, name=name, base=distilled.made.folder)
     return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
 
 
@@ -143,36 +129,23 @@ def translate_corpus(
         TrainingError: If another process is translating the same.
     """
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    began = time.perf_counter()
     _require_same_languages(teacher, loaded)
     from yiwen.data.store import Store
 
     store = Store.open(prepare_recipe(loaded, stop=stop, progress=console is not None).folder)
     translator = Translator.load(teacher, device=device, threads=threads, ensemble=ensemble)
-    search = translator.bundle.info.search.changed(beam_size=beam_size, n_best=1)
-    identity = identity_of(translator, search, store, ensemble=ensemble)
-    folder = runs_root() / ".distilled" / hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    with one_writer(folder):
-        write_json(
-            folder / "teacher.json", {"teacher": str(teacher), "engine": translator.engine.description, **identity}
-        )
-        n_translated = translate_missing(folder, translator, store, search, stop=stop, console=console)
-        pairs = folder / f"pairs-{store.fingerprint}"
-        if not is_whole(pairs):
-            write_pairs(pairs, folder, store, loaded.recipe.data)
-    notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))
-    distilled = Distilled(
-        folder=pairs,
-        data=student_data(loaded, pairs, notes["corpora"]),
-        n_pairs=sum(notes["corpora"].values()),
-        n_translated=n_translated,
-        left_out=notes["left_out"],
-        engine=translator.engine.description,
-        seconds=time.perf_counter() - began,
+    made = make_pairs(
+        translator,
+        store,
+        loaded.recipe.data,
+        search={"beam_size": beam_size},
+        ensemble=ensemble,
+        stop=stop,
+        console=console,
     )
     if console is not None:
-        console.print(_summary(distilled), highlight=False, markup=False, soft_wrap=True)
-    return distilled
+        console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
+    return Distilled(made, student_data(loaded, made.folder, made.corpora))
 
 
 def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
@@ -182,13 +155,3 @@ def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
             f"the teacher {teacher} translates {info.src_lang} -> {info.tgt_lang}, the recipe {loaded.name} is for "
             f"{data.src_lang} -> {data.tgt_lang}; give a teacher and a recipe of the same languages"
         )
-
-
-def _summary(distilled: Distilled) -> str:
-    """What a user should know of the new text."""
-    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(distilled.left_out.items()))
-    named = f"; left out, and named in {LEFT_OUT}: {left_out}" if left_out else ""
-    return (
-        f"distilled: {distilled.n_pairs:,} pairs in {distilled.folder}{named}\n"
-        f"  {distilled.n_translated:,} sources translated now by {distilled.engine}, {distilled.seconds:.0f} s"
-    )

@@ -23,6 +23,7 @@ from yiwen.errors import DataError
 from yiwen.files import new_folder, write_json
 from yiwen.recipe import LoadedRecipe
 from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of, write_lines
+from yiwen.text.clean import is_copied
 
 if TYPE_CHECKING:
     from yiwen.data.store import Store
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = "left_out.tsv"
 
 
-def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig) -> None:
+def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, tag: str = "") -> None:
     """Join sources and translations, corpus by corpus so that their weights still hold, beside held-out text.
 
     Args:
@@ -38,6 +39,8 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig) -> No
         folder: Where the shards lie, all of them whole.
         store: What was translated.
         data: The recipe's data.
+        tag: What translations are to start with, a blank behind it. Behind a tag nobody would see that a translation
+            is no more than its source: such ones are left out here.
 
     Raises:
         DataError: If no translation can be used.
@@ -54,13 +57,15 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig) -> No
             }
             named = stack.enter_context(_created(temporary / LEFT_OUT))
             for row, source, target, reason in _translated(folder, store):
+                if tag and not reason and is_copied(source, target):
+                    reason = "copied"
                 if reason:
                     named.write(f"{store.where(row)}\t{reason}\t{source}\n")
                     reasons[reason] += 1
                     continue
                 name = _corpus_name(store.corpus[row])
                 n_pairs[name] += 1
-                for file, text in zip(files[name], (source, target), strict=True):
+                for file, text in zip(files[name], (source, f"{tag} {target}" if tag else target), strict=True):
                     file.write(f"{text}\n")
         if not n_pairs:
             raise DataError(

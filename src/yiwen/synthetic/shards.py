@@ -22,7 +22,7 @@ from yiwen.bundle import EXPORTED, WEIGHTS, find_bundle
 from yiwen.files import MANIFEST, is_whole, new_folder, write_json
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
-from yiwen.translator import Translator
+from yiwen.translator import Translation, Translator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,11 +76,17 @@ def translate_missing(
     """Write every shard that is missing or damaged; returns how many sources that were."""
     missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]
     n_missing = sum(map(len, missing))
+
+    def stream_of(parts: list[np.ndarray], search: SearchConfig) -> Iterator[Translation]:
+        sources = (source.encode("utf-8") for rows in parts for source in sources_of(store, rows))
+        return translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
+
     with _progress(console, total=len(store), done=len(store) - n_missing) as tick:
         # One stream for all shards: the engine looks ahead, and no core waits between two of them.
-        sources = (source.encode("utf-8") for rows in missing for source in sources_of(store, rows))
-        stream = translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
+        stream = stream_of(missing, search)
         for rows in missing:
+            if search.sampling:  # each shard draws by itself: which others are missing must not matter
+                stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
             translations = list(itertools.islice(stream, len(rows)))
             left_out = {
                 str(place): "cut" if "cut" in translation.flags else "empty"

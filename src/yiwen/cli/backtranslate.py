@@ -1,0 +1,62 @@
+"""`yiwen backtranslate`: training text from text in the target language alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads
+
+
+def backtranslate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of the other direction, or its run.")],
+    texts: Annotated[list[Path], typer.Argument(metavar="TEXT...", help="Text in the language that it translates.")],
+    column: Annotated[str, typer.Option(help="Of a table (.tsv, .jsonl ...), the column with the text.")] = "src",
+    tag: Annotated[str, typer.Option(help="What every made source starts with; '' for nothing.")] = "<2bt>",
+    sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
+    top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
+    beam_size: BeamSize = None,
+    ensemble: Ensemble = None,
+    as_json: AsJson = False,
+    device: Device = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Make training pairs of text that has no translation.
+
+    To train English to German, a German to English model translates German
+    text. What is translated is kept: a stopped command goes on where it was.
+    The lines to put into a recipe are printed at the end.
+    """
+    from rich.console import Console
+
+    from yiwen.data.report import print_report
+    from yiwen.stop import stop_on_signals
+    from yiwen.synthetic.backtranslate import back_translate
+
+    console = Console(stderr=True)
+    search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
+    with stop_on_signals() as stop:
+        done = back_translate(
+            model,
+            texts,
+            column=column,
+            tag=tag,
+            search=search,
+            ensemble=ensemble or (),
+            device=device,
+            threads=threads,
+            stop=stop,
+            console=console,
+        )
+    print_report(done.report, console)
+    console.print(f"back-translated: {done.made}", highlight=False, markup=False, soft_wrap=True)
+    if as_json:
+        dropped = {item.reason: item.count for item in done.report.dropped}
+        made = {"folder": str(done.made.folder), "pairs": done.made.n_pairs, "left_out": done.made.left_out}
+        print(json.dumps({**made, "dropped": dropped}, ensure_ascii=False))
+    else:
+        print(done.recipe_lines)

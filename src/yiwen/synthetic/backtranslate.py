@@ -1,0 +1,126 @@
+"""Back-translation (Sennrich et al. 2016): pairs for a model from text that exists in its target language alone.
+
+A model of the other direction translates what people wrote; the new model then learns to make what people wrote from
+what a machine wrote. A tag before every such source tells it which is which (Caswell et al. 2019): without one it
+learns to take machine text for the usual thing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from yiwen.bundle import open_bundle
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import ONE_FILE, CorpusConfig
+from yiwen.data.lines import plain_suffix
+from yiwen.data.prepare import prepare
+from yiwen.data.report import Report
+from yiwen.recipe import runs_root
+from yiwen.stop import StopFlag
+from yiwen.synthetic.teacher import Made, make_pairs
+from yiwen.text.subword import TokenizerConfig
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TAG: Final = "<2bt>"
+"""No markup, which `prepare` would drop pairs for."""
+
+
+@dataclass(frozen=True)
+class BackTranslated:
+    """Text in the target language beside what a model of the other direction made of it."""
+
+    made: Made
+    """The pairs."""
+    report: Report
+    """What became of the text before it was translated."""
+    recipe_lines: str
+    """What to put into the recipe of the new model."""
+
+
+def back_translate(
+    teacher: Path,
+    texts: Sequence[Path],
+    *,
+    column: str = "src",
+    tag: str = TAG,
+    search: dict[str, Any] | None = None,
+    ensemble: Sequence[Path] = (),
+    device: str = "auto",
+    threads: int = 0,
+    stop: StopFlag | None = None,
+    console: Console | None = None,
+) -> BackTranslated:
+    """Translate text back into the source language of a model to be trained. What was translated before is found again.
+
+    Args:
+        teacher: A bundle or a run that translates from the language of the texts.
+        texts: Files with a sentence a line, or tables and translation memories as `yiwen.data.corpus` reads them.
+        column: Of a table, the one with the text.
+        tag: What every made source starts with; "" for nothing.
+        search: Search settings other than the teacher's own; drawing at random (`sampling`) is often better than a
+            beam where there is much text (Edunov et al. 2018).
+        ensemble: More teachers of the same vocabulary.
+        device, threads: As in `Translator.load`.
+        stop: Polled in every long loop.
+        console: Where progress is shown.
+
+    Raises:
+        CheckpointError: If the teacher is missing or damaged.
+        ConfigError: If the tag holds a blank, or a search setting is wrong.
+        DataError: If there is no text, or no translation can be used.
+        TrainingError: If another process is translating the same.
+    """
+    from yiwen.data.store import Store
+
+    stop = StopFlag() if stop is None else stop  # an unset flag is false
+    TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
+    search = search or {}
+    engine = "torch" if search.get("sampling") else "auto"
+    info = open_bundle(teacher).info
+    data = DataConfig(
+        src_lang=info.src_lang,
+        tgt_lang=info.tgt_lang,
+        corpora=tuple(_corpus(text, column) for text in texts),
+        valid_pairs=0,
+        test_pairs=0,
+        max_tokens=min(info.max_src_tokens, info.model.max_len),
+    )
+    translator = Translator.load(teacher, engine=engine, device=device, threads=threads, ensemble=ensemble)
+    tokenizer = TokenizerConfig(model=os.path.abspath(translator.bundle.folder))  # noqa: PTH100  links stay as they are
+    prepared = prepare(
+        data,
+        tokenizer,
+        root=runs_root(),
+        base=Path.cwd(),
+        targets="none",
+        stop=stop,
+        progress=console is not None,
+    )
+    store = Store.open(prepared.folder)
+    made = make_pairs(translator, store, data, search=search, ensemble=ensemble, tag=tag, stop=stop, console=console)
+    return BackTranslated(made, prepared.report, _recipe_lines(made, data, tag))
+
+
+def _corpus(text: Path, column: str) -> CorpusConfig:
+    return (
+        CorpusConfig(path=str(text), src_column=column)
+        if plain_suffix(text) in ONE_FILE
+        else CorpusConfig(src=str(text))
+    )
+
+
+def _recipe_lines(made: Made, data: DataConfig, tag: str) -> str:
+    """The corpora as a recipe of the direction target -> source of the teacher names them."""
+    lines = [f'# [tokenizer] symbols = ["{tag}"]'] if tag else []
+    folder = os.path.abspath(made.folder)  # noqa: PTH100
+    for name in made.corpora:
+        src, tgt = (f"{folder}/{name}.{language}" for language in (data.tgt_lang, data.src_lang))
+        lines += ["[[data.corpora]]", f'src = "{src}"', f'tgt = "{tgt}"']
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""A teacher at work: every source of a store translated, once, and the pairs written down in plain text.
+
+runs/.distilled/FINGERPRINT/       of the teacher's weights, its search and the source text
+  teacher.json                     what that is
+  shard-000000000/ ...             see shards.py
+  pairs-STORE/                     see pairs.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from yiwen.data.config import DataConfig
+from yiwen.files import is_whole, one_writer, write_json
+from yiwen.recipe import runs_root
+from yiwen.stop import StopFlag
+from yiwen.synthetic.pairs import LEFT_OUT, write_pairs
+from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.data.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """Pairs of sources and a teacher's translations."""
+
+    folder: Path
+    """Where they lie, in plain text."""
+    corpora: dict[str, int]
+    """Pairs of each corpus, by the name of its files."""
+    n_translated: int
+    """Sources translated now; the others were found translated."""
+    left_out: dict[str, int]
+    """Sources without a pair, by reason; each is named in `left_out.tsv`."""
+    engine: str
+    """What the teacher ran on."""
+    seconds: float
+    """Wall time."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs in all."""
+        return sum(self.corpora.values())
+
+    def __str__(self) -> str:
+        """What a user should know of the new text."""
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
+        named = f"; left out, and named in {LEFT_OUT}: {left_out}" if left_out else ""
+        return (
+            f"{self.n_pairs:,} pairs in {self.folder}{named}\n"
+            f"  {self.n_translated:,} sources translated now by {self.engine}, {self.seconds:.0f} s"
+        )
+
+
+def make_pairs(
+    translator: Translator,
+    store: Store,
+    data: DataConfig,
+    *,
+    search: dict[str, Any],
+    ensemble: Sequence[Path] = (),
+    tag: str = "",
+    stop: StopFlag,
+    console: Console | None,
+) -> Made:
+    """Translate what is missing of a store's sources, and write all pairs.
+
+    Args:
+        translator: The teacher.
+        store: What is translated.
+        data: What the store was made of.
+        search: Search settings other than the teacher's own.
+        ensemble: The teachers beside the first.
+        tag: What every translation is to start with, so that a model can tell it from what people wrote.
+        stop: Polled between batches.
+        console: Where progress is shown, if it is a terminal.
+
+    Raises:
+        DataError: If no translation can be used.
+        TrainingError: If another process is translating the same.
+    """
+    began = time.perf_counter()
+    config = translator.bundle.info.search.changed(n_best=1, **search)
+    identity = identity_of(translator, config, store, ensemble=ensemble)
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    folder = runs_root() / ".distilled" / digest[:16]
+    with one_writer(folder):
+        teacher = {"teacher": str(translator.bundle.folder), "engine": translator.engine.description}
+        write_json(folder / "teacher.json", teacher | identity)
+        n_translated = translate_missing(folder, translator, store, config, stop=stop, console=console)
+        pairs = folder / f"pairs-{store.fingerprint}{'-tagged' if tag else ''}"
+        if not is_whole(pairs):
+            write_pairs(pairs, folder, store, data, tag=tag)
+    notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))
+    return Made(
+        folder=pairs,
+        corpora=notes["corpora"],
+        n_translated=n_translated,
+        left_out=notes["left_out"],
+        engine=translator.engine.description,
+        seconds=time.perf_counter() - began,
+    )

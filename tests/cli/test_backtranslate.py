@@ -1,0 +1,58 @@
+"""`yiwen backtranslate`: the lines for a recipe on stdout, what became of the text on stderr."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+
+
+@pytest.fixture
+def text(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    path = tmp_path / "mono.en"
+    path.write_bytes((tiny_run.recipe.parent / "test.en").read_bytes())
+    return path
+
+
+def test_text_becomes_a_corpus_that_a_recipe_names(run: Commands, tiny_run: TinyRun, text: Path) -> None:
+    done = run("backtranslate", tiny_run.folder, text, "--beam-size", 2, "--threads", 1)
+    assert done.code == 0, done.err
+    assert done.lines[0] == '# [tokenizer] symbols = ["<2bt>"]'
+    made = Path(done.lines[2].removeprefix('src = "').removesuffix('"'))
+    assert made.read_text(encoding="utf-8").startswith("<2bt> ")
+    assert "read 40 pairs" in done.err
+    assert "back-translated: 40 pairs in " in done.err
+    again = run("backtranslate", tiny_run.folder, text, "--beam-size", 2, "--threads", 1, "--json")
+    assert "0 sources translated now" in again.err
+    result = json.loads(again.lines[-1])
+    assert (result["folder"], result["pairs"]) == (str(made.parent), 40)
+
+
+def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Path) -> None:
+    folders = set()
+    for seed in (1, 2):
+        options = ("--sampling", "--top-k", 20, "--seed", seed, "--tag", "", "--threads", 1, "--json")
+        folders.add(json.loads(run("backtranslate", tiny_run.best, text, *options).lines[-1])["folder"])
+    assert len(folders) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nothing", "TEXT"], 4, "nothing is no folder; give a bundle"),
+        (["MODEL", "nowhere.en"], 3, "nowhere.en does not exist"),
+        (["MODEL", "TEXT", "--beam-size", "0"], 2, "search.beam_size is 0"),
+    ],
+)
+def test_wrong_use_exits_with_its_code(
+    arguments: list[str], code: int, message: str, run: Commands, tiny_run: TinyRun, text: Path
+) -> None:
+    places = {"MODEL": str(tiny_run.best), "TEXT": str(text)}
+    done = run("backtranslate", *(places.get(argument, argument) for argument in arguments))
+    assert (done.code, done.out) == (code, b"")
+    assert message in done.err

@@ -1,0 +1,173 @@
+"""Back-translation: text becomes pairs, made sources are tagged, what is left out is counted, nothing is done twice."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from teachers import Teacher
+
+from tiny_model import TinyRun
+from yiwen.data.store import Store
+from yiwen.errors import ConfigError, DataError
+from yiwen.recipe import load_recipe
+from yiwen.runs import prepare_recipe
+from yiwen.stop import StopFlag
+from yiwen.synthetic import backtranslate as module
+from yiwen.synthetic import shards
+from yiwen.synthetic.backtranslate import BackTranslated, back_translate
+from yiwen.translator import Translation, Translator
+
+
+@pytest.fixture
+def teacher(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Teacher:
+    teacher = Teacher(tiny_run.best)
+    monkeypatch.setattr(module.Translator, "load", lambda folder, **_: teacher)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    return teacher
+
+
+@pytest.fixture
+def text(tiny_run: TinyRun, tmp_path: Path) -> Path:
+    """Text in the language that the tiny model translates, with what is no sentence among it."""
+    lines = (tiny_run.recipe.parent / "train.en").read_bytes().split(b"\n")[:700]
+    path = tmp_path / "mono.en"
+    path.write_bytes(b"\n".join([*lines[:100], b"", b"\xff\xfe broken", b"1234 5678", lines[7], *lines[100:], b""]))
+    return path
+
+
+def made_by(teacher: Teacher, *texts: Path, **options: Any) -> BackTranslated:
+    return back_translate(teacher.bundle.folder, texts, **options)
+
+
+def lines(done: BackTranslated, name: str) -> list[str]:
+    return (done.made.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def test_every_text_stands_beside_a_tagged_source_made_from_it(teacher: Teacher, text: Path) -> None:
+    done = made_by(teacher, text)
+    sources, targets = lines(done, "corpus-0.de"), lines(done, "corpus-0.en")
+    assert targets == teacher.asked
+    assert sources == [f"<2bt> {target[::-1]}" for target in targets]
+    assert len(sources) == done.made.n_pairs == done.made.n_translated > 600
+    given = text.read_bytes().split(b"\n")
+    assert {target.encode() for target in targets} <= set(given)
+
+
+def test_what_is_left_out_is_counted(teacher: Teacher, text: Path) -> None:
+    answers = {0: Translation("half", 0.0, flags=("cut",)), 1: Translation(" ", 0.0)}
+    order: dict[str, int] = {}
+
+    def answer(text: str) -> Translation:
+        number = order.setdefault(text, len(order))
+        return Translation(text.upper(), 0.0) if number == 2 else answers.get(number, Translation(text[::-1], 0.0))
+
+    teacher.answer = answer
+    done = made_by(teacher, text)
+    dropped = {item.reason: item.count for item in done.report.dropped}
+    assert (dropped["empty side"], dropped["invalid UTF-8"], dropped["too few letters"]) == (1, 1, 1)
+    assert dropped["duplicate pair"] >= 1
+    assert done.made.left_out == {"cut": 1, "empty": 1, "copied": 1}
+    assert done.report.read == 704 == done.report.kept + sum(dropped.values())
+    assert done.made.n_pairs == done.report.kept - 3
+
+
+def test_without_a_tag_sources_are_as_the_teacher_wrote_them(teacher: Teacher, text: Path) -> None:
+    tagged, plain = made_by(teacher, text), made_by(teacher, text, tag="")
+    assert lines(plain, "corpus-0.de") == [source.removeprefix("<2bt> ") for source in lines(tagged, "corpus-0.de")]
+    assert plain.made.n_translated == 0
+    assert "symbols" not in plain.recipe_lines
+
+
+@pytest.mark.parametrize("suffix", [".en.gz", ".tsv", ".jsonl"])
+def test_text_may_come_in_any_form(teacher: Teacher, text: Path, suffix: str, tmp_path: Path) -> None:
+    import gzip
+    import json
+
+    kept = lines(made_by(teacher, text), "corpus-0.en")
+    other = tmp_path / f"other{suffix}"
+    match suffix:
+        case ".en.gz":
+            other.write_bytes(gzip.compress(text.read_bytes()))
+        case ".tsv":
+            other.write_text("id\ttext\n" + "".join(f"{n}\t{line}\n" for n, line in enumerate(kept)), encoding="utf-8")
+        case ".jsonl":
+            other.write_text("".join(json.dumps({"text": line}) + "\n" for line in kept), encoding="utf-8")
+    again = made_by(teacher, other, column="text")
+    assert lines(again, "corpus-0.en") == kept
+    assert again.made.n_translated == 0  # the same text, wherever it lies
+
+
+def test_after_a_kill_only_the_missing_shards_are_translated(teacher: Teacher, text: Path) -> None:
+    teacher.until_killed = 400
+    with pytest.raises(KeyboardInterrupt):
+        made_by(teacher, text)
+    teacher.until_killed = 10**9
+    assert (done := made_by(teacher, text)).made.n_translated == done.made.n_pairs - 300
+
+
+def test_two_texts_stay_apart_so_that_each_can_have_a_weight(teacher: Teacher, text: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("Deti gedi bapu.\n", encoding="utf-8")
+    done = made_by(teacher, text, other)
+    assert lines(done, "corpus-1.en") == ["Deti gedi bapu."]
+    assert done.recipe_lines.count("[[data.corpora]]") == 2
+
+
+def test_the_lines_for_a_recipe_prepare_and_keep_the_tag_in_one_piece(
+    teacher: Teacher, text: Path, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    done = made_by(teacher, text)
+    first, *corpora = done.recipe_lines.split("\n")
+    assert tomllib.loads(first.removeprefix("# [tokenizer] ")) == {"symbols": ["<2bt>"]}
+    recipe = tmp_path / "new.toml"
+    recipe.write_text(
+        '[data]\nsrc_lang = "de"\ntgt_lang = "en"\nvalid_pairs = 11\ntest_pairs = 0\n' + "\n".join(corpora)
+        + f'\n[[data.corpora]]\nsrc = "{tiny_run.recipe.parent}/valid.de"\ntgt = "{tiny_run.recipe.parent}/valid.en"\n'
+        '[tokenizer]\nvocab_size = 340\nsymbols = ["<2bt>"]\n', encoding="utf-8",
+    )  # fmt: skip
+    prepared = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag())
+    assert prepared.report.corpora[0][2] > 0.9 * done.made.n_pairs
+    store = Store.open(prepared.folder)
+    tag = store.source.encode(["<2bt>"])[0][-1]
+    rows = np.flatnonzero(store.corpus == 0)
+    assert all(tag in ids.tolist() for ids in store.src_ids(rows))
+    assert store.source.pieces([tag]) == ["<2bt>"]
+
+
+def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
+    tiny_run: TinyRun, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    options: dict[str, Any] = {"search": {"sampling": True, "temperature": 2.0, "max_len_extra": 3}, "threads": 1}
+    whole = back_translate(tiny_run.best, [text], **options)
+    sources = lines(whole, "corpus-0.de")
+    folder = whole.made.folder
+    shutil.rmtree(folder.parent / "shard-000000000")
+    shutil.rmtree(folder)
+    again = back_translate(tiny_run.best, [text], **options)
+    assert again.made.n_translated == 300
+    assert lines(again, "corpus-0.de") == sources
+    assert len(set(sources)) > 0.8 * len(sources)
+    beam = back_translate(tiny_run.best, [text], threads=1)
+    found = Translator.load(tiny_run.best, threads=1).translate(lines(beam, "corpus-0.en")[:7])
+    assert lines(beam, "corpus-0.de")[:7] == [f"<2bt> {each}" for each in found]
+
+
+def test_a_tag_with_a_blank_is_refused_before_anything_else(teacher: Teacher, text: Path) -> None:
+    with pytest.raises(ConfigError, match="holds '<2 bt>'; a symbol is normalised text without spaces"):
+        made_by(teacher, text, tag="<2 bt>")
+
+
+def test_text_that_is_not_there_or_of_no_use_is_named(teacher: Teacher, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.en does not exist"):
+        made_by(teacher, tmp_path / "none.en")
+    (tmp_path / "empty.en").write_text("\n\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no pair of 2 is left"):
+        made_by(teacher, tmp_path / "empty.en")
