@@ -41,7 +41,7 @@ ORDER = [
     {"synthetic"},
     {"sizes"},
     {"documents"},
-    {"newrecipe", "tour"},
+    {"newrecipe", "sweep", "tour"},
     {"serve"},
     {"cli"},
 ]

@@ -32,6 +32,7 @@ from yiwen.cli.new import new
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
 from yiwen.cli.serve import serve
+from yiwen.cli.sweep import sweep
 from yiwen.cli.tag import tag
 from yiwen.cli.train import train
 from yiwen.cli.translate import translate
@@ -42,6 +43,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
     train,
+    sweep,
     translate,
     classify,
     tag,

@@ -116,3 +116,33 @@ def _resampled(
     # would get its smallest p-value.
     p_value = 1.0 if of_system.score == of_baseline.score else float(of_system.p_value)
     return Difference(name, float(of_system.score), float(of_baseline.score), p_value, str(signatures[name]))
+
+
+def difference_interval(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[str],
+    *,
+    tgt_lang: str,
+    metric: Metric,
+    n_bootstrap: int = 1000,
+) -> tuple[float, float]:
+    """Within which bounds, in points, `system` lies above `baseline` in 95 % of the same resampled sets (Koehn 2004).
+
+    Raises:
+        DataError: If there is nothing to score or the counts differ.
+    """
+    import numpy as np
+
+    check_sides(system, references)
+    check_sides(baseline, references)
+    score = scorer(metric, tgt_lang=tgt_lang, lowercase=False)
+    stats = [np.array(score._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
+    draws = np.random.default_rng(1).integers(0, len(references), (n_bootstrap, len(references)))
+
+    def resampled(side: np.ndarray, draw: np.ndarray) -> float:
+        return float(score._compute_score_from_stats(side[draw].sum(axis=0).tolist()).score)
+
+    gains = [resampled(stats[0], draw) - resampled(stats[1], draw) for draw in draws]
+    low, high = np.percentile(gains, (2.5, 97.5))
+    return float(low), float(high)

@@ -1,0 +1,43 @@
+"""`yiwen sweep`: a small grid of settings, trained one after the other and compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, RecipeName
+
+
+def sweep(
+    recipe: RecipeName,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE,...", help="A setting and its values; all combinations are tried."),
+    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of the runs; runs/RECIPE-sweep where not given.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try settings: --set training.rdrop=0,1,5 --set training.max_steps=2000.
+
+    Each combination is a run of its own; a stopped command goes on where it
+    was, and finished runs are not trained again. The first is what the others
+    are compared with, on the validation text.
+    """
+    from rich.console import Console
+
+    from yiwen.errors import TrainingError
+    from yiwen.stop import stop_on_signals
+    from yiwen.sweep import sweep as run_all
+    from yiwen.sweep import table
+
+    with stop_on_signals() as stop:
+        folder, rows = run_all(recipe, settings or (), folder=folder, stop=stop, console=Console(stderr=True))
+    print(json.dumps([asdict(row) for row in rows], ensure_ascii=False) if as_json else table(rows))
+    if failed := [row.error for row in rows if row.score is None]:
+        raise TrainingError(
+            f"{len(failed)} of {len(rows)} rows failed ({'; '.join(failed)}); the same command tries again"
+        )

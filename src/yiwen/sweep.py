@@ -1,0 +1,226 @@
+"""A grid of runs of one recipe, its settings tried alone and together: one table and one chart at the end.
+
+runs/RECIPE-sweep/   rdrop=1,dropout=0.3/   a run like any other, and valid.txt, cell.json: what came of it
+                     sweep.json             all of it
+
+Scores are those of the validation text, searched as the recipe says: choices are made there, not on the test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Final
+
+from yiwen.config import to_toml
+from yiwen.errors import ConfigError, Stopped, YiwenError
+from yiwen.files import write_json, write_text
+from yiwen.recipe import LoadedRecipe, load_recipe, runs_root
+from yiwen.stop import StopFlag
+from yiwen.translator import Translator
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SEED: Final = "training.seed"
+_T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+"""Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid."""
+
+    folder: Path
+    settings: dict[str, str]
+    """What the grid varies: keys, and values as they were given."""
+    loaded: LoadedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table: a cell, or several that differ in nothing but the seed."""
+
+    name: str
+    n_runs: int
+    score: float | None = None
+    """Mean of the runs; None where one failed."""
+    gain: tuple[float, float, float] | None = None
+    """Over the first row: mean, and both ends of its 95 % interval (over seeds where there are several, else by paired
+    bootstrap)."""
+    minutes: float = 0.0
+    """Of training, a run."""
+    error: str = ""
+
+
+def sweep(
+    recipe: str,
+    settings: Sequence[str],
+    *,
+    folder: Path | None = None,
+    stop: StopFlag | None = None,
+    console: Console | None = None,
+) -> tuple[Path, list[Row]]:
+    """Train every cell of a grid that is not finished, and compare them all with the first.
+
+    Args:
+        recipe: Name or path.
+        settings: As in `grid`.
+        folder: Where the runs are; `runs/RECIPE-sweep` where not given.
+        stop: Polled in every long loop.
+        console: Where progress is shown.
+
+    Returns:
+        The folder, and the rows of the table. A row with a cell that failed has its error.
+
+    Raises:
+        ConfigError: If a combination is no recipe.
+        Stopped: After a stop signal; the same call goes on.
+    """
+    cells = grid(recipe, settings, folder=folder)
+    results: list[dict[str, Any]] = []
+    for number, cell in enumerate(cells, 1):
+        if console is not None:
+            console.print(f"{number} of {len(cells)}: {cell.folder}", highlight=False, markup=False, soft_wrap=True)
+        try:
+            results.append(_result(cell, stop, console))
+        except Stopped:
+            raise
+        except YiwenError as error:
+            results.append({"error": f"{cell.folder.name}: {error}"})
+    rows = compared(cells, results)
+    write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
+    return cells[0].folder.parent, rows
+
+
+def grid(recipe: str, settings: Sequence[str], *, folder: Path | None = None) -> list[Cell]:
+    """All combinations of the values that settings give, the last setting changing fastest.
+
+    Args:
+        recipe: Name or path.
+        settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value.
+        folder: Of the runs; `runs/RECIPE-sweep` where not given.
+
+    Raises:
+        ConfigError: If any combination is no recipe, or they do not translate.
+    """
+    choices: dict[str, list[str]] = {}
+    for setting in settings:
+        key, separator, text = setting.partition("=")
+        if not separator:
+            raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
+        choices[key.strip()] = _values(text)
+    cells: list[Cell] = []
+    for values in itertools.product(*choices.values()):
+        chosen = dict(zip(choices, values, strict=True))
+        varied = {key: value for key, value in chosen.items() if len(choices[key]) > 1}
+        loaded = load_recipe(recipe, [f"{key}={value}" for key, value in chosen.items()])
+        words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
+        name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120] or "alone"
+        twin = "" if all(cell.folder.name != name for cell in cells) else f"-{len(cells) + 1}"
+        cells.append(Cell((folder or runs_root() / f"{loaded.name}-sweep") / f"{name}{twin}", varied, loaded))
+    if cells[0].loaded.recipe.task != "translate":
+        raise ConfigError(f"{recipe} has task={cells[0].loaded.recipe.task!r}; a sweep compares translations")
+    return cells
+
+
+def compared(cells: Sequence[Cell], results: Sequence[dict[str, Any]]) -> list[Row]:
+    """Rows of the table from the results of the cells; those that differ in their seed alone are one."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for cell, result in zip(cells, results, strict=True):
+        name = ", ".join(f"{key}={value}" for key, value in cell.settings.items() if key != SEED) or "as it is"
+        groups.setdefault(name, []).append({**result, "folder": cell.folder})
+    first = next(iter(groups.values()))
+    rows = []
+    for name, group in groups.items():
+        if errors := [result["error"] for result in group if "error" in result]:
+            rows.append(Row(name=name, n_runs=len(group), error="; ".join(errors)))
+            continue
+        is_compared = group is not first and not any("error" in result for result in first)
+        rows.append(
+            Row(
+                name=name,
+                n_runs=len(group),
+                score=fmean(result["score"] for result in group),
+                gain=_gain(group, first) if is_compared else None,
+                minutes=fmean(result["minutes"] for result in group),
+            )
+        )
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as text, each with its gain and interval drawn on a line whose middle is zero."""
+    reach = max([abs(end) for row in rows for end in row.gain or ()] or [0.0]) or 1.0
+    width = max(len(row.name) for row in rows)
+    lines = [f"{'':{width}}  score  minutes  runs    gain  {'95 % interval':>16}  {'0':^31}".rstrip()]
+    for row in rows:
+        if row.score is None:
+            lines.append(f"{row.name:{width}}  failed: {row.error}")
+            continue
+        text = f"{row.name:{width}}  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
+        if row.gain is not None:
+            mean, low, high = (round(15 + 15 * end / reach) for end in row.gain)
+            line = "".join(
+                "●" if x == mean else "─" if low <= x <= high else "│" if x == 15 else " " for x in range(31)
+            )
+            text += "  {:+6.2f}  [{:+6.2f}, {:+6.2f}]  ".format(*row.gain) + line
+        lines.append(text.rstrip())
+    return "\n".join(lines)
+
+
+def _values(text: str) -> list[str]:
+    try:
+        tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return [value.strip() for value in text.split(",")]
+    return [text.strip()]
+
+
+def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[str, Any]:
+    """What came of a cell: found where it is finished, else trained and scored."""
+    from yiwen.data.store import Store
+    from yiwen.evaluation.metrics import Metric, quick_score
+    from yiwen.runs import train_recipe
+
+    run, training = cell.folder, cell.loaded.recipe.training
+    recipe = to_toml(cell.loaded.recipe)
+    if (run / "cell.json").is_file():
+        found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
+        if found["recipe"] == recipe:
+            return found
+    _, progress = train_recipe(cell.loaded, run=run, resume=True, stop=stop, console=console)
+    valid = Store.open(runs_root() / ".prepared" / progress.data).valid
+    translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
+    texts = [str(each) for each in translator.translate(valid.src, with_scores=False, stop=stop)]
+    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
+    write_text(run / "valid.txt", "".join(f"{text}\n" for text in texts))
+    timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
+    result: dict[str, Any] = {"score": quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric)}
+    result |= {"metric": metric, "minutes": json.loads(timing)["seconds"] / 60, "data": progress.data, "recipe": recipe}
+    write_json(run / "cell.json", result)
+    return result
+
+
+def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
+    """Mean gain of one row over the first, and the ends of its 95 % interval."""
+    from yiwen.data.store import Store
+    from yiwen.evaluation.significance import difference_interval
+
+    gains = [ours["score"] - theirs["score"] for ours, theirs in zip(group, first, strict=True)]
+    mean = fmean(gains)
+    if len(gains) > 1:
+        reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
+        return mean, mean - reach, mean + reach
+    store = Store.open(runs_root() / ".prepared" / group[0]["data"])
+    ours, theirs = (
+        (result["folder"] / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1] for result in (group[0], first[0])
+    )
+    metric = group[0]["metric"]
+    return mean, *difference_interval(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metric=metric)

@@ -1,0 +1,170 @@
+"""A sweep: every combination once, finished runs left alone, failures named, gains with intervals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+from yiwen.errors import ConfigError, Stopped, TrainingError
+from yiwen.evaluation.significance import difference_interval
+from yiwen.recipe import load_recipe
+from yiwen.stop import StopFlag
+from yiwen.sweep import Cell, Row, compared, grid, sweep, table
+
+SHORT = ["training.max_steps=6", "training.validate_every=6", "training.checkpoint_every=6"]
+
+
+@pytest.fixture
+def recipe(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
+    return str(tiny_run.recipe)
+
+
+def test_every_combination_is_one_cell_the_last_setting_changing_fastest(recipe: str) -> None:
+    cells = grid(recipe, ["training.max_steps=6", "training.rdrop=0,1.5", "model.dropout=0.1, 0.2"])
+    assert [cell.folder.name for cell in cells] == [
+        "rdrop=0,dropout=0.1", "rdrop=0,dropout=0.2", "rdrop=1.5,dropout=0.1", "rdrop=1.5,dropout=0.2"
+    ]  # fmt: skip
+    last = cells[-1].loaded.recipe
+    assert (last.training.rdrop, last.model.dropout, last.training.max_steps) == (1.5, 0.2, 6)
+    assert cells[0].folder.parent.name == "tiny-sweep"
+
+
+def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(recipe: str) -> None:
+    cells = grid(
+        recipe, ["tokenizer.symbols=['<a>', '<b>']", "training.schedule=cosine,constant", "data.src_lang=en,en"]
+    )
+    assert cells[0].loaded.recipe.tokenizer.symbols == ("<a>", "<b>")
+    assert [cell.loaded.recipe.training.schedule for cell in cells] == ["cosine"] * 2 + ["constant"] * 2
+    assert len({cell.folder for cell in cells}) == 4
+    assert [cell.folder.name for cell in grid(recipe, ["tokenizer.model=a/b,c"])] == ["model=a_b", "model=c"]
+
+
+def test_a_combination_that_is_no_recipe_is_told_before_anything_runs(recipe: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"training\.rdrop is -1\.0; use 0 or more"):
+        sweep(recipe, ["training.rdrop=0,-1"])
+    with pytest.raises(ConfigError, match="is not KEY=VALUE"):
+        sweep(recipe, ["training.rdrop"])
+    assert not (tmp_path / "runs" / "tiny-sweep").exists()
+
+
+def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import yiwen.runs
+
+    trained: list[str] = []
+    real = yiwen.runs.train_recipe
+    stop, again = StopFlag(), StopFlag()
+
+    def train(loaded: Any, *, run: Path, **options: Any) -> Any:
+        trained.append(run.name)
+        done = real(loaded, run=run, **options)
+        stop.signum = 15 if len(trained) == 1 else None
+        return done
+
+    monkeypatch.setattr(yiwen.runs, "train_recipe", train)
+    settings = [*SHORT, "model.dropout=0.1,0.4"]
+    with pytest.raises(Stopped):
+        sweep(recipe, settings, stop=stop)
+    folder, rows = sweep(recipe, settings, stop=again)
+    assert trained == ["dropout=0.1", "dropout=0.1", "dropout=0.4"]  # the first was stopped before it was scored
+    assert sweep(recipe, settings) == (folder, rows)
+    assert len(trained) == 3
+    sweep(recipe, [*SHORT[1:], "training.max_steps=7", "model.dropout=0.1,0.4"])  # longer: goes on from where it was
+    assert len(trained) == 5
+    assert json.loads((folder / "sweep.json").read_text("utf-8"))[0]["name"] == "model.dropout=0.1"
+    assert (folder / "dropout=0.4" / "best" / "bundle.json").is_file()
+
+
+def test_a_failed_cell_is_named_and_the_others_are_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import yiwen.runs
+
+    real = yiwen.runs.train_recipe
+
+    def train(loaded: Any, **options: Any) -> Any:
+        if loaded.recipe.model.dropout == 0.2:
+            raise TrainingError("it diverged")
+        return real(loaded, **options)
+
+    monkeypatch.setattr(yiwen.runs, "train_recipe", train)
+    _, (first, failed, last) = sweep(recipe, [*SHORT, "model.dropout=0.1,0.2,0.3"])
+    assert (failed.score, failed.error) == (None, "dropout=0.2: it diverged")
+    assert first.gain is None
+    assert last.score is not None
+    assert first.score is not None
+    assert last.gain is not None
+    mean, low, high = last.gain
+    assert mean == pytest.approx(last.score - first.score)
+    assert low <= mean <= high
+    assert "failed: dropout=0.2: it diverged" in table([first, failed, last])
+
+
+def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
+    loaded = load_recipe(recipe)
+    return [Cell(Path(str(number)), each, loaded) for number, each in enumerate(settings)]
+
+
+def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(recipe: str) -> None:
+    settings = [{"a.x": x, "training.seed": seed} for x in "01" for seed in "123"]
+    scores = [30.0, 31.0, 32.0, 31.0, 31.5, 33.5]  # gains 1.0, 0.5, 1.5: mean 1, deviation 0.5
+    rows = compared(cells_of(recipe, *settings), [{"score": score, "minutes": 2.0} for score in scores])
+    assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
+    assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
+
+
+def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
+    cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"})
+    rows = compared(cells, [{"error": "0: full"}, {"score": 30.0, "minutes": 1.0}])
+    assert [(row.score, row.gain, row.error) for row in rows] == [(None, None, "0: full"), (30.0, None, "")]
+
+
+def test_the_table_draws_gains_around_zero() -> None:
+    rows = [
+        Row(name="as it is", n_runs=1, score=30.0, minutes=1.25),
+        Row(name="x", n_runs=1, score=32.0, gain=(2.0, 1.0, 3.0), minutes=2.5),
+        Row(name="y", n_runs=1, score=27.0, gain=(-3.0, -3.0, -2.9), minutes=2.5),
+    ]
+    header, first, better, worse = table(rows).split("\n")
+    assert first == "as it is  30.00      1.2     1"
+    assert "+2.00  [ +1.00,  +3.00]" in better
+    zero = header.index("0")
+    assert [line[zero] for line in (better, worse)] == ["│", "│"]
+    assert zero < better.index("●") == zero + 10
+    assert worse.index("●") == zero - 15
+
+
+def test_the_interval_of_a_difference_holds_the_difference_and_is_zero_for_equals() -> None:
+    references = [f"{word} geht nach Haus und schläft" for word in ("Er", "Sie", "Der Hund", "Das Kind")] * 11
+    good = [line.replace("schläft", "ruht") if n % 3 else line for n, line in enumerate(references)]
+    bad = [line.replace("Haus", "Hof") for line in good]
+    for metric in ("bleu", "chrf"):
+        low, high = difference_interval(good, bad, references, tgt_lang="de", metric=metric, n_bootstrap=200)  # type: ignore[arg-type]
+        assert 0 < low < high
+        assert difference_interval(bad, good, references, tgt_lang="de", metric=metric, n_bootstrap=200) == (  # type: ignore[arg-type]
+            pytest.approx((-high, -low))
+        )
+        same = difference_interval(good, good, references, tgt_lang="de", metric=metric, n_bootstrap=40)  # type: ignore[arg-type]
+        assert same == (0.0, 0.0)
+
+
+def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: Commands, recipe: str) -> None:
+    settings = [part for setting in SHORT for part in ("--set", setting)]
+    done = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2")
+    assert done.code == 0, done.err
+    assert [line.split("  ")[0] for line in done.lines[1:]] == ["model.dropout=0.1", "model.dropout=0.2"]
+    assert "2 of 2: " in done.err
+    failing = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--set", "training.device=cpu,cuda:7")
+    assert failing.code == 1
+    assert "2 of 4 rows failed (dropout=0.1,device=cuda_7: device='cuda:7'" in failing.err
+    rows = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
+    assert [row["name"] for row in rows] == ["model.dropout=0.1", "model.dropout=0.2"]
