@@ -112,6 +112,8 @@ class FakeService:
     """The only key that is accepted; empty: none is needed."""
     hold: threading.Event = field(default_factory=threading.Event)
     """Translations wait for it."""
+    output: str | None = None
+    """What every text is translated to, whatever it is."""
     progress: list[float] = field(default_factory=lambda: [0.4, 1.0])
     """How far the documents are at each look."""
 
@@ -160,12 +162,20 @@ class FakeService:
             return Refusal(400, f"{source!r} to {target!r} is not translated here", code="language")
         wants_words = bool(body.get("alignment"))
         answers = [translated(text, source=source, target=target, alignment=wants_words) for text in texts_of(body)]
+        if self.output is not None:
+            answers = [whole(answer, text, self.output) for answer, text in zip(answers, texts_of(body), strict=True)]
         n, prefix = body.get("alternatives", 1), body.get("prefix") or ""
         for answer in answers:
             answer["text"] = prefix + answer["text"][len(prefix) :]
             others = [prefix + f"{answer['text'][len(prefix) :]} ({index})" for index in range(2, n + 1)]
             answer["alternatives"] = [{"text": text, "score": -0.5} for text in others]
         return {"translations": answers, "model": "tiny", "took_ms": 12.3}
+
+
+def whole(answer: Json, text: str, output: str) -> Json:
+    """An answer with another translation, in one piece."""
+    sentence = {"source": [0, len(text)], "target": [0, len(output)], "flags": []}
+    return {**answer, "text": output, "sentences": [sentence], "alignment": None}
 
 
 def texts_of(body: Json) -> list[str]:

@@ -225,3 +225,38 @@ def test_markup_in_a_text_is_text(page: Page, write: Write, text: str) -> None:
     page.click("#alternatives")
     expect(page.locator("#sentence .choice").first).to_be_visible()
     assert page.locator("#output img, #output b, main script, #sentence img").count() == 0
+
+
+def test_letters_of_an_input_method_are_sent_when_they_have_become_characters(page: Page, service: FakeService) -> None:
+    page.select_option("#to", "en")
+    page.focus("#source")
+    keyboard = page.context.new_cdp_session(page)
+    for letters in ("n", "ni", "ni'h", "ni'hao"):
+        keyboard.send("Input.imeSetComposition", {"text": letters, "selectionStart": 1, "selectionEnd": 1})
+        page.wait_for_timeout(400)
+    assert service.texts() == []
+    keyboard.send("Input.insertText", {"text": "你好"})
+    expect(page.locator("#output")).to_have_text("你好")
+    assert service.texts() == ["你好"]
+
+
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.shifted += entry.value;
+}).observe({type: "layout-shift", buffered: true});
+"""
+
+
+def test_nothing_jumps_while_a_translation_arrives_and_is_looked_at(web: Web, service: FakeService) -> None:
+    page = web.open("about:blank")
+    page.add_init_script(SHIFTS)
+    page.goto(service.url)
+    page.select_option("#to", "zh")
+    page.locator("#source").press_sequentially("The river is quiet this morning.", delay=10)
+    expect(page.locator("#output .sentence")).to_have_count(1)
+    page.hover("#output .sentence")
+    expect(page.locator("#mirror .near")).to_have_count(1)
+    page.fill("#source", "We will be there by 9:45.")
+    expect(page.locator("#check")).to_be_visible()
+    assert page.evaluate("window.shifted") < 0.002
