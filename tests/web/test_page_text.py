@@ -122,6 +122,7 @@ def test_flags_and_confidence_stand_where_they_belong(page: Page, write: Write) 
     expect(page.locator("#confidence")).to_contain_text("87 %")
     page.get_by_role("button", name="Sentences to check: 1").click()
     expect(page.locator("#sentence .remarks")).to_have_text("The numbers differ from those of the source.")
+    expect(page.locator("#sentence-confidence")).to_have_text("Confidence 87 %")
 
 
 def test_an_alternative_takes_the_sentences_place(page: Page, write: Write) -> None:

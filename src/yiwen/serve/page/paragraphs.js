@@ -17,7 +17,7 @@ import { inUnits } from "./pieces.js";
  * @property {string} text the translation
  * @property {string} from the language of most of it
  * @property {string} to
- * @property {number | null} confidence mean over the characters, null where the service gives none
+ * @property {number | null} confidence that of the least sure sentence, null where the service gives none
  * @property {string[]} flags
  * @property {WholeSentence[]} sentences
  * @property {{known: Known, source: number, target: number}[]} parts with where each begins in both texts
@@ -123,15 +123,10 @@ export function languageOf(parts) {
   return longest?.translation.source;
 }
 
-/** @param {Known[]} parts @returns {number | null} */
-function meanConfidence(parts) {
-  let [sum, n] = [0, 0];
-  for (const { text, translation } of parts) {
-    if (translation.confidence === null) return null;
-    sum += translation.confidence * text.length;
-    n += text.length;
-  }
-  return n ? sum / n : null;
+/** @param {Known[]} parts @returns {number | null} of the least sure, as the service says it of several sentences */
+function leastConfidence(parts) {
+  const sure = parts.flatMap(({ translation }) => translation.confidence ?? []);
+  return sure.length ? Math.min(...sure) : null;
 }
 
 /**
@@ -168,7 +163,7 @@ export function assemble(source, to, look) {
   return {
     source, text, to, sentences, parts,
     from: languageOf(all) ?? "",
-    confidence: meanConfidence(all),
+    confidence: leastConfidence(all),
     flags: [...new Set(all.flatMap(({ translation }) => translation.flags))],
   };
 }

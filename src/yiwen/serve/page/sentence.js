@@ -63,6 +63,7 @@ export function createSentencePanel({ replace, closed }) {
       const question = { text: of.source, source: of.from, target: of.to, glossary: of.glossary, alternatives: N_ALTERNATIVES };
       const { translations: [translation] } = await translate(prefix ? { ...question, prefix } : question);
       if (chosen !== of) return;
+      if (!prefix && translation.confidence !== null) showConfidence(translation.confidence);
       const texts = [translation.text, ...translation.alternatives.map((alternative) => alternative.text)];
       const all = new Set(prefix ? texts : [of.target, ...texts]);
       list.replaceChildren(
@@ -76,6 +77,14 @@ export function createSentencePanel({ replace, closed }) {
       );
       place.textContent = "";
     });
+  }
+
+  /** @param {number} confidence */
+  function showConfidence(confidence) {
+    const chip = byId("sentence-confidence", HTMLElement);
+    chip.textContent = `${t("confidence")} ${t("percent", { n: Math.round(confidence * 100) })}`;
+    chip.style.setProperty("--share", String(confidence));
+    chip.hidden = false;
   }
 
   /** @param {Chosen} of @param {string} title @param {string} prefix */
@@ -117,6 +126,7 @@ export function createSentencePanel({ replace, closed }) {
       const parts = [
         heading("sentence-title", t("sentence"), t("close"), leave),
         el("p", { class: "quote", lang: of.from, dir: "auto" }, of.source),
+        el("p", { class: "confidence", id: "sentence-confidence", hidden: true }),
         ...(found.length ? [el("ul", { class: "remarks", "aria-label": t("remarks") }, ...found.map((text) => el("li", {}, text)))] : []),
         el("div", { class: "columns" }, choices(of, t("alternatives"), ""),
           ...(of.before.trim() ? [choices(of, t("alternatives_from", { words: of.before.trim() }), of.before.trimEnd())] : [])),
