@@ -73,6 +73,8 @@ class ServeConfig:
         ):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}={getattr(self, name)} must be at least {least}")
+        if self.port > 65_535:
+            raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
         for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
             if not 0 < getattr(self, name) < 86_400:
                 raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")

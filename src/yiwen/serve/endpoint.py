@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -228,14 +228,15 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
         raise ApiError(413, "too_long", f"a document has at most {limit} bytes and says how many; send a shorter one")
     fields: dict[str, Any] = {}
     try:
-        async with request.form(max_files=1, max_fields=20, max_part_size=100_000) as form:
+        parser = MultiPartParser(request.headers, request.stream(), max_files=1, max_fields=20, max_part_size=100_000)
+        async with await parser.parse() as form:
             for name, value in form.multi_items():
                 if isinstance(value, str):
                     fields[name] = value
                 elif name == "file":
                     fields |= {"file": await value.read(), "filename": value.filename or fields.get("filename", "")}
-    except HTTPException as error:
-        raise ApiError(400, "form", f"the form cannot be read: {error.detail}; send one file and its fields") from None
+    except MultiPartException as error:
+        raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
     return fields
 
 

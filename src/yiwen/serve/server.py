@@ -18,6 +18,8 @@ from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
 
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_LARGE: Final = _TOO_SLOW.replace(b"408 Request Timeout", b"431 Request Header Fields Too Large")
+_MAX_HEAD_BYTES: Final = 65_536
 _NOTICE_S: Final = 1.0
 """Seconds between "not ready" and closed doors, so that who asks /ready can see it."""
 _LEAST_BYTES_S: Final = 1000
@@ -90,6 +92,8 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
     class WithDeadlines(HttpToolsProtocol):
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
+        _is_head = False
+        _n_head = 0
         _receiving: asyncio.TimerHandle | None = None
         _sending: asyncio.TimerHandle | None = None
 
@@ -97,9 +101,24 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             super().connection_made(transport)
             self._start()
 
+        def data_received(self, data: bytes) -> None:
+            self._n_head += len(data) if self._is_head else 0
+            super().data_received(data)
+            if self._is_head and self._n_head > _MAX_HEAD_BYTES:
+                self._refuse(_TOO_LARGE)
+
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self._is_head, self._n_head = True, 0
             self._start()
+
+        def on_headers_complete(self) -> None:
+            self._is_head = False
+            size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if size > _MAX_HEAD_BYTES or codings not in ([], [b"chunked"]):
+                raise ValueError("too large, or coded in a way that a proxy may read otherwise")  # becomes a 400
+            super().on_headers_complete()
 
         def on_message_complete(self) -> None:
             super().on_message_complete()
@@ -129,9 +148,13 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
                 self._receiving = None
 
         def _give_up(self) -> None:
+            self._refuse(_TOO_SLOW)
+
+        def _refuse(self, answer: bytes) -> None:
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-                self.transport.write(_TOO_SLOW)
-            self.transport.abort() if self.transport.is_closing() else self.transport.close()
+                self.transport.write(answer)
+            self.transport.close()
+            self._watch()
 
         def _watch(self, before: float = float("inf")) -> None:
             """Look again and again whether what was written is being read."""

@@ -1,0 +1,262 @@
+"""One engine for many callers: nobody gets another's sentence, nobody waits long behind a book, nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaign import noted, size
+
+from yiwen.engines.engine import Ids
+from yiwen.errors import Stopped
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.serve.batcher import Cache, Overloaded, SharedEngine
+from yiwen.stop import StopFlag
+from yiwen.translator import Translation, Translator
+
+GREEDY, BEAM = SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=2)
+
+
+class Echo:
+    """An engine that says what it is given, counts, and can be held."""
+
+    description = "echo"
+
+    def __init__(self, replicas: int = 2) -> None:
+        self.replicas = replicas
+        self.batches: list[list[tuple[int, ...]]] = []
+        self.may_go = threading.Event()
+        self.may_go.set()
+        self.poison: tuple[int, ...] = ()
+
+    def search(
+        self,
+        sources: Sequence[Ids],
+        *,
+        config: SearchConfig,
+        prefixes: Sequence[Ids] | None = None,
+        with_scores: bool = True,
+        stop: StopFlag | None = None,
+    ) -> list[list[Hypothesis]]:
+        self.batches.append([tuple(ids) for ids in sources])
+        assert self.may_go.wait(60)
+        if self.poison and self.poison in self.batches[-1]:
+            raise ValueError("poison")
+        score = float(config.beam_size)
+        return [[Hypothesis(tuple(ids), score, score, is_finished=True)] for ids in sources]
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None) -> Any:
+        return [[0.0] * len(ids) for ids in targets]
+
+    def attend(self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None) -> Any:
+        return ["attended"] * len(sources)
+
+
+def shared(engine: Any, *, max_tokens: int = 1_000_000, cache_bytes: int = 0) -> SharedEngine:
+    return SharedEngine(engine, max_tokens=max_tokens, cache=Cache(cache_bytes))
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def held(engine: Echo, callers: SharedEngine, pool: ThreadPoolExecutor) -> None:
+    """Keep every thread of the engine busy, so that what comes now has to queue."""
+    engine.may_go.clear()
+    for number in range(engine.replicas + 1):
+        n_before = len(engine.batches)
+        pool.submit(callers.search, [(9, number)], config=GREEDY)
+        wait_for(lambda n_before=n_before: len(engine.batches) == n_before + 1)
+
+
+def test_64_callers_get_their_own_sentences_and_nobody_elses() -> None:
+    engine, seed = Echo(), 20
+    callers = shared(engine)
+    n_rounds = size(60, long=320)
+
+    def caller(number: int) -> int:
+        rng = random.Random(seed * 1000 + number)
+        n_wrong = 0
+        for turn in range(n_rounds):
+            sources = [(number, turn, i, *range(rng.randrange(40))) for i in range(rng.randrange(1, 11))]
+            config = rng.choice([GREEDY, BEAM])
+            found = callers.search(sources, config=config)
+            n_wrong += sum(group[0].ids != ids for group, ids in zip(found, sources, strict=True))
+            n_wrong += sum(group[0].score != config.beam_size for group in found)
+        return n_wrong
+
+    with ThreadPoolExecutor(64) as pool:
+        wrong = sum(pool.map(caller, range(64)))
+    n_sentences = sum(map(len, engine.batches))
+    noted("S9", f"{n_sentences} sentences of 64 callers through one engine", seed=seed, wrong=wrong)
+    assert wrong == 0
+    assert n_sentences > size(15_000, long=100_000)
+    assert len(engine.batches) < n_sentences / 2, "sentences of different callers travel together"
+    callers.close()
+
+
+def test_results_are_those_of_a_lone_request(exported_bundle: Path) -> None:
+    lone = Translator.load(exported_bundle, threads=1)
+    words = ["deti", "gedi", "bapu", "kabe", "robu"]
+    rng = random.Random(1)
+    texts = [
+        " ".join(rng.choices(words, k=rng.randrange(1, 9))).capitalize() + "." for _ in range(size(120, long=2000))
+    ]
+    rules = [SearchConfig(beam_size=1), SearchConfig(beam_size=4, n_best=3)]
+    expected = {config: lone.translate(texts, search=config) for config in rules}
+    alone = [lone.translate([text], search=rules[1])[0] for text in texts[:20]]
+    together = Translator.load(exported_bundle, threads=1)
+    together.engine = shared(together.engine)
+
+    def same(one: Translation, other: Translation) -> bool:
+        """Texts, flags and n-best lists are equal; sums of log-probabilities are rounded in another order."""
+        groups = zip((one, *one.alternatives), (other, *other.alternatives), strict=True)
+        return one.flags == other.flags and all(
+            a.text == b.text and a.score == pytest.approx(b.score, abs=2e-5) for a, b in groups
+        )
+
+    def caller(number: int) -> bool:
+        config = rules[number % 2]
+        (found,) = together.translate([texts[number]], search=config)
+        return same(found, expected[config][number])
+
+    with ThreadPoolExecutor(32) as pool:
+        equal = list(pool.map(caller, range(len(texts))))
+    noted("S9", f"{len(texts)} texts of 32 callers against a lone request", seed=1, different=equal.count(False))
+    assert all(equal)
+    assert all(same(one, other) for one, other in zip(alone, expected[rules[1]], strict=False))
+
+
+def test_a_short_text_overtakes_a_book_that_came_before() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    with ThreadPoolExecutor(8) as pool:
+        held(engine, callers, pool)
+        book = [(1, *range(60))] * 400
+        pool.submit(callers.search, book, config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 400 * 61)
+        pool.submit(callers.search, [(2, 2)], config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 400 * 61 + 2)
+        n_before = len(engine.batches)
+        engine.may_go.set()
+    assert engine.batches[n_before] == [(2, 2)], "and the book's sentences do not slow its batch down"
+    assert sum(map(len, engine.batches)) == 2 + 400 + 1
+
+
+def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    rng = random.Random(3)
+    with ThreadPoolExecutor(8) as pool:
+        held(engine, callers, pool)
+        for number in range(5):
+            sources = [(number, *range(rng.randrange(1, 120))) for _ in range(53)]
+            pool.submit(callers.search, sources, config=SearchConfig(beam_size=3))
+        wait_for(lambda: len(callers._calls) == 5)
+        engine.may_go.set()
+    batches = engine.batches[2:]
+    assert sum(map(len, batches)) == 5 * 53
+    assert all(len(batch) * 3 * (max(map(len, batch)) + 1) <= 2048 for batch in batches if len(batch) > 1)
+    assert sum(len(batch) for batch in batches) / len(batches) > 5
+
+
+def test_what_a_caller_who_left_waited_for_never_begins() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    n_callers, stops = size(200, long=2000), []
+    with ThreadPoolExecutor(n_callers + 4) as pool:
+        held(engine, callers, pool)
+        left = []
+        for number in range(n_callers):
+            stops.append(StopFlag())
+            left.append(pool.submit(callers.search, [(7, number)], config=GREEDY, stop=stops[-1]))
+        stayed = pool.submit(callers.search, [(8, 8)], config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 2 * n_callers + 2)
+        for stop in stops:
+            stop.signum = 15
+        for future in left:
+            with pytest.raises(Stopped, match="the caller has left"):
+                future.result(60)
+        assert callers.n_tokens == 2
+        engine.may_go.set()
+        assert stayed.result(60)[0][0].ids == (8, 8)
+    begun = [ids for batch in engine.batches for ids in batch if ids[0] == 7]
+    noted("S5", f"{n_callers} callers leave while they queue", begun=len(begun))
+    assert begun == []
+
+
+def test_more_tokens_than_the_queue_holds_are_refused_but_never_on_an_empty_queue() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine, max_tokens=10)
+    assert len(callers.search([tuple(range(99))], config=GREEDY)) == 1
+    with ThreadPoolExecutor(4) as pool:
+        held(engine, callers, pool)
+        pool.submit(callers.search, [(1,) * 8], config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 8)
+        with pytest.raises(Overloaded, match="8 tokens are waiting, 3 more would pass 10; ask later"):
+            callers.search([(1, 2, 3)], config=GREEDY)
+        engine.may_go.set()
+    assert callers.n_tokens == 0
+
+
+def test_one_callers_fault_is_nobody_elses() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    engine.poison = (6, 6, 6)
+    with ThreadPoolExecutor(8) as pool:
+        held(engine, callers, pool)
+        bad = pool.submit(callers.search, [engine.poison], config=GREEDY)
+        good = [pool.submit(callers.search, [(1, number)], config=GREEDY) for number in range(3)]
+        wait_for(lambda: callers.n_tokens == 3 + 6)
+        engine.may_go.set()
+        with pytest.raises(ValueError, match="poison"):
+            bad.result(60)
+        assert [future.result(60)[0][0].ids for future in good] == [(1, 0), (1, 1), (1, 2)]
+    assert callers.n_tokens == 0
+
+
+def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
+    engine = Echo()
+    cache = Cache(1_000_000)
+    callers = SharedEngine(engine, max_tokens=1000, cache=cache)
+    first = callers.search([(1, 2), (3,)], config=GREEDY)
+    assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
+    assert len(engine.batches) == 1
+    assert callers.search([(3,)], config=BEAM)[0][0].score == 3.0, "other rules are another question"
+    assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)]) is not None, "and so is a prefix"
+    assert len(engine.batches) == 3
+    assert cache.n_hits == 2
+
+
+def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None:
+    cache = Cache(10_000)
+    found = [Hypothesis((1, 2, 3), 0.0, 0.0, is_finished=True)]
+    for key in range(50):
+        cache.put(key, found, n_ids=3)
+        assert cache.n_bytes <= 10_000
+        assert cache.get(0) == found, "used all the time, so it stays"
+    assert [cache.get(key) for key in (1, 2, 30)] == [None, None, None]
+    assert cache.get(49) == found
+    none = Cache(0)
+    none.put(1, found, n_ids=3)
+    assert (none.get(1), none.n_bytes) == (None, 0)
+
+
+def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
+    callers = shared(Echo())
+    assert callers.score([(1,)], [(1, 2)]) == [[0.0, 0.0]]
+    assert callers.attend([(1,)], [(2,)]) == ["attended"]
+    callers.close()
+    for thread in callers._threads:
+        thread.join(60)
+        assert not thread.is_alive()

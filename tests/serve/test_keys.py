@@ -1,0 +1,266 @@
+"""Who may ask: keys in every place where clients put them, rates, quotas; what is kept and what is never shown."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from campaign import noted
+from wire import ask, request, translation
+
+from conftest import running, service_of
+from yiwen.cli.main import main
+from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.serve.service import Service
+from yiwen.serve.store import ANYBODY, Store
+
+T = "/v1/translate"
+BODY = translation("Deti gedi bapu.")
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def keyed(exported_bundle: Path, tmp_path: Path) -> Iterator[tuple[Service, str]]:
+    """A service that asks for keys."""
+    service = service_of(tmp_path, exported_bundle, require_key=True)
+    with running(service) as address:
+        yield service, address
+
+
+def make(service: Service, *, characters: int = 0, requests: int = 0) -> str:
+    return service.store.create_key("somebody", characters_per_month=characters, requests_per_minute=requests)[1]
+
+
+def test_without_a_valid_key_nobody_gets_in(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    key = make(service)
+    revoked_id, revoked = service.store.create_key("gone", characters_per_month=0, requests_per_minute=0)
+    service.store.revoke_key(revoked_id.id)
+    wrong = [
+        "",
+        "x",
+        key[:-1],
+        key + "x",
+        key.upper(),
+        key.lower(),
+        key[3:],
+        f" {key[:20]}",
+        revoked,
+        "*",
+        "' OR 1=1 --",
+    ]
+    attempts = {
+        **{f"a wrong key {number}": request(T, BODY, authorization=f"Bearer {w}") for number, w in enumerate(wrong)},
+        "no key": request(T, BODY),
+        "another scheme": request(T, BODY, authorization=f"Basic {key}"),
+        "no scheme": request(T, BODY, authorization=key),
+        "the key in the query": request(f"{T}?api_key={key}", BODY),
+        "the key in the body": request(T, translation("a", api_key=key)),
+        "the key in a cookie": request(T, BODY, cookie=f"key={key}"),
+        "two keys": request(T, BODY, authorization=f"Bearer {key}\r\nauthorization: Bearer x"),
+        "the same key twice": request(T, BODY, authorization=f"Bearer {key}\r\nauthorization: Bearer {key}"),
+        "DeepL without a key": request("/v2/translate", b'{"text": ["a"], "target_lang": "DE"}'),
+        "DeepL, a wrong one": request("/v2/usage", method="GET", authorization="DeepL-Auth-Key x"),
+        "LibreTranslate without": request("/translate", b'{"q": "a", "source": "en", "target": "de"}'),
+        "LibreTranslate, a number": request("/translate", b'{"q": "a", "source": "en", "target": "de", "api_key": 1}'),
+        "LibreTranslate, a list": request("/translate?api_key=a&api_key=b&q=a&source=en&target=de"),
+        "DeepL's form, a wrong one": request("/v2/translate", b"text=a&target_lang=DE&auth_key=x", content_type=FORM),
+        "OpenAI without": request("/v1/models", method="GET"),
+        "a chat, a wrong one": request("/v1/chat/completions", b"{}", authorization="Bearer x"),
+        "a document": request("/v1/documents/x", method="GET"),
+        "the metrics": request("/metrics", method="GET"),
+        "the metrics, a wrong one": request("/metrics", method="GET", authorization="Bearer x"),
+    }
+    for name, raw in attempts.items():
+        answer = ask(address, raw)
+        assert answer.status in (401, 403), (name, answer)
+        assert key.encode() not in answer.body
+        noted("X5", name, status=answer.status)
+    assert len(attempts) >= 30
+    assert ask(address, request(T, b"{" * 100)).status == 401, "before the body is looked at"
+
+
+def test_a_key_is_taken_where_clients_put_it(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    key = make(service)
+    libre = f"q=Deti.&source=en&target=de&api_key={key}"
+    deepl = b'{"text": ["a"], "source_lang": "EN", "target_lang": "DE"}'
+    for raw in (
+        request(T, BODY, authorization=f"Bearer {key}"),
+        request(T, BODY, authorization=f"bearer  {key}"),
+        request("/v2/translate", deepl, authorization=f"DeepL-Auth-Key {key}"),
+        request("/v2/translate", f"text=a&source_lang=EN&target_lang=DE&auth_key={key}".encode(), content_type=FORM),
+        request(f"/translate?{libre}"),
+        request("/translate", libre.encode(), content_type=FORM),
+        request("/translate", f'{{"q": "a", "source": "en", "target": "de", "api_key": "{key}"}}'.encode()),
+        request("/v1/models", method="GET", authorization=f"Bearer {key}"),
+        request("/metrics", method="GET", authorization=f"Bearer {key}"),
+    ):
+        assert ask(address, raw).status == 200
+    for path in ("/live", "/ready", "/openapi.json", "/languages", "/v1/languages", "/frontend/settings"):
+        assert ask(address, request(path, method="GET")).status in (200, 500), f"{path} is open"
+
+
+def test_a_quota_ends_with_456_or_what_the_client_knows(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    key = make(service, characters=20)
+    bearer = f"Bearer {key}"
+    assert ask(address, request(T, translation("a" * 15), authorization=bearer)).status == 200
+    over = ask(address, request(T, translation("a" * 6), authorization=bearer))
+    assert (over.status, over.json["code"]) == (456, "quota")
+    assert over.json["error"].startswith("15 of 20 characters of this month are used, 6 more are too many")
+    deepl = b'{"text": ["aaaaaa"], "source_lang": "EN", "target_lang": "DE"}'
+    assert ask(address, request("/v2/translate", deepl, authorization=bearer)).status == 456
+    assert ask(address, request(f"/translate?q=aaaaaa&source=en&target=de&api_key={key}")).status == 403
+    chat = b'{"model": "en-de", "messages": [{"role": "user", "content": "aaaaaa"}]}'
+    assert ask(address, request("/v1/chat/completions", chat, authorization=bearer)).status == 429
+    usage = ask(address, request("/v2/usage", method="GET", authorization=bearer)).json
+    assert usage == {"character_count": 15, "character_limit": 20}
+    assert ask(address, request(T, translation("a" * 5), authorization=bearer)).status == 200
+
+
+def test_what_fails_costs_nothing(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    key = make(service, characters=100)
+    headers = {"authorization": f"Bearer {key}"}
+    ask(address, request(T, translation("a", prefix=["b", "c"]), **headers))
+    ask(address, request(T, translation("aaa", target="xx"), **headers))
+    ask(address, request(T, translation("a" * 6000), **headers))
+    usage = ask(address, request("/v2/usage", method="GET", **headers)).json
+    assert usage["character_count"] == 0
+
+
+def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle, requests_per_minute=3)
+    with running(service) as address:
+        slow, fast = make(service, requests=2), make(service)
+        statuses = [ask(address, request(T, BODY)).status for _ in range(5)]
+        assert statuses == [200, 200, 200, 429, 429]
+        refused = ask(address, request(T, BODY))
+        assert (refused.headers["retry-after"], refused.json["code"]) == ("5", "rate")
+        assert refused.json["error"] == "more than 3 requests a minute; ask again later"
+        by_key = [ask(address, request(T, BODY, authorization=f"Bearer {slow}")).status for _ in range(3)]
+        assert by_key == [200, 200, 429]
+        assert {ask(address, request(T, BODY, authorization=f"Bearer {fast}")).status for _ in range(9)} == {200}
+        guesses = [ask(address, request(T, BODY, authorization=f"Bearer {n}")).status for n in range(3)]
+        assert guesses == [429] * 3, "guessing keys counts for the address"
+        assert ask(address, request("/live", method="GET")).status == 200
+
+
+def test_usage_survives_a_restart_and_is_that_of_all_processes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    first, second = Store(url), Store(url)
+    key, secret = first.create_key("a", characters_per_month=100, requests_per_minute=0)
+    assert first.charge(key.id, 30, limit=100)
+    assert second.charge(key.id, 30, limit=100)
+    assert second.charge(ANYBODY, 7)
+    first.sync()
+    second.sync()
+    first.sync()
+    assert (first.used(key.id), second.used(key.id)) == (60, 60)
+    assert not first.charge(key.id, 41, limit=100)
+    assert first.charge(key.id, -10)
+    first.close()
+    second.close()
+    third = Store(url)
+    assert (third.used(key.id), third.used(ANYBODY)) == (50, 7)
+    assert third.find(secret) == key
+    third.close()
+
+
+def test_a_running_store_writes_by_itself(tmp_path: Path) -> None:
+    running_store, other = (Store(f"sqlite:///{tmp_path}/keys.sqlite") for _ in range(2))
+    running_store.start()
+    running_store.charge(ANYBODY, 5)
+    key, secret = other.create_key("a", characters_per_month=0, requests_per_minute=0)
+    for _ in range(600):
+        other.sync()
+        if other.used(ANYBODY) == 5 and running_store.find(secret):
+            break
+        time.sleep(0.1)
+    assert other.used(ANYBODY) == 5
+    assert running_store.find(secret) == key
+    running_store.close()
+    other.close()
+
+
+def test_a_database_that_is_away_costs_nothing_that_was_counted(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    store.charge(ANYBODY, 5)
+    with sqlite3.connect(tmp_path / "keys.sqlite") as other:
+        other.execute("ALTER TABLE yiwen_usage RENAME TO away")
+        with pytest.raises(Exception, match="no such table: yiwen_usage"):
+            store.sync()
+        assert store.used(ANYBODY) == 5
+        other.execute("ALTER TABLE away RENAME TO yiwen_usage")
+    other.close()
+    store.close()
+    again = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    assert again.used(ANYBODY) == 5
+    again.close()
+
+
+def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
+    key, secret = store.create_key("a", characters_per_month=0, requests_per_minute=0)
+    assert secret.startswith("yw_")
+    assert len(secret) > 40
+    assert secret.encode() not in (tmp_path / "keys.sqlite").read_bytes()
+    assert secret[3:] not in repr(key)
+    assert len({store.create_key("a", characters_per_month=0, requests_per_minute=0)[1] for _ in range(50)}) == 50
+
+
+def test_a_key_that_is_not_there_cannot_be_revoked(store: Store) -> None:
+    key, _ = store.create_key("a", characters_per_month=0, requests_per_minute=0)
+    with pytest.raises(ConfigError, match=f"no valid key has the id 'x'; valid ones: {key.id}"):
+        store.revoke_key("x")
+    store.revoke_key(key.id)
+    with pytest.raises(ConfigError, match="valid ones: none"):
+        store.revoke_key(key.id)
+
+
+def test_a_database_without_its_driver_names_the_cure() -> None:
+    with pytest.raises(MissingDependencyError, match=r"the database 'mysql' needs (\w+): pip install \1"):
+        Store("mysql://nobody@127.0.0.1/nothing")
+
+
+def test_the_command_makes_lists_and_revokes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_DATABASE", f"sqlite:///{tmp_path}/deep/er/keys.sqlite")
+    assert main(["keys", "create", "Zeitung", "--characters", "500", "--requests", "7"]) == 0
+    shown = capsys.readouterr()
+    secret = shown.out.strip()
+    assert main(["keys", "list"]) == 0
+    line = capsys.readouterr().out
+    key_id = line.split("\t")[0]
+    assert line == f"{key_id}\tZeitung\tvalid\t0 of 500\t7/min\n"
+    assert key_id in shown.err
+    assert secret not in line + shown.err
+    assert main(["keys", "revoke", key_id]) == 0
+    assert main(["keys", "list"]) == 0
+    assert "\trevoked 20" in capsys.readouterr().out
+    assert main(["keys", "create"]) == 2
+    assert "yiwen keys create needs a name" in capsys.readouterr().err
+    assert main(["keys", "revoke"]) == 2
+    assert "yiwen keys revoke needs the id of a key" in capsys.readouterr().err
+
+
+def test_a_revoked_key_is_refused_by_a_running_service(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    key, secret = service.store.create_key("a", characters_per_month=0, requests_per_minute=0)
+    headers = {"authorization": f"Bearer {secret}"}
+    with httpx.Client(base_url=address, headers=headers) as client:
+        assert client.get("/v1/models").status_code == 200
+        service.store.revoke_key(key.id)
+        assert client.get("/v1/models").status_code == 401

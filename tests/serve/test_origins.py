@@ -1,0 +1,130 @@
+"""From where a browser may ask, under which names the service answers, what every answer carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from campaign import noted
+from wire import ask, connect, read_answer, request, translation
+
+T = "/v1/translate"
+BODY = translation("Deti gedi bapu.")
+SITE = "https://good.example"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "null", "http://localhost.evil.example", "https://good.example.evil.example", "x"],
+)
+def test_pages_of_other_sites_may_not_ask(origin: str, address: str) -> None:
+    for raw in (
+        request(T, BODY, origin=origin),
+        request(
+            "/translate", b"q=a&source=en&target=de", origin=origin, content_type="application/x-www-form-urlencoded"
+        ),
+        request(T, method="OPTIONS", origin=origin, access_control_request_method="POST"),
+        request("/v1/languages", method="GET", origin=origin),
+    ):
+        answer = ask(address, raw)
+        noted("X6", f"origin {origin}", status=answer.status)
+        assert answer.status == 403
+        assert answer.json["code"] == "origin"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_services_own_page_may_ask(address: str) -> None:
+    host = address.removeprefix("http://")
+    assert ask(address, request(T, BODY, host=host, origin=address)).status == 200
+
+
+def test_a_named_site_may_ask_without_credentials(serve: Callable[..., str]) -> None:
+    address = serve(allow_origins=(SITE,))
+    preflight = ask(
+        address,
+        request(
+            T,
+            method="OPTIONS",
+            origin=SITE,
+            access_control_request_method="POST",
+            access_control_request_headers="authorization, content-type",
+        ),
+    )
+    assert preflight.status == 200
+    assert preflight.headers["access-control-allow-origin"] == SITE
+    answer = ask(address, request(T, BODY, origin=SITE))
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SITE)
+    assert "access-control-allow-credentials" not in answer.headers
+    assert ask(address, request(T, BODY, origin="https://other.example")).status == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "127.0.0.2", "0.0.0.0", "[::2]:80", "x" * 300]
+)
+def test_another_name_is_not_served(host: str, address: str) -> None:
+    answer = ask(address, request(T, BODY, host=host))
+    noted("X6", f"host {host[:30]}", status=answer.status)
+    assert (answer.status, answer.json["code"]) == (400, "host")
+
+
+def test_local_names_and_named_ones_are_served(address: str, serve: Callable[..., str]) -> None:
+    for host in ("localhost", "LocalHost:8080", "127.0.0.1:1", "[::1]", "[::1]:8080"):
+        assert ask(address, request(T, BODY, host=host)).status == 200
+    named = serve(allow_hosts=("translate.example",))
+    assert ask(named, request(T, BODY, host="Translate.example:443")).status == 200
+    assert ask(named, request(T, BODY, host="localhost")).status == 400
+
+
+def test_no_second_request_is_smuggled_into_a_body(address: str) -> None:
+    hidden = request("/v1/models", method="GET")
+    for name, raw in {
+        "a length and chunks": request(T, b"0\r\n\r\n" + hidden, transfer_encoding="chunked"),
+        "two lengths": request(T, BODY + hidden, content_length=f"{len(BODY)}\r\ncontent-length: 5"),
+        "a coding in disguise": request(T, b"0\r\n\r\n" + hidden, content_length="", transfer_encoding="xchunked"),
+        "two codings": request(
+            T, b"0\r\n\r\n" + hidden, content_length="", transfer_encoding="identity\r\ntransfer-encoding: chunked"
+        ),
+        "a blank before the colon": b"POST /v1/translate HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length : 5\r\n\r\n"
+        + hidden,
+        "a folded header": b"GET /live HTTP/1.1\r\nhost: 127.0.0.1\r\nx: a\r\n content-length: 99\r\n\r\n" + hidden,
+    }.items():
+        with connect(address) as sock:
+            sock.sendall(raw)
+            first = read_answer(sock)
+            sock.settimeout(0.5)
+            try:
+                rest = sock.recv(65536)
+            except TimeoutError:
+                rest = b""
+        noted("X6", f"smuggling: {name}", status=first.status)
+        assert first.status in (200, 400), name
+        assert b"yiwen" not in rest or first.status == 200, name
+        assert b'"object":"list"' not in first.body + rest, name
+
+
+def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
+    for raw in (
+        request(T, BODY),
+        request("/nothing", method="GET"),
+        request(T, b"{"),
+        request("/openapi.json", method="GET"),
+        request(T, BODY, host="evil.example"),
+        request("/", method="GET"),
+        request("/page/main.js", method="GET"),
+    ):
+        headers = ask(address, raw).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
+        assert len(headers["x-request-id"]) > 8
+
+
+def test_another_method_and_another_path_are_told_in_json(address: str) -> None:
+    assert ask(address, request(T, method="GET")).status == 405
+    found = ask(address, request("/nothing/here", method="GET"))
+    assert (found.status, found.json["code"]) == (404, "not_found")

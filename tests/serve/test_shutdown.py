@@ -1,0 +1,182 @@
+"""The command itself: where it listens, what it logs, and an end in which nothing that was accepted is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from campaign import noted, size
+from wire import ask, connect, read_answer, request, translation
+
+from yiwen.cli.main import main
+
+YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
+T = "/v1/translate"
+
+
+@contextmanager
+def spawned(bundle: Path, folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The command in a process of its own; gives its address."""
+    command = [sys.executable, "-c", YIWEN, "serve", str(bundle), "--port", "0", "--threads", "1", *options]
+    environment = {**os.environ, "YIWEN_RUNS": str(folder), "OMP_NUM_THREADS": "1"}
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "serving en-de\n", (folder / "log").read_text()
+        yield process.stdout.readline().strip(), process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(60)
+        process.stdout.close()
+
+
+def test_sigterm_under_load_loses_nothing(exported_bundle: Path, tmp_path: Path) -> None:
+    n_ends, seed = size(1, long=100), 4
+    rng = random.Random(seed)
+    statuses: list[int] = []
+    for _ in range(n_ends):
+        with spawned(exported_bundle, tmp_path, "--set", "requests_per_minute=0") as (address, process):
+            readiness: list[int] = []
+            cut = threading.Event()
+
+            def caller(number: int, address: str = address, cut: threading.Event = cut) -> None:
+                """A request a connection, until told that the service ends."""
+                text = "Deti gedi bapu. " * (1 + 40 * (number % 3))
+                for turn in range(10_000):
+                    try:
+                        sock = connect(address)
+                    except ConnectionRefusedError:
+                        return
+                    with sock:
+                        sock.sendall(request(T, translation(f"{text}{number} {turn}")))
+                        answer = read_answer(sock)
+                    if not answer.is_whole or answer.status not in (200, 429, 503):
+                        cut.set()
+                    statuses.append(answer.status)
+                    if answer.status == 503:
+                        assert answer.headers["connection"] == "close"
+                        assert answer.headers["retry-after"]
+                        return
+
+            def watcher(address: str = address, readiness: list[int] = readiness) -> None:
+                while True:
+                    try:
+                        readiness.append(ask(address, request("/ready", method="GET")).status)
+                    except OSError:
+                        return
+                    time.sleep(0.02)
+
+            with ThreadPoolExecutor(13) as pool:
+                for number in range(12):
+                    pool.submit(caller, number)
+                pool.submit(watcher)
+                time.sleep(rng.uniform(0.3, 1.5))
+                process.send_signal(signal.SIGTERM)
+            code = process.wait(60)
+        assert not cut.is_set()
+        assert code == 0
+        assert readiness[0] == 200
+        assert 503 in readiness, "who asks is told before the doors close"
+    counted = {str(status): statuses.count(status) for status in sorted(set(statuses))}
+    noted("S4", f"{n_ends} times SIGTERM under 12 callers", seed=seed, statuses=counted, lost=statuses.count(0))
+    assert set(statuses) <= {200, 429, 503}
+    assert statuses.count(200) > 10
+
+
+def test_neither_texts_nor_keys_are_logged(exported_bundle: Path, tmp_path: Path) -> None:
+    with spawned(exported_bundle, tmp_path, "--set", "queue_requests=5") as (address, process):
+        secrets = {"Geheimnis": "text", "yw_sekret": "key"}
+        ask(address, request(T, translation("Geheimnis"), authorization="Bearer yw_sekret"))
+        ask(address, request("/translate?q=Geheimnis&source=en&target=de&api_key=yw_sekret"))
+        ask(address, request("/Geheimnis?api_key=yw_sekret", method="GET", cookie="yw_sekret", x_note="Geheimnis"))
+        ask(address, request(T, translation("Geheimnis", yw_sekret="Geheimnis"), referer="http://127.0.0.1/Geheimnis"))
+        ask(address, b"GET /Geheimnis yw_sekret\r\n\r\n")
+        shown = httpx.get(f"{address}/metrics").text
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    for secret, kind in secrets.items():
+        assert secret not in log + shown, kind
+    lines = [json.loads(line) for line in log.split("\n") if line]
+    requests = [line for line in lines if line["event"] == "request"]
+    assert [(line["path"], line["status"]) for line in requests[:4]] == [
+        (T, 200),
+        ("/translate", 200),
+        ("other", 404),
+        (T, 422),
+    ]
+    assert requests[0]["characters"] == len("Geheimnis")
+    assert {"time", "level", "request_id", "took_ms", "method"} <= requests[0].keys()
+
+
+def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) -> None:
+    with spawned(exported_bundle, tmp_path) as (address, process):
+        process.send_signal(signal.SIGHUP)
+        for _ in range(600):
+            if "reloaded" in (tmp_path / "log").read_text():
+                break
+            time.sleep(0.1)
+        assert ask(address, request(T, translation("Deti."))).status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    assert '"event":"reloaded"' in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--host", "0.0.0.0"], "whoever reaches 0.0.0.0 needs a key, and there is none: `yiwen keys create NAME`"),
+        (["--require-key"], "needs a key, and there is none"),
+        (["--port", "70000"], "port=70000 must be at most 65535"),
+        (["--host", "203.0.113.9", "--insecure"], "cannot listen on 203.0.113.9 port"),
+        (["--set", "queue_request=3"], "queue_request is no setting; did you mean 'queue_requests'?"),
+        (["--set", "queue_requests=0"], "queue_requests=0 must be at least 1"),
+        (["--set", "deadline_s=0"], "deadline_s=0.0 must be more than 0 and less than a day"),
+        (["--database", "nonsense"], "the database cannot be opened"),
+        (["--database", "sqlite:////proc/nowhere/x.sqlite"], "the database cannot be opened"),
+    ],
+)
+def test_what_cannot_be_served_is_told(
+    options: list[str],
+    message: str,
+    exported_bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
+    assert main(["serve", str(exported_bundle), "--port", "0", *options]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_two_models_of_one_pair_are_refused(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
+    assert main(["serve", str(exported_bundle), str(exported_bundle), "--port", "0"]) == 2
+    assert "both translate en to de; give one of them" in capsys.readouterr().err
+
+
+def test_without_its_packages_the_command_names_the_cure(
+    exported_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["serve", str(exported_bundle)]) == 1
+    assert (
+        "limits, prometheus_client, sqlalchemy, starlette, uvicorn: pip install 'yiwen[serve]'"
+        in capsys.readouterr().err
+    )
