@@ -226,17 +226,18 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     declared = request.headers.get("content-length", "")
     if not declared.isdecimal() or int(declared[:19]) > limit + 10_000:
         raise ApiError(413, "too_long", f"a document has at most {limit} bytes and says how many; send a shorter one")
-    fields: dict[str, Any] = {}
+    parser = MultiPartParser(request.headers, request.stream(), max_files=1, max_fields=20, max_part_size=100_000)
     try:
-        parser = MultiPartParser(request.headers, request.stream(), max_files=1, max_fields=20, max_part_size=100_000)
-        async with await parser.parse() as form:
-            for name, value in form.multi_items():
-                if isinstance(value, str):
-                    fields[name] = value
-                elif name == "file":
-                    fields |= {"file": await value.read(), "filename": value.filename or fields.get("filename", "")}
+        form = await parser.parse()
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
+    fields: dict[str, Any] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            fields[name] = value
+        elif name == "file":
+            fields |= {"file": await value.read(), "filename": value.filename or fields.get("filename", "")}
+    await form.close()
     return fields
 
 
