@@ -1,0 +1,179 @@
+"""What translators exchange: PO, XLIFF 1.2 and 2, TMX. Empty translations are filled, those that are there are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html import escape as escape_html
+from typing import Final
+
+from yiwen.documents.markup import Piece, end_of, escaped, source_of, string_tokens, xml_pieces
+from yiwen.documents.unit import Part, Token, Unit, string_unit, units_of
+from yiwen.errors import DataError
+
+_QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
+_FIELD: Final = re.compile(
+    rf"^(?P<name>msgid_plural|msgid|msgstr)(?P<number>\[\d+\])?[ \t]+(?P<text>{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*)",
+    re.MULTILINE,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
+"""Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
+_PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
+_TO_DO: Final = ("new", "needs-translation")
+_STATE: Final = re.compile(rf"""\bstate=["'](?:{"|".join(_TO_DO)})["']""")
+
+
+def po(source: str) -> list[Part]:
+    """gettext: each empty `msgstr` gets the translation of its `msgid`, or of `msgid_plural`.
+
+    Raises:
+        DataError: If there is no entry.
+    """
+    fields = list(_FIELD.finditer(source))
+    if not fields:
+        raise DataError("no PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
+    out: list[Part] = []
+    at, msgid, plural = 0, "", ""
+    for field, following in zip(fields, [*fields[1:], None], strict=True):
+        text = _unquoted(field["text"])
+        if field["name"] != "msgstr":
+            msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
+            continue
+        is_only = following is None or following["number"] in (None, "[0]")
+        wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
+        if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
+            out += [source[at : field.start("text")], *unit]
+            at = field.end("text")
+    return [*out, source[at:]]
+
+
+def _unquoted(quoted: str) -> str:
+    text = "".join(part[1:-1] for part in re.findall(_QUOTED, quoted))
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    for letter, character in _ESCAPES.items():
+        text = text.replace(character, f"\\{letter}")
+    return f'"{text}"'
+
+
+def xliff(source: str) -> list[Part]:
+    """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled."""
+    pieces = xml_pieces(source)
+    out: list[Part] = []
+    flags = [True]  # whether what is open is to be translated
+    skip = 0
+    for number, piece in enumerate(pieces):
+        if number < skip:
+            continue
+        if piece.kind == "open":
+            flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
+            if piece.name in ("trans-unit", "segment") and flags[-1]:
+                skip = end_of(pieces, number)
+                flags.pop()
+                out += _with_target(pieces[number:skip])
+                continue
+        elif piece.kind == "close":
+            flags.pop()
+        out.append(piece.raw)
+    return out
+
+
+def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
+    """A unit of XLIFF with its target filled."""
+    found = _children(pieces)
+    start, end = found.get("source", (0, 0))
+    filled = _running(pieces[start + 1 : end - 1])
+    t_start, t_end = found.get("target", (0, 0))
+    target = pieces[t_start]
+    is_done = t_end and source_of(pieces[t_start + 1 : t_end - 1]).strip()
+    if (is_done and target.attributes.get("state") not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
+        yield source_of(pieces)
+        return
+    if not t_end:  # XLIFF 1.2 wants it behind seg-source
+        t_start = t_end = found.get("seg-source", (start, end))[1]
+    prefix = pieces[start].raw[1:].partition("source")[0]
+    opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
+    opening = _STATE.sub('state="needs-review-translation"', opening)
+    yield source_of(pieces[:t_start]) + f"{opening}>"
+    yield from filled
+    yield f"</{prefix}target>" + source_of(pieces[t_end:])
+
+
+def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
+    """TMX: a unit without a variant in the target language gets one.
+
+    Args:
+        source: The document.
+        src_lang: Language of the texts to translate; that of the header where not given.
+        tgt_lang: Language to write.
+    """
+    pieces = xml_pieces(source)
+    out: list[Part] = []
+    skip = 0
+    for number, piece in enumerate(pieces):
+        if piece.name == "header" and not src_lang:
+            src_lang = piece.attributes.get("srclang", "")
+        if number < skip:
+            continue
+        if piece.name == "tu" and piece.kind == "open":
+            skip = end_of(pieces, number)
+            out += _with_variant(pieces[number:skip], src_lang, tgt_lang)
+        else:
+            out.append(piece.raw)
+    return out
+
+
+def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
+    variants = [(n, end_of(pieces, n)) for n, piece in enumerate(pieces) if (piece.kind, piece.name) == ("open", "tuv")]
+    languages = [pieces[n].attributes.get("xml:lang") or pieces[n].attributes.get("lang", "") for n, _ in variants]
+    if not any(_is(language, tgt_lang) for language in languages):
+        for language, (start, end) in zip(languages, variants, strict=True):
+            seg = _children(pieces[start:end]).get("seg")
+            if seg and _is(language, src_lang):
+                yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
+                yield from _running(pieces[start + seg[0] + 1 : start + seg[1] - 1])
+                yield "</seg></tuv>" + source_of(pieces[end:])
+                return
+    yield source_of(pieces)
+
+
+def _is(language: str, wanted: str) -> bool:
+    """The same language, whatever the region."""
+    return language.lower().replace("_", "-").split("-")[0] == wanted.lower().replace("_", "-").split("-")[0]
+
+
+def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
+    """The elements directly inside of the first: from their first piece to after their last."""
+    found: dict[str, tuple[int, int]] = {}
+    number = 1
+    while number < len(pieces) - 1:
+        end = end_of(pieces, number) if pieces[number].kind in ("open", "empty") else number + 1
+        if pieces[number].name:
+            found.setdefault(pieces[number].name, (number, end))
+        number = end
+    return found
+
+
+def _running(pieces: Sequence[Piece]) -> list[Part]:
+    """The text of a source element, always to be written; formatting is marks, codes are points."""
+    tokens: list[Token] = []
+    number = 0
+    while number < len(pieces):
+        piece, end = pieces[number], number + 1
+        if piece.kind == "text":
+            tokens.append(Token("text", piece.raw, piece.text))
+        elif piece.name in _OPENS and piece.kind != "empty":
+            tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
+        else:
+            end = end_of(pieces, number)
+            raw = source_of(pieces[number:end])
+            keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
+            kind = _PAIRS.get(piece.name, "point")
+            tokens.append(Token(kind, raw, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
+        number = end
+    return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]

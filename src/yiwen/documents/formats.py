@@ -1,0 +1,193 @@
+"""Which format a document has, and its bytes as texts and back: encodings, line ends, packed files."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+from yiwen.documents import exchange, markdown, office, subtitles, tables, web
+from yiwen.documents.sandbox import Limits
+from yiwen.documents.translating import Answer
+from yiwen.documents.unit import Part, Unit
+from yiwen.errors import DataError
+
+Parser = Callable[[str], list[Part]]
+
+_PACKED: Final = {"docx": office.DOCX, "pptx": office.PPTX}
+_MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED: Final = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+
+
+def parsers(suffix: str, *, src_lang: str = "", tgt_lang: str = "") -> Sequence[Parser]:
+    """What finds the texts of a format; a second one is given what the first has written."""
+    match suffix:
+        case "txt":
+            return (tables.lines,)
+        case "md":
+            return (markdown.texts,)
+        case "html" | "htm":
+            return partial(web.attributes, tgt_lang=tgt_lang), web.texts
+        case "srt" | "vtt":
+            return (partial(subtitles.cues, is_vtt=suffix == "vtt"),)
+        case "docx" | "pptx":
+            return (office.paragraphs,)
+        case "po":
+            return (exchange.po,)
+        case "xliff" | "xlf":
+            return (exchange.xliff,)
+        case "tmx":
+            return (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),)
+        case "json":
+            return (tables.values,)
+        case "csv" | "tsv":
+            return (partial(tables.cells, is_tsv=suffix == "tsv"),)
+        case _:
+            raise AssertionError(suffix)
+
+
+class Text(NamedTuple):
+    """A text file and how its bytes say it."""
+
+    text: str
+    mark: bytes
+    """Byte order mark."""
+    encoding: str
+    line_end: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as texts: one, or those of a packed file by name."""
+
+    data: bytes
+    suffix: str
+    texts: dict[str, Text]
+
+    def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
+        """All units, in the order in which `rebuilt` wants their translations."""
+        for parser in parse:
+            for text in self.texts.values():
+                yield from (part for part in parser(text.text) if isinstance(part, Unit))
+
+    def rebuilt(self, parse: Sequence[Parser], answers: Sequence[Answer]) -> bytes:
+        """The bytes of the document with each unit's translation in its place; where none differs, as they were.
+
+        Raises:
+            DataError: If its encoding lacks a character.
+        """
+        left = iter(answers)
+        texts = {name: text.text for name, text in self.texts.items()}
+        for parser in parse:
+            for name, text in texts.items():
+                texts[name] = _rewritten(text, parser(text), left)
+        changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
+        if not changed or self.suffix not in _PACKED:
+            return changed.get("", self.data)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(self.data)) as old, zipfile.ZipFile(packed, "w") as new:
+            for info in old.infolist():
+                content = changed.get(info.filename) or old.read(info)
+                new.writestr(info, content, info.compress_type)
+        return packed.getvalue()
+
+    def _encoded(self, name: str, text: str) -> bytes:
+        _, mark, encoding, line_end = self.texts[name]
+        errors = "xmlcharrefreplace" if self.suffix in _MARKUP else "strict"
+        try:
+            return mark + text.replace("\n", line_end).encode(encoding, errors)
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"the document is in {encoding}, which cannot hold {text[error.start]!r} of its translation; "
+                "save it as UTF-8 first"
+            ) from error
+
+
+def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer]) -> str:
+    out, is_same = [], True
+    for part in parts:
+        if isinstance(part, Unit):
+            target, spans = next(answers)
+            is_same &= part.raw is not None and target == part.text
+            out.append(part.written(target, spans))
+        else:
+            out.append(part)
+    # Runs of Office documents are taken apart: equal in meaning, not in bytes.
+    return text if is_same else "".join(out)
+
+
+def opened(data: bytes, suffix: str, limits: Limits) -> Document:
+    """The texts of a document.
+
+    Raises:
+        DataError: If it is not what its suffix says, or unpacks to more than the limits allow.
+    """
+    files = _unpacked(data, _PACKED[suffix], limits) if suffix in _PACKED else {"": data}
+    return Document(data, suffix, {name: _decoded(content, suffix) for name, content in files.items()})
+
+
+def _decoded(data: bytes, suffix: str) -> Text:
+    mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
+    declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po") and not mark else None
+    if declared:
+        encoding = declared[1].decode().lower()
+        encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(encoding, encoding)
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except LookupError:
+        raise DataError(f"the document says that its encoding is {encoding!r}, which is none; correct it") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"byte {error.start + len(mark)} (line {line}) is no {encoding}: this is no text, or of another encoding; "
+            "convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
+        ) from error
+    n_returns = text.count("\r")
+    if n_returns and text.count("\r\n") == n_returns == text.count("\n"):
+        return Text(text.replace("\r\n", "\n"), mark, encoding, "\r\n")
+    return Text(text, mark, encoding, "\n")
+
+
+def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:
+    """The wanted files of a packed document, after a look at what all of them claim."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            infos = packed.infolist()
+            _check(infos, len(data), limits)
+            files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
+        raise DataError(f"no Office document, or a damaged one ({error}); save it again") from error
+    if not files:
+        raise DataError(f"an Office document without {wanted.pattern}; is its suffix right?")
+    return files
+
+
+def _check(infos: Sequence[zipfile.ZipInfo], n_bytes: int, limits: Limits) -> None:
+    unpacked = sum(info.file_size for info in infos)
+    if unpacked > limits.max_unpacked_bytes or unpacked > limits.max_ratio * n_bytes:
+        raise DataError(
+            f"the document unpacks to {unpacked:,} bytes, {unpacked // n_bytes} times its size; allowed are "
+            f"{limits.max_unpacked_bytes:,} bytes and {limits.max_ratio} times: split it, or save it anew"
+        )
+    n_named = Counter(info.filename for info in infos)
+    for info in infos:
+        name = info.filename
+        if name.startswith("/") or re.search(r"[\\:]|(?:^|/)\.\.(?:/|$)", name) or n_named[name] > 1:
+            raise DataError(f"the document holds a file named {name!r}, which is no honest name; save it anew")
+        if info.flag_bits & 1:
+            raise DataError(f"{name} is encrypted; save the document without a password")
+        if name.endswith("vbaProject.bin"):
+            raise DataError(f"the document holds macros ({name}); save it without them")

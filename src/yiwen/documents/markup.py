@@ -1,0 +1,135 @@
+"""XML, HTML and tags in strings, cut into pieces that together are the source.
+
+Whatever is not changed therefore stays as it is, to the byte. XML is first read by expat, which refuses what is not
+well-formed; a document type with declarations is refused too, so that there are no entities to expand or to fetch.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+from xml.parsers import expat
+
+from yiwen.documents.unit import Token
+from yiwen.errors import DataError
+
+HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textarea"
+"""HTML elements that hold no running text."""
+VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+"""HTML elements without an end."""
+_ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|[^>])*+"
+_TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
+_OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<![^>]*>)"
+_XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
+_HTML: Final = re.compile(
+    rf"{_OTHER}|(?P<hidden><(?P<element>{HIDDEN})\b{_ATTRIBUTES}>.*?</(?P=element)\s*>)|{_TAG}|[^<]+|<",
+    re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
+_IN_STRING: Final = re.compile(
+    r"<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>[^<>]*)>"
+    r"|(?P<point>\{\\[^{}\n]*\}|<\d[\d:.]*>)"  # {\an8} of SubRip, <00:00:01.000> of WebVTT
+    r"|[^<{]+|.",
+    re.DOTALL,
+)
+_NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+class Piece(NamedTuple):
+    """A tag, a text, or something else: a comment, a processing instruction, a declaration, a hidden element."""
+
+    kind: str
+    """open, close, empty (`<x/>`), text or other."""
+    raw: str
+    name: str = ""
+    """Without its prefix."""
+    text: str = ""
+    attributes: Mapping[str, str] = {}
+
+
+def xml_pieces(source: str) -> list[Piece]:
+    """The pieces of an XML document.
+
+    Raises:
+        DataError: If it is not well-formed, or declares entities.
+    """
+    parser = expat.ParserCreate("utf-8")  # whatever the declaration says: it was decoded already
+    parser.StartDoctypeDeclHandler = _doctype
+    parser.SkippedEntityHandler = _unknown
+    try:
+        parser.Parse(source.encode(), True)
+    except expat.ExpatError as error:
+        raise DataError(f"no well-formed XML: {error}; export the document again") from error
+    return [_piece(match) for match in _XML.finditer(source)]
+
+
+def _doctype(name: str, system: str | None, public: str | None, has_subset: int) -> None:
+    if has_subset:
+        raise DataError(
+            f"the document type of <{name}> declares entities or elements of its own, which no document may do here; "
+            "remove what stands between [ and ] in <!DOCTYPE>"
+        )
+
+
+def _unknown(name: str, is_parameter: bool) -> None:
+    raise DataError(f"&{name}; is an entity that nothing declares; write the character itself")
+
+
+def html_pieces(source: str) -> list[Piece]:
+    """The pieces of HTML, however broken. Elements that hold no running text are one piece each."""
+    return [_piece(match, is_html=True) for match in _HTML.finditer(source)]
+
+
+def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
+    raw, name = match[0], match["name"]
+    if match["other"]:
+        return Piece("other", raw)
+    if is_html and match["hidden"]:
+        return Piece("other", raw, match["element"].lower())
+    if name is None:
+        parts = re.split(r"<!\[CDATA\[(.*?)\]\]>", raw, flags=re.DOTALL)
+        return Piece("text", raw, text="".join(p if n % 2 else html.unescape(p) for n, p in enumerate(parts)))
+    attributes = {
+        key.lower() if is_html else key: html.unescape("".join(values))
+        for key, *values in _ATTRIBUTE.findall(match["attributes"])
+    }
+    name = name.lower() if is_html else name.rpartition(":")[2]
+    is_empty = name in VOID if is_html else raw.endswith("/>")
+    return Piece("close" if match["slash"] else "empty" if is_empty else "open", raw, name, "", attributes)
+
+
+def end_of(pieces: Sequence[Piece], start: int) -> int:
+    """Number after the end of the element that starts there; the end of all where it never ends."""
+    depth = 0
+    for number in range(start, len(pieces)):
+        if pieces[number].name == pieces[start].name:
+            depth += {"open": 1, "close": -1}.get(pieces[number].kind, 0)
+        if depth == 0:
+            return number + 1
+    return len(pieces)
+
+
+def source_of(pieces: Sequence[Piece]) -> str:
+    """The source of pieces."""
+    return "".join(piece.raw for piece in pieces)
+
+
+def string_tokens(source: str) -> list[Token]:
+    """Tags in a string of a program or in a subtitle; anything that looks like none is text."""
+    tokens = []
+    for match in _IN_STRING.finditer(source):
+        raw, name, rest = match[0], match["name"], match["rest"]
+        if not name:
+            tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
+        elif rest.endswith("/") or name.lower() in VOID:
+            tokens.append(Token("point", raw))
+        else:
+            tokens.append(Token("close" if match["slash"] else "open", raw, key=name))
+    return tokens
+
+
+def escaped(text: str) -> str:
+    """Text as XML and HTML write it; what XML cannot hold is left out."""
+    return html.escape(_NOT_XML.sub("", text), quote=False)

@@ -1,0 +1,168 @@
+"""Word and PowerPoint: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
+
+The formatting of most of a paragraph is that of its text, other formatting, links and insertions are marks, pictures,
+notes and fields are points. Tabs and line breaks end a text. Whatever is not a paragraph is not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from yiwen.documents.markup import Piece, end_of, escaped, source_of, xml_pieces
+from yiwen.documents.unit import Part, Token, Wrap, units_of
+
+DOCX: Final = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide)\d+\.xml")
+
+_AROUND: Final = frozenset(["hyperlink", "ins", "smartTag", "customXml"])
+_BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
+_IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen"])
+_PROOFING: Final = re.compile(
+    r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
+)
+"""Language and spelling of the source."""
+_EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
+
+
+def paragraphs(source: str) -> list[Part]:
+    """The units of one part of a Word or PowerPoint file."""
+    return list(_with_paragraphs(xml_pieces(source)))
+
+
+def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
+    number = 0
+    while number < len(pieces):
+        piece, end = pieces[number], number + 1
+        yield piece.raw
+        if (piece.kind, piece.name) == ("open", "p"):
+            end = end_of(pieces, number)
+            yield from _inside(pieces[number + 1 : end - 1])
+            yield pieces[end - 1].raw
+        number = end
+
+
+def _inside(pieces: Sequence[Piece]) -> Iterator[Part]:
+    """The content of a paragraph."""
+    tokens: list[Token] = []
+    for token in _tokens(pieces):
+        if isinstance(token, Token):
+            tokens.append(token)
+        else:
+            yield from _units(tokens)
+            tokens = []
+            yield token
+    yield from _units(tokens)
+
+
+def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+    """Tokens of running text; text with its run's formatting as key. What ends a text comes as it is written."""
+    field: list[str] = []  # the source of a field that has begun
+    depth = 0
+    for token in _flat(pieces):
+        kind = (
+            re.search(r'fldCharType="(\w+)"', token.raw) if isinstance(token, Token) and token.kind == "point" else None
+        )
+        if kind and kind[1] == "begin":
+            depth += 1
+        if not depth:
+            yield token
+            continue
+        field.append(token if isinstance(token, str) else token.raw or "")
+        depth -= bool(kind and kind[1] == "end")
+        if not depth:
+            yield Token("point", "".join(field))
+            field = []
+    yield "".join(field)  # it ends in another paragraph
+
+
+def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+    number = 0
+    while number < len(pieces):
+        piece = pieces[number]
+        end = end_of(pieces, number) if piece.kind == "open" else number + 1
+        if piece.name in _AROUND and piece.kind != "empty":
+            yield Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name)
+            end = number + 1
+        elif piece.name == "r" and piece.kind == "open":
+            yield from _run(pieces[number:end])
+        elif piece.name == "sdt":
+            start = next((n + 1 for n in range(number, end) if pieces[n].name == "sdtContent"), end)
+            stop = end_of(pieces, start - 1) - 1
+            yield source_of(pieces[number:start])
+            yield from _inside(pieces[start:stop])
+            yield source_of(pieces[stop:end])
+        elif piece.name in _BREAKS:
+            yield source_of(pieces[number:end])
+        elif piece.name not in _IGNORED:
+            yield Token("point", source_of(pieces[number:end]))
+        number = end
+
+
+def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+    """A run with several things inside becomes one run for each."""
+    opening, closing, props = pieces[0].raw, pieces[-1].raw, ""
+    number = 1
+    while number < len(pieces) - 1:
+        piece, end = pieces[number], end_of(pieces, number)
+        inner = pieces[number:end]
+        raw = source_of(inner)
+        if piece.name == "rPr":
+            props = raw
+        elif piece.name == "t":
+            text = "".join(p.text for p in inner)
+            yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
+        elif any(p.name == "p" for p in inner):  # a text box
+            yield f"{opening}{props}"
+            yield from _with_paragraphs(inner)
+            yield closing
+        elif piece.name in _BREAKS:
+            yield f"{opening}{props}{raw}{closing}"
+        elif piece.name and piece.name not in _IGNORED:
+            yield Token("point", f"{opening}{props}{raw}{closing}")
+        number = end
+
+
+def _key(props: str, opening: str) -> str:
+    """Formatting as it is written around a text: what starts its run, up to the text."""
+    prefix = opening[1:].partition("r")[0]
+    props = _PROOFING.sub("", props)
+    preserve = "" if prefix == "a:" else ' xml:space="preserve"'
+    return f"<{prefix}r>{'' if _EMPTY.fullmatch(props) else props}<{prefix}t{preserve}>"
+
+
+def _wrap(key: str) -> Wrap:
+    prefix = key[1:].partition("r>")[0]
+    return key, f"</{prefix}t></{prefix}r>"
+
+
+def _units(tokens: Sequence[Token]) -> list[Part]:
+    """Running text whose commonest formatting is that of the whole; other runs become marks."""
+    lengths: Counter[str] = Counter()
+    for token in tokens:
+        if token.kind == "text":
+            lengths[token.key] += len(token.text)
+    if not lengths:
+        return [token.raw for token in tokens]
+    base = [lengths.most_common(1)[0][0]]
+    out: list[Token] = []
+    for number, token in enumerate(tokens):
+        if token.kind == "text" and token.key != base[-1]:
+            wrap = _wrap(token.key)
+            if out and out[-1].kind == "close" and out[-1].wrap == wrap:
+                out.pop()
+            else:
+                out.append(Token("open", "", key="run", wrap=wrap))
+            out += [token, Token("close", "", key="run", wrap=wrap)]
+            continue
+        if token.kind == "open":
+            inner = next((t.key for t in islice(tokens, number, None) if t.kind == "text"), base[-1])
+            token = token._replace(wrap=_wrap(inner))
+            base.append(inner)
+        elif token.kind == "close" and len(base) > 1:
+            base.pop()
+        out.append(token)
+    return units_of(out, escape=escaped, wrap=_wrap(base[0]))

@@ -1,0 +1,264 @@
+"""Where marks go in a translation: formatting on the words that were made from the words it stood on.
+
+A mark around words takes the contiguous target words whose links lead into it more than out of it: the window with the
+greatest sum of (share of links inside - share outside), found in one pass (Kadane; Bentley 1984, section "Column 8").
+A point stands before the translation of the word after it, or behind that of the word before it where it touches only
+that. Breaks are laid by length, at the nearest end of a word. Without links, words belong together by their place.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from yiwen.documents.unit import CJK, Mark, Span
+
+_WORD: Final = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
+_CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
+_OPENING: Final = set("（【「『“‘([{")
+_SENTENCE_END: Final = set("。！？；.!?;…，,：:")
+
+Piece = tuple[int, int, int, int]
+"""src_start, src_end, tgt_start, tgt_end: characters that are each other's translation."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A text, its translation, and which words belong together."""
+
+    text: str
+    target: str
+    src: tuple[Span, ...]
+    tgt: tuple[Span, ...]
+    by_src: dict[int, list[tuple[int, float]]]
+    """Source word -> target words with weights."""
+    mass: tuple[float, ...]
+    """Weights of each target word, summed."""
+
+    def words_in(self, start: int, end: int) -> range:
+        """Numbers of the source words that reach into [start, end)."""
+        return _reached(self.src, start, end)
+
+    def targets_in(self, start: int, end: int) -> range:
+        """Numbers of the target words that lie inside of [start, end)."""
+        return range(bisect_left(self.tgt, start, key=_start_of), bisect_right(self.tgt, end, key=_end_of))
+
+
+def _reached(words: Sequence[Span], start: int, end: int) -> range:
+    return range(bisect_right(words, start, key=_end_of), bisect_left(words, end, key=_start_of))
+
+
+def _start_of(span: Span) -> int:
+    return span[0]
+
+
+def _end_of(span: Span) -> int:
+    return span[1]
+
+
+def linked(
+    text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Sequence[tuple[Span, Span]] = ()
+) -> Linked:
+    """Join what is known of each piece: an `Alignment`, or None for words by their place.
+
+    Args:
+        text: The whole text.
+        target: The whole translation.
+        pieces: Pieces in order, each with its alignment (offsets from the start of the piece).
+        same: What was kept: where it stands in the text and in the translation. Its words belong to each other alone.
+    """
+    src: list[Span] = []
+    tgt: list[Span] = []
+    by_src: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for (src_start, src_end, tgt_start, tgt_end), alignment in pieces:
+        here = alignment or by_place(text[src_start:src_end], target[tgt_start:tgt_end])
+        for i, j, weight in here.links:
+            by_src[len(src) + i].append((len(tgt) + j, weight))
+        src += [(src_start + start, src_start + end) for start, end in here.src]
+        tgt += [(tgt_start + start, tgt_start + end) for start, end in here.tgt]
+    own = {j for _, span in same for j in _reached(tgt, *span)}
+    by_src = {i: [link for link in links if link[0] not in own] for i, links in by_src.items()}
+    for source, span in same:
+        by_src |= {i: [(j, 1.0) for j in _reached(tgt, *span)] for i in _reached(src, *source)}
+    mass = [0.0] * len(tgt)
+    for links in by_src.values():
+        for j, weight in links:
+            mass[j] += weight
+    return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass))
+
+
+@dataclass(frozen=True)
+class ByPlace:
+    """Words that belong together because they stand at the same part of their text."""
+
+    src: tuple[Span, ...]
+    tgt: tuple[Span, ...]
+    links: tuple[tuple[int, int, float], ...]
+
+
+def by_place(text: str, target: str) -> ByPlace:
+    """The rule where nothing is known: words in the middle of both texts belong together."""
+    src, tgt = (tuple(match.span() for match in _WORD.finditer(side)) for side in (text, target))
+    if not src:
+        return ByPlace(src, tgt, ())
+    if len(src) == len(tgt):
+        return ByPlace(src, tgt, tuple((i, i, 1.0) for i in range(len(src))))
+    links = []
+    for j, (start, end) in enumerate(tgt):
+        middle = (start + end) / 2 / len(target) * len(text)
+        links.append((min(bisect_left(src, middle, key=_end_of), len(src) - 1), j, 1.0))
+    return ByPlace(src, tgt, tuple(links))
+
+
+def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
+    """Where each mark goes in the translation; what was nested stays nested.
+
+    Args:
+        marks: The marks of the text, parents before their children.
+        known: The words and their links.
+        pieces: What is known to belong together, in order; breaks at their edges stay there.
+    """
+    spans: list[Span] = [(0, 0)] * len(marks)
+    children: dict[int, list[int]] = defaultdict(list)
+    for number, mark in enumerate(marks):
+        children[mark.parent].append(number)
+    breaks = [number for number, mark in enumerate(marks) if mark.is_break]
+    for number, span in zip(breaks, _breaks([marks[n] for n in breaks], known, pieces), strict=True):
+        spans[number] = span
+
+    def between_breaks(mark: Mark, lo: int, hi: int) -> Span:
+        first = max([lo, *(spans[b][1] for b in breaks if marks[b].end <= mark.start)])
+        return first, max(first, min([hi, *(spans[b][0] for b in breaks if marks[b].start >= mark.end)]))
+
+    todo = [(-1, 0, len(known.target))]
+    while todo:
+        parent, lo, hi = todo.pop()
+        outer = marks[parent] if parent >= 0 else Mark(0, len(known.text))
+        taken: set[int] = set()
+        siblings: list[Span] = []
+        inside = [number for number in children[parent] if not marks[number].is_break]
+        for number in inside:
+            mark = marks[number]
+            if mark.start == mark.end:
+                continue
+            start, end = _window(mark, known, between_breaks(mark, lo, hi), taken)
+            inner = [spans[b] for b in breaks if mark.start <= marks[b].start and marks[b].end <= mark.end]
+            if inner:
+                start = max([min(start, inner[0][0]), *(b for _, b in siblings if b <= inner[0][0])])
+                end = max(end, inner[-1][1])
+            elif start == end:
+                start = end = _outside(start, siblings)
+            spans[number] = (start, end)
+            siblings.append(spans[number])
+            taken.update(_reached(known.tgt, start, end))
+            todo.append((number, *spans[number]))
+        at = lo
+        for number in inside:
+            mark = marks[number]
+            if mark.start == mark.end:
+                at = max(at, _point(mark.start, outer, known, between_breaks(mark, lo, hi)))
+                at = _outside(at, siblings)
+                spans[number] = (at, at)
+                todo.append((number, at, at))
+    return spans
+
+
+def _outside(at: int, siblings: Sequence[Span]) -> int:
+    return next((end for start, end in siblings if start < at < end), at)
+
+
+def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
+    """The target words that a mark belongs on: the contiguous ones that are most its own."""
+    inside: dict[int, float] = defaultdict(float)
+    for i in known.words_in(mark.start, mark.end):
+        for j, weight in known.by_src.get(i, ()):
+            inside[j] += weight
+    allowed = known.targets_in(*room)
+    own = [j for j in sorted(inside) if j in allowed and j not in taken]
+    best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
+    for j in range(own[0], own[-1] + 1) if own else ():
+        if j in taken:
+            total = 0.0
+            continue
+        if total <= 0:
+            start, total = j, 0.0
+        total += 2 * inside.get(j, 0.0) / known.mass[j] - 1 if known.mass[j] else 0.0
+        if total > best_sum:
+            best, best_sum = (start, j), total
+    if best_sum == 0.0 and own:  # nothing is mostly its own: the word that is most so
+        best = (max(own, key=lambda j: inside[j] / known.mass[j]),) * 2
+    elif best_sum == 0.0:  # no word at all: the free one at the same part of the text
+        others = [j for j in allowed if j not in taken]
+        if not others:
+            return room[0], room[0]
+        where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
+        best = (min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where)),) * 2
+    return _without_punctuation(mark, known, (known.tgt[best[0]][0], known.tgt[best[1]][1]))
+
+
+def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
+    """No punctuation at the edges of a mark that had none there."""
+    start, end = span
+    while end - start > 1 and known.target[end - 1] in _CLOSING and known.text[mark.end - 1] not in _CLOSING:
+        end -= 1
+    while end - start > 1 and known.target[start] in _OPENING and known.text[mark.start] not in _OPENING:
+        start += 1
+    return start, end
+
+
+def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
+    """Where something without text goes: before the word after it, or behind the one that it clings to."""
+    if at <= parent.start:
+        return room[0]
+    if at >= parent.end:
+        return room[1]
+    text = known.text
+    clings = not text[at - 1].isspace() and (text[at].isspace() or text[at] in _CLOSING)
+    allowed = known.targets_in(*room)
+    for i in reversed(known.words_in(parent.start, at)) if clings else known.words_in(at, parent.end):
+        if found := [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
+            return known.tgt[max(found)[1]][1 if clings else 0]
+    return room[0] if clings else room[1]
+
+
+def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
+    """A place for each break: where the same share of the translation has been said, at the end of a word."""
+    if not breaks:
+        return []
+    anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
+    anchors.append((len(known.text), len(known.target)))
+    spots = _spots(known.target)
+    out: list[Span] = []
+    first = 0
+    for number, mark in enumerate(breaks):
+        after = bisect_right(anchors, (mark.start, 1 << 60)) or 1
+        (s0, t0), (s1, t1) = anchors[after - 1], anchors[min(after, len(anchors) - 1)]
+        ideal = t0 + (t1 - t0) * (mark.start - s0) / (s1 - s0) if s1 > s0 else t0
+        # Each break that follows wants a place too.
+        last = max(first, len(spots) - (len(breaks) - number - 1))
+        if first == last:
+            out.append((len(known.target),) * 2)
+            continue
+        slack = len(known.target) / (len(breaks) + 1) / 4
+
+        def cost(k: int, ideal: float = ideal, slack: float = slack) -> float:
+            ends = known.target[spots[k][0] - 1] in _SENTENCE_END
+            return abs(spots[k][0] - ideal) - (slack if ends else 0.0)
+
+        near = bisect_left(spots, ideal, key=_start_of)
+        best = min(range(max(first, min(near - 40, last - 1)), max(first + 1, min(near + 40, last))), key=cost)
+        out.append(spots[best])
+        first = best + 1
+    return out
+
+
+def _spots(target: str) -> list[Span]:
+    """Where a line may end: blanks, and between characters of scripts that have none."""
+    spots = []
+    for match in re.finditer(rf"(?<=\S)\s+(?=\S)|(?<=[{CJK}，。！？；：、）】」』”])(?=[{CJK}（【「『“])", target):
+        spots.append(match.span())
+    return spots

@@ -1,0 +1,66 @@
+"""Parsing in a child process: a hostile document can hurt what holds nothing and lives for seconds."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from yiwen.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one document may cost; more is refused with a message that names the limit."""
+
+    max_bytes: int = 10_000_000
+    """Size of the file."""
+    max_unpacked_bytes: int = 50_000_000
+    """Sum of what a .docx or .pptx says that its files unpack to."""
+    max_ratio: int = 100
+    """Unpacked bytes for each byte of the file."""
+    max_characters: int = 2_000_000
+    """Text to translate."""
+    memory_mb: int = 512
+    """Address space of the process that parses (where the system has such a limit)."""
+    seconds: int = 20
+    """Processor time of the process that parses; thrice as much by the clock."""
+
+
+def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[Any] | None = None) -> Any:
+    """Ask a new child process for the units of a document or, with answers, for the document rebuilt.
+
+    Raises:
+        DataError: If the document is refused, or takes more time or memory than it may.
+    """
+    first = json.dumps({"limits": dataclasses.asdict(limits), **header})
+    request = {"data": base64.b64encode(data).decode()} | ({} if answers is None else {"answers": answers})
+    # Nothing of the parent's environment, which may hold keys; the package is found where the parent has it.
+    environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUTF8": "1"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-B", "-P", "-m", "yiwen.documents.child"],
+            input=f"{first}\n{json.dumps(request)}".encode(),
+            capture_output=True,
+            env=environment,
+            timeout=3 * limits.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise DataError(f"parsing the document takes more than {3 * limits.seconds} seconds; split it") from None
+    if done.returncode in (-24, -9):  # SIGXCPU, SIGKILL: the kernel ended it at a limit
+        raise DataError(f"parsing the document takes more than {limits.seconds} seconds of a processor; split it")
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().split("\n")[-1]
+        raise DataError(f"the document cannot be parsed ({last or done.returncode}); save it anew or split it")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise DataError(answer["error"])
+    return answer

@@ -1,0 +1,69 @@
+"""SubRip and WebVTT: what is said goes on over cues, so sentences are joined, translated and cut again.
+
+A cue goes on in the next one where it ends no sentence and the next starts with a small letter, or where it ends with a
+comma. Times, numbers, settings, styles and notes stay as they are; lines that start with a dash are two speakers.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from yiwen.documents.markup import string_tokens
+from yiwen.documents.unit import SENTENCE_END, Part, Token, running
+
+_CUE: Final = re.compile(r"^[^\n]*-->[^\n]*\n(?P<text>(?:[^\S\n]*\S[^\n]*(?:\n|\Z))+)", re.MULTILINE)
+_COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
+_SPEAKER: Final = re.compile(r"\s*(?:<[^<>]*>)*\s*[-–—]")
+_TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+
+
+def cues(source: str, *, is_vtt: bool) -> list[Part]:
+    """The units of a file of subtitles."""
+    out: list[Part] = []
+    tokens: list[Token | str] = []
+    at = 0
+    spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in _CUE.finditer(source)]
+    for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=True):
+        if not tokens:
+            out.append(source[at:start])
+        tokens += _cue(source[start:end], is_vtt=is_vtt)
+        at = end
+        if _goes_on(source[start:end], source[slice(*following)]):
+            between = source[end : following[0]]
+            tokens.append(Token("break", between, between))
+            continue
+        out += running(tokens, escape=_vtt if is_vtt else _srt)
+        tokens = []
+    return [*out, source[at:]]
+
+
+def _goes_on(text: str, following: str) -> bool:
+    seen, then = (_TAGS.sub("", part).strip() for part in (text, following))
+    if not then or SENTENCE_END.search(seen) or _SPEAKER.match(following):
+        return False
+    return bool(_COMMA.search(seen)) or then[0].islower()
+
+
+def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
+    """The tokens of one cue; a speaker's dash stays in front of its own text."""
+    rows = text.split("\n")
+    for number, row in enumerate(rows):
+        if number:
+            yield "\n" if _SPEAKER.match(row) else Token("break", "\n")
+        dash = _SPEAKER.match(row)
+        if dash:
+            yield Token("point", dash[0])
+        for token in string_tokens(row[dash.end() :] if dash else row):
+            is_escaped = is_vtt and token.kind == "text"
+            yield token._replace(text=html.unescape(token.text)) if is_escaped else token
+
+
+def _srt(text: str) -> str:
+    return re.sub(r"\s*[\r\n]\s*", " ", text).replace("-->", "→")
+
+
+def _vtt(text: str) -> str:
+    return html.escape(_srt(text), quote=False)

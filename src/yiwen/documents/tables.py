@@ -1,0 +1,112 @@
+"""Plain text, tables and JSON: the texts in them, and everything else as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Final
+
+from yiwen.documents.markup import string_tokens
+from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk, string_unit, units_of
+from yiwen.errors import DataError
+
+_STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
+_CODE: Final = re.compile(r"(?=\S*[\d_/\\@.:-])[\w/\\@.:+#-]+|[a-z]+[A-Z]\w*")
+"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
+_FORMULA: Final = ("=", "+", "-", "@")
+_BULLET: Final = re.compile(r"\s*(?:[-*•·#>|]+|\d+[.)])\s+")
+_WIDTHS: Final = range(40, 121)
+"""Columns that people wrap text at."""
+
+
+def lines(source: str) -> list[Part]:
+    """Plain text: a line is a unit; lines that were wrapped at one width are one text and are wrapped again."""
+    out: list[Part] = []
+    for is_blank, group in groupby(source.split("\n"), key=lambda row: not row.strip()):
+        rows = list(group)
+        if is_blank:
+            out += [f"{row}\n" for row in rows]
+        elif _is_wrapped(rows):
+            tokens = [token for row in rows for token in (Token("break", "\n"), Token("text", row, row))]
+            out += [*units_of(tokens[1:]), "\n"]
+        else:
+            for row in rows:
+                bullet = _BULLET.match(row)
+                text = row[bullet.end() :] if bullet else row
+                out += [bullet[0] if bullet else "", *units_of([Token("text", text, text)]), "\n"]
+    out[-1] = str(out[-1])[:-1]
+    return out
+
+
+def _is_wrapped(rows: Sequence[str]) -> bool:
+    """True where each line ends because the next word had no room, and not each because a sentence does."""
+    width = max(map(len, rows))
+    if len(rows) == 1 or width not in _WIDTHS or any(row[0].isspace() or _BULLET.match(row) for row in rows):
+        return False
+    firsts = [1 if is_cjk(row) else len(row.split()[0]) + 1 for row in rows]
+    is_full = all(len(row) + first > width for row, first in zip(rows, firsts[1:], strict=False))
+    return is_full and not all(SENTENCE_END.search(row) for row in rows[:-1])
+
+
+def cells(source: str, *, is_tsv: bool) -> list[Part]:
+    """A table: cells are units. What separates them, quotes and what is no prose stay as they are."""
+    first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
+    delimiter = "\t" if is_tsv else max(",;\t|", key=first.count)
+    inner = r"[^\"\t\n]" if is_tsv else '[^"]'  # in TSV a quote may be just a quote
+    between = re.escape(delimiter)
+    pattern = re.compile(
+        rf'(?P<cell>"(?:{inner}|"")*+"(?=\r?(?:[{between}\n]|$))|[^{between}\n]*+)(?P<end>[{between}\n]|$)'
+    )
+    out: list[Part] = []
+    for match in pattern.finditer(source):
+        cell = match["cell"]
+        is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+        text = cell[1:-1].replace('""', '"') if is_quoted else cell
+        finish = partial(_cell, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
+        out += [*(_string(text, finish, raw=cell) or [cell]), match["end"]]
+    return out
+
+
+def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:
+    if text.startswith(_FORMULA) and not is_formula:
+        text = f"'{text}"  # a spreadsheet would compute it
+    if delimiter == "\t" and not is_quoted:
+        return re.sub(r"\s+", " ", text)
+    return (
+        '"{}"'.format(text.replace('"', '""'))
+        if is_quoted or re.search(rf'["\n{re.escape(delimiter)}]', text)
+        else text
+    )
+
+
+def values(source: str) -> list[Part]:
+    """JSON: the strings that are values, never keys.
+
+    Raises:
+        DataError: If it is no JSON.
+    """
+    try:
+        json.loads(source)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"no JSON: {error}; correct it first") from error
+    out: list[Part] = []
+    at = 0
+    for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
+        raw = match["string"]
+        text = json.loads(raw)
+        finish = partial(json.dumps, ensure_ascii=raw.isascii() and not text.isascii())
+        if not match["colon"] and (unit := _string(text, finish, raw=raw)):
+            out += [source[at : match.start()], *unit]
+            at = match.end()
+    return [*out, source[at:]]
+
+
+def _string(text: str, finish: Callable[[str], str], *, raw: str) -> list[Part]:
+    if _CODE.fullmatch(text.strip()) or _SURROGATE.search(text):
+        return []
+    return string_unit(string_tokens(text), finish, raw=raw)

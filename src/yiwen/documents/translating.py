@@ -1,0 +1,145 @@
+"""From the texts of a document to their translations with the marks in place.
+
+Placeholders come out as they went in: where a translation lost one, the text around it is translated in pieces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, Protocol
+
+from yiwen.documents.placing import Piece, linked, place
+from yiwen.documents.unit import Span, Unit, is_prose
+from yiwen.errors import DataError
+
+AT_ONCE: Final = 256
+"""Texts that are translated together: enough to sort by length, few enough that progress is seen."""
+
+
+class HasText(Protocol):
+    """What a translation has to be here; `sentences` (see `yiwen.translator.Piece`) is used where it is there."""
+
+    @property
+    def text(self) -> str: ...
+
+
+Translate = Callable[[Sequence[str]], Sequence[HasText]]
+Align = Callable[[Sequence[str], Sequence[str]], Sequence[Any]]
+"""As `Translator.align`."""
+
+
+Answer = tuple[str, list[Span]]
+"""A translation and where the marks of its unit go."""
+
+
+@dataclass(frozen=True)
+class _Draft:
+    text: str
+    pieces: list[Piece]
+
+
+def translated(
+    units: Sequence[Unit], *, translate: Translate, align: Align | None, progress: Callable[[float], None] | None
+) -> Iterator[Answer]:
+    """Translate units in blocks, in order; equal texts once a block."""
+    for start in range(0, len(units), AT_ONCE):
+        block = units[start : start + AT_ONCE]
+        drafts = _drafts([unit.text for unit in block], translate)
+        broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
+        for number, draft in zip(broken, _in_pieces([block[n] for n in broken], translate), strict=True):
+            drafts[number] = draft
+        yield from _placed(block, drafts, align)
+        if progress is not None:
+            progress(min(1.0, (start + AT_ONCE) / len(units)))
+
+
+def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
+    unique = list(dict.fromkeys(texts))
+    if not unique:
+        return []
+    found = {}
+    for text, translation in zip(unique, translate(unique), strict=True):
+        pieces = [(p.src_start, p.src_end, p.tgt_start, p.tgt_end) for p in getattr(translation, "sentences", ())]
+        found[text] = _Draft(translation.text, pieces or [(0, len(text), 0, len(translation.text))])
+    return [found[text] for text in texts]
+
+
+def _literals(unit: Unit) -> list[str]:
+    return [unit.text[start:end] for start, end in unit.keep]
+
+
+def _has_kept(unit: Unit, target: str) -> bool:
+    """Every placeholder stands there as often as in the text."""
+    return all(target.count(literal) == unit.text.count(literal) for literal in set(_literals(unit)))
+
+
+def _in_pieces(units: Sequence[Unit], translate: Translate) -> Iterator[_Draft]:
+    """Translate what stands between placeholders, and put them together again."""
+    cut = []
+    for unit in units:
+        edges = [0, *(edge for span in unit.keep for edge in span), len(unit.text)]
+        cut.append([unit.text[start:end] for start, end in pairwise(edges)])
+    between = [piece.strip() for pieces in cut for piece in pieces[::2] if is_prose(piece)]
+    drafts = iter(_drafts(between, translate))
+    for pieces in cut:
+        text, at, known = "", 0, list[Piece]()
+        for number, piece in enumerate(pieces):
+            if number % 2 == 0 and is_prose(piece):
+                draft = next(drafts)
+                lead = len(piece) - len(piece.lstrip())
+                text += piece[:lead]
+                known += [(at + lead + a, at + lead + b, len(text) + c, len(text) + d) for a, b, c, d in draft.pieces]
+                text += draft.text + piece[len(piece.rstrip()) :]
+            else:
+                known.append((at, at + len(piece), len(text), len(text) + len(piece)))
+                text += piece
+            at += len(piece)
+        yield _Draft(text, [piece for piece in known if piece[0] < piece[1]])
+
+
+def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
+    """Find the place of every mark; only sentences with something to place are aligned."""
+    wanted = [
+        (number, piece)
+        for number, (unit, draft) in enumerate(zip(units, drafts, strict=True))
+        for piece in draft.pieces
+        if any(not m.is_break and m.start <= piece[1] and piece[0] <= m.end for m in unit.marks)
+    ]
+    sides = [(units[n].text[p[0] : p[1]], drafts[n].text[p[2] : p[3]]) for n, p in wanted]
+    known = dict(zip(wanted, _aligned(sides, align), strict=True))
+    for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
+        if not unit.marks:
+            yield draft.text, []
+            continue
+        pieces = [(piece, known.get((number, piece))) for piece in draft.pieces]
+        words = linked(unit.text, draft.text, pieces, list(zip(unit.keep, _found(unit, draft.text), strict=True)))
+        yield draft.text, place(unit.marks, words, draft.pieces)
+
+
+def _found(unit: Unit, target: str) -> Iterator[Span]:
+    """Where each placeholder stands in the translation; of equal ones the first is the first."""
+    after: Counter[str] = Counter()
+    for literal in _literals(unit):
+        start = target.index(literal, after[literal])
+        after[literal] = start + len(literal)
+        yield start, after[literal]
+
+
+def _aligned(sides: Sequence[tuple[str, str]], align: Align | None) -> list[Any]:
+    """An alignment of each pair of texts; None where there is none, or nothing to find out."""
+    out: list[Any] = [None] * len(sides)
+    numbers = [n for n, (source, target) in enumerate(sides) if source != target and target.strip()]
+    if align is None or not numbers:
+        return out
+    try:
+        found = list(align([sides[n][0] for n in numbers], [sides[n][1] for n in numbers]))
+    except DataError:  # one is longer than the model has positions for
+        if len(numbers) == 1:
+            return out
+        found = [_aligned([sides[n]], align)[0] for n in numbers]
+    for number, alignment in zip(numbers, found, strict=True):
+        out[number] = alignment
+    return out
