@@ -85,7 +85,7 @@ def test_help_reads_well_in_80_columns(
     command: Callable[..., object] | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([*([command.__name__] if command else []), "--help"]) == 0
+    assert main([*([command.__name__.replace("_", "-")] if command else []), "--help"]) == 0
     text = capsys.readouterr().out
     assert max(len(line) for line in text.split("\n")) <= 80
     summaries = text.partition("\nCommands:\n")[2]
@@ -98,7 +98,8 @@ def test_every_command_has_a_summary_and_stands_in_the_help(capsys: pytest.Captu
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     for command in COMMANDS:
-        assert re.search(rf"^  {command.__name__} +[A-Z].*\.$", text, re.MULTILINE), command.__name__
+        name = command.__name__.replace("_", "-")
+        assert re.search(rf"^  {name} +[A-Z].*\.$", text, re.MULTILINE), name
 
 
 def test_every_option_says_what_it_does() -> None:

@@ -36,6 +36,7 @@ from yiwen.cli.sweep import sweep
 from yiwen.cli.tag import tag
 from yiwen.cli.train import train
 from yiwen.cli.translate import translate
+from yiwen.cli.translate_file import translate_file
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work.
@@ -45,6 +46,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     train,
     sweep,
     translate,
+    translate_file,
     classify,
     tag,
     embed,

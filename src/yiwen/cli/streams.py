@@ -7,7 +7,7 @@ import itertools
 import os
 import select
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -117,3 +117,15 @@ def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:
         for item in items:
             yield item
             progress.advance(task)
+
+
+@contextmanager
+def share_done() -> Iterator[Callable[[float], None]]:
+    """Give a function that is told the share done, from 0 to 1; it draws a bar where somebody watches."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("translating", total=1.0)
+        yield lambda share: bar.update(task, completed=share)

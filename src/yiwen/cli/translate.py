@@ -33,7 +33,7 @@ def translate(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Translate text line by line: every line in gives one line out.
+    """Translate text line by line: a line in gives a line out.
 
     Search settings that are not given are those of the model's recipe.
     """

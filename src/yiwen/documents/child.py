@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from yiwen.documents.formats import opened, parsers
+from yiwen.documents.reading import opened, parsers
 from yiwen.documents.sandbox import Limits
 from yiwen.errors import DataError
 

@@ -25,6 +25,7 @@ _PROOFING: Final = re.compile(
     r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
 )
 """Language and spelling of the source."""
+_FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
@@ -63,9 +64,7 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     field: list[str] = []  # the source of a field that has begun
     depth = 0
     for token in _flat(pieces):
-        kind = (
-            re.search(r'fldCharType="(\w+)"', token.raw) if isinstance(token, Token) and token.kind == "point" else None
-        )
+        kind = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
         if kind and kind[1] == "begin":
             depth += 1
         if not depth:
@@ -113,8 +112,11 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         if piece.name == "rPr":
             props = raw
         elif piece.name == "t":
-            text = "".join(p.text for p in inner)
-            yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
+            text, key = "".join(p.text for p in inner), _key(props, opening)
+            core = text.strip()
+            for part in text.partition(core) if core else (text,):  # blanks at an edge keep a run of their own
+                if part:
+                    yield Token("text", escaped(part).join(_wrap(key)), part, key=key)
         elif any(p.name == "p" for p in inner):  # a text box
             yield f"{opening}{props}"
             yield from _with_paragraphs(inner)

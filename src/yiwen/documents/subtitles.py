@@ -26,7 +26,7 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
     tokens: list[Token | str] = []
     at = 0
     spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in _CUE.finditer(source)]
-    for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=True):
+    for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=False):
         if not tokens:
             out.append(source[at:start])
         tokens += _cue(source[start:end], is_vtt=is_vtt)

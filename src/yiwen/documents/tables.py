@@ -60,7 +60,7 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
     inner = r"[^\"\t\n]" if is_tsv else '[^"]'  # in TSV a quote may be just a quote
     between = re.escape(delimiter)
     pattern = re.compile(
-        rf'(?P<cell>"(?:{inner}|"")*+"(?=\r?(?:[{between}\n]|$))|[^{between}\n]*+)(?P<end>[{between}\n]|$)'
+        rf'(?P<cell>"(?:{inner}|"")*+"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
     )
     out: list[Part] = []
     for match in pattern.finditer(source):
@@ -79,7 +79,7 @@ def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> st
         return re.sub(r"\s+", " ", text)
     return (
         '"{}"'.format(text.replace('"', '""'))
-        if is_quoted or re.search(rf'["\n{re.escape(delimiter)}]', text)
+        if is_quoted or re.search(rf'["\r\n{re.escape(delimiter)}]', text)
         else text
     )
 

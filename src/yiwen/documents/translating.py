@@ -1,6 +1,7 @@
 """From the texts of a document to their translations with the marks in place.
 
-Placeholders come out as they went in: where a translation lost one, the text around it is translated in pieces.
+Placeholders come out as they went in. Where a translation lost one, the text is translated once more with numbers in
+their places, which models know how to carry over, and each placeholder is put where its number went.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from yiwen.documents.placing import Piece, linked, place
-from yiwen.documents.unit import Span, Unit, is_prose
+from yiwen.documents.unit import Span, Unit
 from yiwen.errors import DataError
 
 AT_ONCE: Final = 256
@@ -44,13 +44,14 @@ class _Draft:
 def translated(
     units: Sequence[Unit], *, translate: Translate, align: Align | None, progress: Callable[[float], None] | None
 ) -> Iterator[Answer]:
-    """Translate units in blocks, in order; equal texts once a block."""
+    """Translate units in blocks, in order; equal texts of a block once."""
     for start in range(0, len(units), AT_ONCE):
-        block = units[start : start + AT_ONCE]
+        block = list(units[start : start + AT_ONCE])
         drafts = _drafts([unit.text for unit in block], translate)
         broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
-        for number, draft in zip(broken, _in_pieces([block[n] for n in broken], translate), strict=True):
-            drafts[number] = draft
+        again = [block[n].with_stand_ins() for n in broken]
+        for number, unit, draft in zip(broken, again, _drafts([unit.text for unit in again], translate), strict=True):
+            block[number], drafts[number] = unit, draft
         yield from _placed(block, drafts, align)
         if progress is not None:
             progress(min(1.0, (start + AT_ONCE) / len(units)))
@@ -58,46 +59,16 @@ def translated(
 
 def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
     unique = list(dict.fromkeys(texts))
-    if not unique:
-        return []
     found = {}
-    for text, translation in zip(unique, translate(unique), strict=True):
+    for text, translation in zip(unique, translate(unique) if unique else (), strict=True):
         pieces = [(p.src_start, p.src_end, p.tgt_start, p.tgt_end) for p in getattr(translation, "sentences", ())]
         found[text] = _Draft(translation.text, pieces or [(0, len(text), 0, len(translation.text))])
     return [found[text] for text in texts]
 
 
-def _literals(unit: Unit) -> list[str]:
-    return [unit.text[start:end] for start, end in unit.keep]
-
-
 def _has_kept(unit: Unit, target: str) -> bool:
     """Every placeholder stands there as often as in the text."""
-    return all(target.count(literal) == unit.text.count(literal) for literal in set(_literals(unit)))
-
-
-def _in_pieces(units: Sequence[Unit], translate: Translate) -> Iterator[_Draft]:
-    """Translate what stands between placeholders, and put them together again."""
-    cut = []
-    for unit in units:
-        edges = [0, *(edge for span in unit.keep for edge in span), len(unit.text)]
-        cut.append([unit.text[start:end] for start, end in pairwise(edges)])
-    between = [piece.strip() for pieces in cut for piece in pieces[::2] if is_prose(piece)]
-    drafts = iter(_drafts(between, translate))
-    for pieces in cut:
-        text, at, known = "", 0, list[Piece]()
-        for number, piece in enumerate(pieces):
-            if number % 2 == 0 and is_prose(piece):
-                draft = next(drafts)
-                lead = len(piece) - len(piece.lstrip())
-                text += piece[:lead]
-                known += [(at + lead + a, at + lead + b, len(text) + c, len(text) + d) for a, b, c, d in draft.pieces]
-                text += draft.text + piece[len(piece.rstrip()) :]
-            else:
-                known.append((at, at + len(piece), len(text), len(text) + len(piece)))
-                text += piece
-            at += len(piece)
-        yield _Draft(text, [piece for piece in known if piece[0] < piece[1]])
+    return all(target.count(literal) == unit.text.count(literal) for literal in set(unit.literals()))
 
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
@@ -111,21 +82,22 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
     sides = [(units[n].text[p[0] : p[1]], drafts[n].text[p[2] : p[3]]) for n, p in wanted]
     known = dict(zip(wanted, _aligned(sides, align), strict=True))
     for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
-        if not unit.marks:
-            yield draft.text, []
-            continue
-        pieces = [(piece, known.get((number, piece))) for piece in draft.pieces]
-        words = linked(unit.text, draft.text, pieces, list(zip(unit.keep, _found(unit, draft.text), strict=True)))
-        yield draft.text, place(unit.marks, words, draft.pieces)
+        spans: list[Span] = []
+        if unit.marks:
+            pieces = [(piece, known.get((number, piece))) for piece in draft.pieces]
+            words = linked(unit.text, draft.text, pieces, list(_same(unit, draft.text)))
+            spans = place(unit.marks, words, draft.pieces)
+        yield draft.text, spans
 
 
-def _found(unit: Unit, target: str) -> Iterator[Span]:
-    """Where each placeholder stands in the translation; of equal ones the first is the first."""
+def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
+    """Where each placeholder stands in the text and in the translation; of equal ones the first is the first."""
     after: Counter[str] = Counter()
-    for literal in _literals(unit):
-        start = target.index(literal, after[literal])
-        after[literal] = start + len(literal)
-        yield start, after[literal]
+    for source, literal in zip(unit.keep, unit.literals(), strict=True):
+        if target.count(literal) == unit.text.count(literal):
+            start = target.index(literal, after[literal])
+            after[literal] = start + len(literal)
+            yield source, (start, after[literal])
 
 
 def _aligned(sides: Sequence[tuple[str, str]], align: Align | None) -> list[Any]:

@@ -7,33 +7,35 @@ is, so what is not translated comes back to the byte.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Final, Literal, NamedTuple
 
 from yiwen.errors import DataError
 
 Span = tuple[int, int]
 Wrap = tuple[str, str]
-
+Escape = Callable[[str], str]
 
 DEEPEST: Final = 64
 """Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
 WORK: Final = 20_000_000
 """Characters of one unit times what is in it: more would take minutes to put back."""
-_BLANK: Final = " \t\r\n\f"
 CJK: Final = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 is_cjk: Final = re.compile(f"[{CJK}]").match
-
 SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）]*\s*$")
-KEEP: Final = re.compile(
+_BLANK: Final = " \t\r\n\f"
+_KEEP: Final = re.compile(
     r"""(?:https?|ftp)://[^\s<>"'）】」，。；]*[^\s<>"'）】」，。；.,;:!?)]
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                    # an address
     | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
-    | \{[^{}\s,]*\} | \{\w+,\s*\w+(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?\}   # {name}; ICU {n, plural, one {# x}}
-    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!\w)
-    | %%
+    | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
+      (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
+    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!\w) | %%
     | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""",
     re.VERBOSE,
 )
@@ -81,11 +83,36 @@ class Unit:
     """What of the text has to come out as it is."""
     raw: str | None = None
     """The source, which stays where the translation is the text itself; None: always written."""
-    escape: Callable[[str], str] = str
+    escape: Escape = str
     """Makes text safe in the format."""
     wrap: Wrap = ("", "")
-    finish: Callable[[str], str] = str
+    finish: Escape = str
     """Makes the whole what the format wants: quotes it, say."""
+
+    def literals(self) -> list[str]:
+        """The texts that have to come out as they are."""
+        return [self.text[start:end] for start, end in self.keep]
+
+    def with_stand_ins(self) -> Unit:
+        """The same with a number for each of `keep`, which become its last marks."""
+        numbers = (str(number) for number in count(7) if str(number) not in self.text)
+        text, at = "", 0
+        keep: list[Span] = []
+        for (start, end), number in zip(self.keep, numbers, strict=False):
+            text += self.text[at:start]
+            keep.append((len(text), len(text) + len(number)))
+            text, at = text + number, end
+        ends = [end for _, end in self.keep]
+
+        def moved(place: int) -> int:
+            n = bisect_right(ends, place)
+            return place + (keep[n - 1][1] - ends[n - 1] if n else 0)
+
+        marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in self.marks]
+        for start, end in keep:
+            around = [n for n, m in enumerate(marks[: len(self.marks)]) if m.start <= start and end <= m.end]
+            marks.append(Mark(start, end, around[-1] if around else -1))
+        return Unit(text + self.text[at:], tuple(marks), tuple(keep))
 
     def check(self) -> None:
         """Refuse what would take minutes to put back.
@@ -93,35 +120,41 @@ class Unit:
         Raises:
             DataError: If there is too much inside of the text.
         """
-        inside = len(self.marks) + len(self.keep) / 50  # what is kept is only searched for
+        inside = len(self.marks) + len(self.keep) / 5  # what is kept mostly needs no place
         if len(self.text) * inside > WORK:
             raise DataError(
                 f"a paragraph of {len(self.text):,} characters holds {len(self.marks):,} marks and {len(self.keep):,} "
                 f"placeholders; characters times marks may be {WORK:,}: split the paragraph"
             )
 
-    def written(self, text: str, spans: Sequence[Span]) -> str:
+    def written(self, text: str, spans: Sequence[Sequence[int]]) -> str:
         """The source that says `text`, each mark where `spans` puts it."""
         if text == self.text and self.raw is not None:
             return self.raw
-        children: dict[int, list[int]] = defaultdict(list)
-        for number, mark in enumerate(self.marks):
-            children[mark.parent].append(number)
 
-        def piece(wrap: Wrap, start: int, end: int) -> str:
-            return f"{wrap[0]}{self.escape(text[start:end])}{wrap[1]}" if start < end else ""
+        def piece(wrap: Wrap, text: str) -> str:
+            return f"{wrap[0]}{self.escape(text)}{wrap[1]}" if text else ""
+
+        marks = list(self.marks)
+        if len(spans) > len(marks):  # the translation holds numbers where placeholders belong
+            for mark, literal in zip(self.with_stand_ins().marks[len(marks) :], self.literals(), strict=True):
+                code = piece(self.marks[mark.parent].wrap if mark.parent >= 0 else self.wrap, literal)
+                marks.append(replace(mark, is_break=True, before=code, after=code))
+        children: dict[int, list[int]] = defaultdict(list)
+        for number, mark in enumerate(marks):
+            children[mark.parent].append(number)
 
         def inside(parent: int, wrap: Wrap, start: int, end: int) -> str:
             out = []
-            for number in sorted(children[parent], key=lambda number: spans[number]):
-                mark, (first, last) = self.marks[number], spans[number]
-                out.append(piece(wrap, start, first))
+            for number in sorted(children[parent], key=lambda number: tuple(spans[number])):
+                mark, (first, last) = marks[number], spans[number]
+                out.append(piece(wrap, text[start:first]))
                 if mark.is_break:
                     out.append(mark.after if first == len(text) else mark.before)
                 else:
                     out += [mark.before, inside(number, mark.wrap, first, last), mark.after]
                 start = last
-            return "".join([*out, piece(wrap, start, end)])
+            return "".join([*out, piece(wrap, text[start:end])])
 
         return self.finish(inside(-1, self.wrap, 0, len(text)))
 
@@ -130,37 +163,8 @@ Part = str | Unit
 """What a document is a list of."""
 
 
-def is_prose(text: str, keep: Iterable[Span] = ()) -> bool:
-    """True where there is a letter to translate."""
-    at = 0
-    for start, end in (*sorted(keep), (len(text), 0)):
-        if any(character.isalpha() for character in text[at:start]):
-            return True
-        at = max(at, end)
-    return False
-
-
-def kept(text: str) -> tuple[Span, ...]:
-    """What of a text has to come out as it is."""
-    return tuple(match.span() for match in KEEP.finditer(text))
-
-
-def string_unit(tokens: Sequence[Token], finish: Callable[[str], str], *, raw: str | None = None) -> list[Part]:
-    """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
-    parts = units_of(tokens)
-    number = next((number for number, part in enumerate(parts) if isinstance(part, Unit)), -1)
-    if number < 0:
-        return []
-    lead, unit, trail = parts[:number], parts[number], parts[number + 1 :]
-    before, after = ("".join(map(str, side)) for side in (lead, trail))
-    assert isinstance(unit, Unit)
-    return [replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))]
-
-
-def running(
-    tokens: Iterable[Token | str], *, escape: Callable[[str], str] = str, is_collapsed: bool = False
-) -> list[Part]:
-    """Running texts and what stands between them, which comes as strings."""
+def running(tokens: Iterable[Token | Part], *, escape: Escape = str, is_collapsed: bool = False) -> list[Part]:
+    """Running texts and what stands between them, which comes as parts of its own."""
     out: list[Part] = []
     text: list[Token] = []
     for token in (*tokens, ""):
@@ -172,12 +176,22 @@ def running(
     return out
 
 
+def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Part]:
+    """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
+    parts = units_of(tokens)
+    for number, unit in enumerate(parts):
+        if isinstance(unit, Unit):
+            sides = ("".join(map(str, side)) for side in (parts[:number], parts[number + 1 :]))
+            return [replace(unit, raw=raw, finish=partial(_finished, finish, *sides))]
+    return []
+
+
+def _finished(finish: Escape, before: str, after: str, text: str) -> str:
+    return finish(f"{before}{text}{after}")
+
+
 def units_of(
-    tokens: Sequence[Token],
-    *,
-    escape: Callable[[str], str] = str,
-    is_collapsed: bool = False,
-    wrap: Wrap = ("", ""),
+    tokens: Sequence[Token], *, escape: Escape = str, is_collapsed: bool = False, wrap: Wrap = ("", "")
 ) -> list[Part]:
     """Running text as at most one unit, and what stands before and after it.
 
@@ -188,42 +202,57 @@ def units_of(
         escape: Makes text safe in the format.
         is_collapsed: Blanks in a row count as one, as in HTML.
         wrap: Goes around each piece of text outside of marks.
-
     """
     partner = _pairs(tokens)
     first, last = 0, len(tokens) - 1
 
     def is_edge(number: int) -> bool:
-        return (tokens[number].kind != "text" and number not in partner) or _is_blank(tokens[number])
+        token = tokens[number]
+        return not token.text.strip(_BLANK) if token.kind == "text" else number not in partner
 
-    while first <= last:
-        if is_edge(first):
-            first += 1
-        elif is_edge(last):
-            last -= 1
-        elif partner.get(first) == last:
-            first, last = first + 1, last - 1
-        else:
-            break
-    lead, core, trail = (tokens[:first], list(tokens[first : last + 1]), tokens[last + 1 :])
-    sides = ["".join(token.raw for token in side) for side in (lead, trail)]
-    if not core:
-        return [side for side in sides if side]
-    if core[0].kind == "text":
-        blank, core[0] = _stripped(core[0], is_left=True)
-        sides[0] += blank
-    if core[-1].kind == "text":
-        blank, core[-1] = _stripped(core[-1], is_left=False)
-        sides[1] = blank + sides[1]
+    while first <= last and (is_edge(first) or is_edge(last) or partner.get(first) == last):
+        is_pair = not is_edge(first) and not is_edge(last)
+        first, last = first + (is_edge(first) or is_pair), last - (not is_edge(first) or is_pair)
+    lead, core, trail = tokens[:first], list(tokens[first : last + 1]), tokens[last + 1 :]
+    before, after = ("".join(token.raw for token in side) for side in (lead, trail))
+    if core and core[0].kind == "text":
+        raw = core[0].raw.lstrip(_BLANK)
+        before += core[0].raw[: len(core[0].raw) - len(raw)]
+        core[0] = core[0]._replace(raw=raw, text=core[0].text.lstrip(_BLANK))
+    if core and core[-1].kind == "text":
+        raw = core[-1].raw.rstrip(_BLANK)
+        after = core[-1].raw[len(raw) :] + after
+        core[-1] = core[-1]._replace(raw=raw, text=core[-1].text.rstrip(_BLANK))
     raw = "".join(token.raw for token in core)
     text, marks, code = _assembled(core, {a - first: b - first for a, b in partner.items()}, is_collapsed)
-    keep = tuple(
-        sorted({*code, *(span for span in kept(text) if not any(a < span[1] and span[0] < b for a, b in code))})
-    )
+    keep = tuple(sorted([*code, *_kept(text, marks, code)]))
     if not is_prose(text, keep):
-        return [sides[0] + raw + sides[1]]
-    unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
-    return [part for part in (sides[0], unit, sides[1]) if part != ""]
+        return [f"{before}{raw}{after}"]
+    return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
+
+
+def is_prose(text: str, keep: Sequence[Span]) -> bool:
+    """True where there is a letter to translate."""
+    at = 0
+    for start, end in (*keep, (len(text), 0)):
+        if any(character.isalpha() for character in text[at:start]):
+            return True
+        at = max(at, end)
+    return False
+
+
+def _kept(text: str, marks: Sequence[Mark], code: Sequence[Span]) -> Iterator[Span]:
+    """Placeholders and addresses, where they are not cut by a mark and are no part of code."""
+    edges = sorted(
+        {edge for mark in marks for edge in (mark.start, mark.end)} | {edge for span in code for edge in span}
+    )
+    within = [start for start, _ in code]
+    for match in _KEEP.finditer(text):
+        start, end = match.span()
+        n = bisect_right(within, start)
+        is_cut = bisect_right(edges, start) < len(edges) and edges[bisect_right(edges, start)] < end
+        if not is_cut and not (n and start < code[n - 1][1]):
+            yield start, end
 
 
 def _assembled(
@@ -235,44 +264,36 @@ def _assembled(
     marks: list[Mark] = []
     code: list[Span] = []
     stack: list[int] = []  # numbers of the marks that are open
-    closing: dict[int, int] = {}  # closing token -> mark
-
-    def add(piece: str) -> None:
-        nonlocal length, end
-        if piece:
-            pieces.append(piece)
-            length, end = length + len(piece), piece[-1]
-
     for number, token in enumerate(tokens):
         parent = stack[-1] if stack else -1
-        if token.kind == "text":
-            piece = token.text
-            if is_collapsed:
-                piece = re.sub(f"[{_BLANK}]+", " ", piece)
-                if piece[:1] == " " == end:
-                    piece = piece[1:]
-                    if marks and marks[-1].start == marks[-1].end == length and not marks[-1].is_break:
-                        marks[-1] = replace(marks[-1], before=f"{marks[-1].before} ")  # a blank on each side of a point
-            if token.is_kept and piece.strip():
-                code.append((length, length + len(piece.rstrip())))
-            add(piece)
-        elif token.kind == "break":
-            start = length
-            add("" if is_cjk(end) else " ")
-            marks.append(Mark(start, length, parent, is_break=True, before=token.raw, after=token.text))
+        piece = token.text if token.kind == "text" else ""
+        if is_collapsed:
+            piece = re.sub(f"[{_BLANK}]+", " ", piece)
+        if piece[:1] == " " == end:
+            rest = piece[1:] if piece.strip() else ""
+            if marks and marks[-1].start == marks[-1].end == length and not marks[-1].is_break:
+                # A point between blanks takes one with it: a translation would not know of two.
+                marks[-1] = replace(marks[-1], before=marks[-1].before + (" " if rest else token.raw))
+                piece = rest
+            elif is_collapsed:
+                piece = rest
+        if token.kind == "break":
+            piece = "" if is_cjk(end) else " "
+            marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
         elif token.kind == "open" and number in partner:
-            closing[partner[number]] = len(marks)
             stack.append(len(marks))
             marks.append(
                 Mark(length, length, parent, before=token.raw, after=tokens[partner[number]].raw, wrap=token.wrap)
             )
-        elif token.kind == "close" and number in closing:
-            mark = marks[stack.pop()]
-            marks[closing[number]] = Mark(
-                mark.start, length, mark.parent, before=mark.before, after=mark.after, wrap=mark.wrap
-            )
-        else:
+        elif token.kind == "close" and number in partner:
+            opened = stack.pop()
+            marks[opened] = replace(marks[opened], end=length)
+        elif token.kind != "text":
             marks.append(Mark(length, length, parent, before=token.raw))
+        if token.is_kept and piece.strip():
+            code.append((length, length + len(piece.rstrip())))
+        pieces.append(piece)
+        length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
     return text, tuple(_without_blanks(mark, text) for mark in marks), code
 
@@ -283,19 +304,7 @@ def _without_blanks(mark: Mark, text: str) -> Mark:
     if mark.is_break or not inner.strip(_BLANK):
         return mark
     start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
-    end = mark.end - len(inner) + len(inner.rstrip(_BLANK))
-    return Mark(start, end, mark.parent, before=mark.before, after=mark.after, wrap=mark.wrap)
-
-
-def _is_blank(token: Token) -> bool:
-    return token.kind == "text" and not token.text.strip(_BLANK)
-
-
-def _stripped(token: Token, *, is_left: bool) -> tuple[str, Token]:
-    """The blanks at one side of a text, and the rest."""
-    raw, text = (part.lstrip(_BLANK) if is_left else part.rstrip(_BLANK) for part in (token.raw, token.text))
-    blank = token.raw[: len(token.raw) - len(raw)] if is_left else token.raw[len(raw) :]
-    return blank, token._replace(raw=raw, text=text)
+    return replace(mark, start=start, end=mark.end - len(inner) + len(inner.rstrip(_BLANK)))
 
 
 def _pairs(tokens: Sequence[Token]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ class Document:
         texts = {name: text.text for name, text in self.texts.items()}
         for parser in parse:
             for name, text in texts.items():
-                texts[name] = _rewritten(text, parser(text), left)
+                texts[name] = _rewritten(text, parser(text), left, is_packed=self.suffix in _PACKED)
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
             return changed.get("", self.data)
@@ -116,12 +117,12 @@ class Document:
             ) from error
 
 
-def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer]) -> str:
-    out, is_same = [], True
+def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer], *, is_packed: bool) -> str:
+    out, is_same = [], is_packed
     for part in parts:
         if isinstance(part, Unit):
             target, spans = next(answers)
-            is_same &= part.raw is not None and target == part.text
+            is_same &= target == part.text
             out.append(part.written(target, spans))
         else:
             out.append(part)
@@ -168,7 +169,7 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
             infos = packed.infolist()
             _check(infos, len(data), limits)
             files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no Office document, or a damaged one ({error}); save it again") from error
     if not files:
         raise DataError(f"an Office document without {wanted.pattern}; is its suffix right?")

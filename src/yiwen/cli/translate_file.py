@@ -1,0 +1,72 @@
+"""`yiwen translate-file`: a document in, the same document in another language out."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from yiwen.cli.options import BeamSize, Device, DType, Engine, LengthPenalty, Threads
+
+if TYPE_CHECKING:
+    from yiwen.translator import Translation
+
+
+def translate_file(
+    input_file: Annotated[Path, typer.Argument(metavar="IN", help="The document; its suffix says its format.")],
+    output_file: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the translation.")],
+    model: Annotated[Path, typer.Option("--model", help="Folder of a model, or of a run: its best model.")],
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    dtype: DType = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Translate a document, its structure kept.
+
+    Text, Markdown, HTML, SubRip and WebVTT, Word, PowerPoint, PO, XLIFF, TMX,
+    JSON, CSV and TSV. Formatting, placeholders, times, encoding and line ends
+    stay as they are.
+    """
+    from yiwen.cli.streams import share_done, tell_note
+    from yiwen.documents import translate_document
+    from yiwen.errors import ConfigError, DataError
+    from yiwen.files import write_bytes
+    from yiwen.stop import stop_on_signals
+    from yiwen.translator import Translator
+
+    if not input_file.is_file():
+        raise DataError(f"{input_file} is no file; give an existing document")
+    if not output_file.parent.is_dir() or output_file.is_dir():  # found now, not after an hour of translating
+        raise ConfigError(f"{output_file} cannot be written; give the path of a file in an existing folder")
+    if input_file.suffix.lower() != output_file.suffix.lower():
+        raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    tell_note(translator.note)
+    search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+    flags: Counter[str] = Counter()
+    with stop_on_signals() as stop, share_done() as progress:
+
+        def translate(texts: Sequence[str]) -> list[Translation]:
+            found = translator.translate(texts, search=search, by_sentence=True, with_scores=False, stop=stop)
+            flags.update(flag for translation in found for flag in translation.flags)
+            return found
+
+        content = translate_document(
+            input_file.read_bytes(),
+            suffix=input_file.suffix,
+            translate=translate,
+            align=lambda sources, targets: translator.align(sources, targets, stop=stop),
+            src_lang=translator.src_lang,
+            tgt_lang=translator.tgt_lang,
+            progress=progress,
+        )
+    write_bytes(output_file, content)
+    if flags:
+        told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
+        print(f"flagged texts: {told}", file=sys.stderr)

@@ -1,0 +1,63 @@
+"""`yiwen translate-file`: a document with a real, tiny model; whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+from yiwen.translator import Translator
+
+
+def test_a_document_is_translated_by_sentence(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.md", tmp_path / "b.md"
+    source.write_bytes(b"\xef\xbb\xbf# Deti gedi bapu.\r\n\r\nKabe robu. Deti gedi.\r\n\r\n```\r\ncode\r\n```\r\n")
+    done = run("translate-file", source, out, "--model", tiny_run.best, "--beam-size", 1, "--threads", 1)
+    assert (done.code, done.out) == (0, b"")
+    translator = Translator.load(tiny_run.best, threads=1)
+    search = translator.bundle.info.search.changed(beam_size=1)
+    heading, text = translator.translate(["Deti gedi bapu.", "Kabe robu. Deti gedi."], search=search, by_sentence=True)
+    expected = f"\ufeff# {heading}\r\n\r\n{text}\r\n\r\n```\r\ncode\r\n```\r\n"
+    assert out.read_bytes().decode() == expected
+
+
+def test_formatting_is_placed_by_the_model_itself(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.html", tmp_path / "b.html"
+    source.write_text('<html lang="en"><p>Deti <b>gedi</b> bapu.', encoding="utf-8")
+    assert run("translate-file", source, out, "--model", trained.folder, "--threads", 1).code == 0
+    written = out.read_text(encoding="utf-8")
+    assert written.startswith('<html lang="de"><p>')
+    assert (written.count("<b>"), written.count("</b>")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "code", "message"),
+    [
+        ("missing.md", "b.md", 3, "missing.md is no file"),
+        ("a.md", "no/folder/b.md", 2, "cannot be written; give the path of a file in an existing folder"),
+        ("a.md", ".", 2, "cannot be written"),
+        ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
+        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: csv, docx"),
+        ("bad.json", "b.json", 3, "no JSON"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_writes_nothing(
+    source: str, out: str, code: int, message: str, run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    for name in ("a.md", "a.exe", "bad.json"):
+        (tmp_path / name).write_text("text", encoding="utf-8")
+    before = sorted(tmp_path.iterdir())
+    done = run("translate-file", tmp_path / source, tmp_path / out, "--model", tiny_run.best, "--threads", 1)
+    assert done.code == code
+    assert message in done.err
+    assert [path for path in sorted(tmp_path.iterdir()) if path.name != "stdin"] == before
+
+
+def test_flags_are_counted(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("deti gedi bapu kabe robu " * 20 + "\n", encoding="utf-8")
+    done = run("translate-file", source, tmp_path / "b.txt", "--model", tiny_run.best, "--beam-size", 1)
+    assert done.code == 0
+    assert "flagged texts: 1 " in done.err or "segmented" in done.err

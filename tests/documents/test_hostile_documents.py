@@ -1,0 +1,218 @@
+"""Documents made to hurt: refused by name or parsed within bounds, in a child process; the parent goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import sys
+import zipfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from papers import Said, by, docx_of, translated_here, upper, zipped
+
+from yiwen.documents import Limits, formats, translate_document
+from yiwen.documents.sandbox import asked
+from yiwen.errors import ConfigError, DataError
+
+LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha">' + "".join(
+    f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def translate(data: bytes | str, suffix: str, limits: Limits | None = None) -> bytes:
+    data = data.encode() if isinstance(data, str) else data
+    return translate_document(data, suffix=suffix, translate=by(str.upper), limits=limits, tgt_lang="de")
+
+
+def with_flag(data: bytes, flag: int) -> bytes:
+    """A zip whose files claim a general purpose flag."""
+    content = bytearray(data)
+    for signature, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = content.find(signature)
+        content[start + at : start + at + 2] = struct.pack("<H", flag)
+    return bytes(content)
+
+
+SMALL = docx_of("<w:p><w:r><w:t>text</w:t></w:r></w:p>")
+PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
+TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv></tu></body></tmx>'
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix", "message"),
+    [
+        (LAUGHS + "]><x>&i;</x>", "xliff", "declares entities"),
+        ('<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + TU.format("&f;"), "tmx", "declares entities"),
+        ('<!DOCTYPE x [<!ENTITY % p SYSTEM "http://127.0.0.1:9/x"> %p;]><x/>', "xlf", "declares entities"),
+        (
+            '<!DOCTYPE tmx SYSTEM "tmx14.dtd">' + TU.format("&unknown;"),
+            "tmx",
+            "&unknown; is an entity that nothing decl",
+        ),
+        (zipped({"word/document.xml": LAUGHS + "]><x>&i;</x>"}), "docx", "declares entities"),
+        (zipped({"word/document.xml": "<w:document>"}), "docx", "no well-formed XML"),
+        ("<xliff>\x00</xliff>", "xliff", "no well-formed XML"),
+        (
+            zipped({"word/document.xml": b"0" * 60_000_000}),
+            "docx",
+            "unpacks to 60,000,000 bytes.*allowed are 50,000,000",
+        ),
+        (zipped({"word/document.xml": b"0" * 9_000_000}), "docx", "times its size.*100 times"),
+        (zipped({"word/document.xml": "<x/>", "../../evil": "x"}), "docx", r"named '\.\./\.\./evil'"),
+        (zipped({"word/document.xml": "<x/>", "/etc/evil": "x"}), "docx", "no honest name"),
+        (zipped({"word/document.xml": "<x/>", "a\\..\\b": "x"}), "docx", "no honest name"),
+        (zipped({"word/document.xml": "<x/>", "C:evil": "x"}), "docx", "no honest name"),
+        (zipped({"word/document.xml": "<x/>", "word/vbaProject.bin": "x"}), "docx", "holds macros"),
+        (with_flag(SMALL, 1), "docx", "is encrypted"),
+        (SMALL[:-30], "docx", "damaged"),
+        (SMALL[:60] + b"\xff" * 7 + SMALL[67:], "docx", "damaged"),
+        (b"no zip at all", "docx", "no Office document"),
+        (SMALL, "txt", "byte .* is no utf-8"),
+        (SMALL, "pptx", "is its suffix right"),
+        (b"\xff\xfeodd", "txt", "is no utf-16-le"),
+        (b"line\n\xe4\n", "srt", r"byte 5 \(line 2\) is no utf-8.*iconv"),
+        (b'<meta charset="no-such"><p>text', "html", "'no-such', which is none"),
+        (b'<meta charset="zip"><p>text', "html", "'zip', which is none"),
+        ("[" * 100_000 + "]" * 100_000, "json", "no JSON.*recursion"),
+        ('{"a": nonsense}', "json", "no JSON"),
+        ("no entries", "po", "no PO file"),
+    ],
+)
+def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        translated_here(data, suffix, tgt_lang="de")
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix"),
+    [
+        ("<b>" * 100_000 + "x" + "</b>", "html"),
+        ("<div>" * 50_000 + "x", "html"),
+        ("<p>a " + "<i>" * 20_000 + "x", "html"),
+        ("> " * 2_000 + "x", "md"),
+        ("*a " * 20_000 + "**", "md"),
+        ("[" * 20_000 + "x", "md"),
+        ("`" * 20_001 + "x", "md"),
+        ("{" * 100_000 + "x", "txt"),
+        ("{a,plural," * 2_000 + "x", "txt"),
+        ("http://" * 10_000, "txt"),
+        ("a@" * 20_000, "txt"),
+        ("<" * 100_000, "srt"),
+        ("1\n00:00 --> 00:01\na,\n\n" * 5_000, "srt"),
+        ('"' * 100_001, "csv"),
+        (docx_of("<w:ins>" * 20_000 + PARAGRAPH + "</w:ins>" * 20_000), "docx"),
+        (docx_of("<w:p><w:r>" * 2_000 + "<w:t>x</w:t>" + "</w:r></w:p>" * 2_000), "docx"),
+        (
+            docx_of(
+                "<w:p>" + "<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t></w:r><w:r><w:t>b </w:t></w:r>" * 2_000 + "</w:p>"
+            ),
+            "docx",
+        ),
+        (TU.format("<hi>" * 20_000 + "x" + "</hi>" * 20_000), "tmx"),
+        ("msgid " + '"a"\n' * 10_000 + 'msgstr ""\n', "po"),
+        ("\u2028\x00\ufeff \r\r\n" * 1_000, "txt"),
+    ],
+    ids=range(20),
+)
+def test_what_is_bounded(data: bytes | str, suffix: str) -> None:
+    """Done or refused, within 20 seconds of a processor and 512 MB: the child's own limits see to it."""
+    with suppress(DataError):
+        assert translate(data, suffix)
+
+
+def test_a_long_document_is_done() -> None:
+    data = docx_of(PARAGRAPH * 5_000)
+    out = zipfile.ZipFile(io.BytesIO(translate(data, "docx", Limits(max_ratio=1_000)))).read("word/document.xml")
+    assert out.count(b">X</w:t>") == 5_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_bytes": 7}, "the document has 12 bytes, allowed are 7; split it"),
+        ({"max_characters": 7}, "more than 7 characters to translate"),
+        ({"memory_mb": 64}, "more than 64 MB of memory"),
+    ],
+)
+def test_limits_name_themselves(changes: dict[str, int], message: str) -> None:
+    if "memory_mb" in changes and sys.platform != "linux":
+        pytest.skip("only Linux bounds address space")
+    data = "two words\n\n\n" if "memory_mb" not in changes else "two words. " * 200_000
+    with pytest.raises(DataError, match=message):
+        translate(data, "txt", replace(Limits(max_characters=20_000_000), **changes))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_a_child_that_computes_for_too_long_is_ended() -> None:
+    with pytest.raises(DataError, match=r"takes more than [13] seconds"):
+        translate("[" * 60_000 + "x", "md", Limits(seconds=1))
+
+
+def test_a_child_that_waits_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sleeper = tmp_path / "python"
+    sleeper.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+    sleeper.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(sleeper))
+    with pytest.raises(DataError, match="takes more than 3 seconds; split it"):
+        asked(b"text", limits=Limits(seconds=1), header={})
+    assert not [child for child in psutil.Process().children() if child.name() == "sleep"]
+
+
+def test_a_child_that_falls_over_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\ncat > /dev/null\necho Trace >&2\necho 'Oops: it' >&2\nexit 7\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(DataError, match=r"cannot be parsed \(Oops: it\)"):
+        asked(b"text", limits=Limits(), header={})
+
+
+def test_the_child_knows_no_secrets_and_writes_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spy = tmp_path / "python"
+    spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > {tmp_path}/seen\necho '{{}}'\n", encoding="utf-8")
+    spy.chmod(0o755)
+    monkeypatch.setenv("YIWEN_KEY", "secret")
+    monkeypatch.setattr(sys, "executable", str(spy))
+    assert asked(b"text", limits=Limits(), header={}) == {}
+    assert "secret" not in (tmp_path / "seen").read_text(encoding="utf-8")
+
+
+def test_the_child_loads_nothing_of_models() -> None:
+    import subprocess
+
+    heavy = {"numpy", "torch", "sentencepiece", "pydantic"}
+    program = f"import sys, yiwen.documents.child; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_unknown_formats_and_missing_languages_are_usage_errors() -> None:
+    with pytest.raises(ConfigError, match=r"'exe' is no format of documents here; known: csv, docx, htm"):
+        translate_document(b"", suffix=".exe", translate=by(upper))
+    with pytest.raises(ConfigError, match="say which one to write"):
+        translate_document(b"", suffix="tmx", translate=by(upper))
+    assert len(formats()) == len(set(formats())) == 18
+
+
+@pytest.mark.parametrize(
+    ("alias", "data"), [(".MARKDOWN", "a *b* c"), ("tab", "a b\tc d"), ("pot", 'msgid "a b"\nmsgstr ""\n')]
+)
+def test_other_suffixes_of_a_format(alias: str, data: str) -> None:
+    assert translate(data, alias) != data.encode()
+
+
+def test_texts_travel_as_they_are() -> None:
+    seen: list[str] = []
+
+    def keep(texts: object) -> list[Said]:
+        seen.extend(texts)  # type: ignore[call-overload]
+        return [Said(text.upper() + "\u2028\x00\U0001f600\ud83d") for text in texts]  # type: ignore[attr-defined]
+
+    data = json.dumps(["a\u2028b\x00", "\U0001f600 x"]).encode()
+    out = translate_document(data, suffix="json", translate=keep, align=None)
+    assert seen == ["a\u2028b\x00", "\U0001f600 x"]
+    assert json.loads(out) == ["A\u2028B\x00\u2028\x00\U0001f600\ud83d", "\U0001f600 X\u2028\x00\U0001f600\ud83d"]

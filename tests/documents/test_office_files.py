@@ -1,0 +1,159 @@
+"""Word and PowerPoint, written and read by python-docx and python-pptx."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import docx
+import pptx
+import pytest
+from docx.document import Document
+from lxml import etree
+from papers import Fake, docx_of, texts_of, translated_here
+
+from yiwen.errors import DataError
+
+
+def saved(document: Document) -> bytes:
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def word() -> bytes:
+    """A document with runs that a person sees as one, a table, a header, tabs and breaks."""
+    document = docx.Document()
+    paragraph = document.add_paragraph("A ")
+    paragraph.add_run("r")
+    paragraph.add_run("ed ").bold = None
+    paragraph.add_run("dog").bold = True
+    paragraph.add_run(" runs & sings.")
+    document.add_heading("The title", 1)
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text = "one\ttwo"
+    table.cell(0, 1).text = "three\nfour"
+    document.add_paragraph("item", style="List Bullet")
+    document.sections[0].header.paragraphs[0].text = "The header"
+    return saved(document)
+
+
+def runs(data: bytes) -> list[list[tuple[str, bool | None]]]:
+    return [[(run.text, run.bold) for run in p.runs] for p in docx.Document(io.BytesIO(data)).paragraphs]
+
+
+def test_without_a_change_the_file_is_the_same(word: bytes) -> None:
+    assert translated_here(word, "docx", str) == word
+    assert texts_of(word, "docx") == [
+        "A red dog runs & sings.",
+        "The title",
+        "one",
+        "two",
+        "three",
+        "four",
+        "item",
+        "The header",
+    ]
+
+
+def test_text_changes_and_structure_stays(word: bytes) -> None:
+    out = translated_here(word, "docx")
+    assert runs(out)[0] == [("A RED ", None), ("DOG", True), (" RUNS & SINGS.", None)]
+    document = docx.Document(io.BytesIO(out))
+    assert [p.style.name for p in document.paragraphs] == ["Normal", "Heading 1", "List Bullet"]
+    assert [cell.text for cell in document.tables[0].rows[0].cells] == ["ONE\tTWO", "THREE\nFOUR"]
+    assert document.sections[0].header.paragraphs[0].text == "THE HEADER"
+    names = [zipfile.ZipFile(io.BytesIO(data)).namelist() for data in (word, out)]
+    assert names[0] == names[1]
+
+
+def test_formatting_lands_on_the_aligned_words(word: bytes) -> None:
+    texts = {text: text for text in texts_of(word, "docx")} | {"A red dog runs & sings.": "一只狗 & 唱歌。"}
+    links = {"A red dog runs & sings.": [(0, 0), (0, 1), (2, 2), (4, 3), (5, 4), (5, 5), (6, 6)]}
+    out = translated_here(word, "docx", fake=Fake(texts, links))
+    assert runs(out)[0] == [("一只", None), ("狗", True), (" & 唱歌。", None)]
+
+
+LINK = '<w:hyperlink r:id="x" xmlns:r="r"><w:r><w:rPr><w:rStyle w:val="L"/></w:rPr><w:t>red</w:t></w:r></w:hyperlink>'
+FIELD = (
+    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> PAGE </w:instrText></w:r>'
+    '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>seven</w:t></w:r>'
+    '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+)
+BOX = "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+
+
+def run_of(text: str, props: str = "") -> str:
+    return (
+        f'<w:r w:rsidR="00AB"><w:rPr>{props}<w:lang w:val="en-US"/></w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        (run_of("a ") + LINK + run_of(" dog"), ["a red dog"]),
+        (run_of("page ") + FIELD + run_of(" is here"), ["page is here"]),
+        (run_of("before") + BOX + run_of("after"), ["before", "in a box", "after"]),
+        (run_of("we ") + "<w:proofErr/>" + run_of("are one"), ["we are one"]),
+        (
+            run_of("old")
+            + "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:ins>"
+            + run_of(" new")
+            + "</w:ins>",
+            ["old new"],
+        ),
+        (
+            "<w:sdt><w:sdtPr/><w:sdtContent>" + run_of("a field") + "</w:sdtContent></w:sdt>" + run_of(" to fill"),
+            ["a field", "to fill"],
+        ),
+        (run_of("see") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run_of(" below"), ["see below"]),
+        (run_of("x") + "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + run_of("y"), ["x"]),
+        (run_of("7 %"), []),
+    ],
+)
+def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
+    data = docx_of(f"<w:p><w:pPr/>{body}</w:p>")
+    assert texts_of(data, "docx") == texts
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml")
+    before, after = (etree.fromstring(x) for x in (zipfile.ZipFile(io.BytesIO(data)).read("word/document.xml"), out))
+    kept = ["hyperlink", "fldChar", "instrText", "txbxContent", "footnoteReference", "delText", "ins", "sdtContent"]
+    for name in kept:
+        assert len(list(after.iter(f"{{*}}{name}"))) == len(list(before.iter(f"{{*}}{name}")))
+    said = ["".join(t.text for t in tree.iter("{*}t")) for tree in (before, after)]
+    assert said[1].upper() == said[0].upper()
+    assert (said[1] == said[0]) == (not texts)
+
+
+def test_slides_and_their_notes() -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "The title"
+    paragraph = slide.placeholders[1].text_frame.paragraphs[0]
+    for text, is_bold in (("a ", None), ("red", True), (" dog", None)):
+        run = paragraph.add_run()
+        run.text, run.font.bold = text, is_bold
+    slide.notes_slide.notes_text_frame.text = "Say it."
+    file = io.BytesIO()
+    deck.save(file)
+    assert translated_here(file.getvalue(), "pptx", str) == file.getvalue()
+    out = pptx.Presentation(io.BytesIO(translated_here(file.getvalue(), "pptx"))).slides[0]
+    assert out.shapes.title.text == "THE TITLE"
+    assert [(run.text, run.font.bold) for run in out.placeholders[1].text_frame.paragraphs[0].runs] == [
+        ("A ", None),
+        ("RED", True),
+        (" DOG", None),
+    ]
+    assert out.notes_slide.notes_text_frame.text == "SAY IT."
+
+
+def test_what_xml_cannot_hold_is_left_out() -> None:
+    data = docx_of("<w:p><w:r><w:t>text</w:t></w:r></w:p>")
+    out = translated_here(data, "docx", lambda text: "a\x00\x0b<b>\ufffe&")
+    assert "a&lt;b&gt;&amp;" in zipfile.ZipFile(io.BytesIO(out)).read("word/document.xml").decode()
+
+
+def test_another_office_file_is_refused(word: bytes) -> None:
+    with pytest.raises(DataError, match="is its suffix right"):
+        texts_of(word, "pptx")

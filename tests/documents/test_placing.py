@@ -1,0 +1,151 @@
+"""Marks go where the words went: hand-worked alignments, then rules that hold for any."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from papers import Aligned, words
+
+from yiwen.documents.placing import linked, place
+from yiwen.documents.unit import Mark
+
+
+def placed(text: str, target: str, links: list[tuple[int, int]] | None, *marks: Mark) -> list[str]:
+    """What of the target each mark stands on; `|` at a point's place."""
+    alignment = None if links is None else Aligned(words(text), words(target), tuple((i, j, 1.0) for i, j in links))
+    piece = (0, len(text), 0, len(target))
+    spans = place(marks, linked(text, target, [(piece, alignment)]), [piece])
+    return [target[start:end] if start < end else f"{target[:start]}|{target[start:]}" for start, end in spans]
+
+
+def around(text: str, part: str, parent: int = -1) -> Mark:
+    start = text.index(part)
+    return Mark(start, start + len(part), parent)
+
+
+# 0 the 1 red 2 car 3 stops 4 .  ->  0 le 1 coche 2 rojo 3 para 4 .
+CROSSED = [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)]
+
+
+def test_a_mark_follows_its_word_across_another() -> None:
+    text, target = "the red car stops.", "el coche rojo para."
+    assert placed(text, target, CROSSED, around(text, "red")) == ["rojo"]
+    assert placed(text, target, CROSSED, around(text, "car")) == ["coche"]
+    assert placed(text, target, CROSSED, around(text, "red car")) == ["coche rojo"]
+    assert placed(text, target, CROSSED, around(text, "the red")) in (["el"], ["rojo"])
+
+
+def test_siblings_may_change_places_and_children_stay_inside() -> None:
+    text, target = "the red car stops.", "el coche rojo para."
+    outer = around(text, "red car")
+    assert placed(text, target, CROSSED, around(text, "red"), around(text, "car")) == ["rojo", "coche"]
+    assert placed(text, target, CROSSED, outer, around(text, "red", 0)) == ["coche rojo", "rojo"]
+
+
+def test_one_word_may_become_several_and_a_gap_is_bridged() -> None:
+    text, target = "he looks up", "er schaut es nach"
+    links = [(0, 0), (1, 1), (1, 3), (2, 3)]
+    assert placed(text, target, links, around(text, "looks up")) == ["schaut es nach"]
+
+
+def test_chinese_words_are_characters() -> None:
+    text, target = "a red car", "一辆红色的车"
+    links = [(0, 0), (0, 1), (1, 2), (1, 3), (1, 4), (2, 5)]
+    assert placed(text, target, links, around(text, "red")) == ["红色的"]
+
+
+def test_a_word_that_was_left_out_takes_a_word_near_its_place() -> None:
+    text, target = "well it stops", "es hält"
+    assert placed(text, target, [(1, 0), (2, 1)], around(text, "well")) == ["es"]
+
+
+def test_punctuation_at_the_edge_stays_outside_unless_it_was_inside() -> None:
+    text, target = "stop now please.", "halt, bitte jetzt."
+    links = [(0, 0), (0, 1), (1, 3), (2, 2), (3, 4)]
+    assert placed(text, target, links, around(text, "stop")) == ["halt"]
+    assert placed("so: go", "also: geh", [(0, 0), (1, 1), (2, 2)], around("so: go", "so:")) == ["also:"]
+
+
+def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
+    text, target = "the red car stops.", "el coche rojo para."
+    assert placed(text, target, CROSSED, Mark(4, 4)) == ["el coche |rojo para."]
+    assert placed(text, target, CROSSED, Mark(7, 7)) == ["el coche rojo| para."]
+    assert placed(text, target, CROSSED, Mark(0, 0), Mark(len(text), len(text))) == [f"|{target}", f"{target}|"]
+
+
+def test_without_links_marks_go_by_place() -> None:
+    text, target = "one two three four", "eins zwei drei vier"
+    assert placed(text, target, None, around(text, "three")) == ["drei"]
+    assert placed("one two three four", "一二三四五六七八", None, around(text, "four")) == ["七八"]
+
+
+def test_breaks_lie_at_ends_of_words_where_the_same_share_is_said() -> None:
+    text = "aaaa bbbb cccc dddd"
+    target = "eeee ffff gggg hhhh"
+    spans = [Mark(9, 10, is_break=True), Mark(14, 15, is_break=True)]
+    piece = (0, len(text), 0, len(target))
+    assert place(spans, linked(text, target, [(piece, None)]), [piece]) == [(9, 10), (14, 15)]
+    chinese = "我们今天，去公园玩"
+    (found,) = place(spans[:1], linked(text, chinese, [((0, 19, 0, 9), None)]), [(0, 19, 0, 9)])
+    assert chinese[: found[0]] == "我们今天，"  # a comma near is better than the middle
+
+
+def test_a_break_between_sentences_stays_there() -> None:
+    text, target = "One is here. Two.", "Eins. Zwei ist da und hier."
+    pieces = [(0, 12, 0, 5), (13, 17, 6, 27)]
+    (span,) = place([Mark(12, 13, is_break=True)], linked(text, target, [(p, None) for p in pieces]), pieces)
+    assert target[: span[0]] == "Eins."
+
+
+def test_breaks_without_a_word_left_are_at_the_end() -> None:
+    piece = (0, 5, 0, 4)
+    spans = place(
+        [Mark(1, 2, is_break=True), Mark(3, 4, is_break=True)], linked("a b c", "eins", [(piece, None)]), [piece]
+    )
+    assert spans == [(4, 4), (4, 4)]
+
+
+@st.composite
+def tangles(draw: st.DrawFn) -> tuple[str, str, Aligned, list[Mark]]:
+    text = " ".join(draw(st.lists(st.sampled_from(["ab", "c", "，", "def"]), min_size=1, max_size=7)))
+    target = " ".join(draw(st.lists(st.sampled_from(["x", "，", "yz", "好"]), min_size=1, max_size=7)))
+    src, tgt = words(text), words(target)
+    links = draw(st.sets(st.tuples(st.integers(0, len(src) - 1), st.integers(0, len(tgt) - 1))))
+    marks: list[Mark] = []
+
+    def fill(parent: int, start: int, end: int, depth: int) -> None:
+        at = start
+        for _ in range(draw(st.integers(0, 3))):
+            first = draw(st.integers(at, end))
+            last = draw(st.integers(first, end))
+            is_break = first < last == first + 1 and text[first] == " " and draw(st.booleans())
+            marks.append(Mark(first, last, parent, is_break=is_break))
+            if depth < 2 and not is_break:
+                fill(len(marks) - 1, first, last, depth + 1)
+            at = last
+
+    fill(-1, 0, len(text), 0)
+    return text, target, Aligned(src, tgt, tuple((i, j, 1.0) for i, j in sorted(links))), marks
+
+
+@given(tangles())
+def test_what_was_nested_stays_nested_and_nothing_overlaps(tangle: tuple[str, str, Aligned, list[Mark]]) -> None:
+    text, target, alignment, marks = tangle
+    piece = (0, len(text), 0, len(target))
+    spans = place(marks, linked(text, target, [(piece, alignment)]), [piece])
+    for parent in range(-1, len(marks)):
+        lo, hi = spans[parent] if parent >= 0 else (0, len(target))
+        children = sorted(spans[n] for n, mark in enumerate(marks) if mark.parent == parent)
+        assert all(lo <= start <= end <= hi for start, end in children), (parent, spans)
+        assert all(a[1] <= b[0] for a, b in pairwise(children)), spans
+    breaks = [spans[n] for n, mark in enumerate(marks) if mark.is_break]
+    assert breaks == sorted(breaks)
+
+
+@pytest.mark.parametrize("target", ["", "   "])
+def test_an_empty_translation_leaves_marks_around_nothing(target: str) -> None:
+    spans = place([Mark(0, 3)], linked("red car", target, [((0, 7, 0, len(target)), None)]), [(0, 7, 0, len(target))])
+    assert spans == [(0, 0)]

@@ -1,0 +1,257 @@
+"""Every format: with a translator that changes nothing it comes back to the byte, else only text changes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import polib
+import pysubs2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree, html
+from papers import (
+    CSV,
+    HTML,
+    JSON,
+    MARKDOWN,
+    PO,
+    SRT,
+    TEXTS,
+    TMX,
+    TSV,
+    VTT,
+    XLIFF,
+    XLIFF2,
+    texts_of,
+    translated_here,
+    upper,
+)
+
+TARGETS = {"po": PO, "xliff": XLIFF, "tmx": TMX}
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_without_a_change_it_comes_back_to_the_byte(suffix: str) -> None:
+    data = TEXTS[suffix].encode()
+    for variant in (data, b"\xef\xbb\xbf" + data, data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"), b""):
+        if variant or suffix != "json":
+            assert translated_here(variant, suffix, str) == variant
+    assert translated_here(TEXTS[suffix].encode("utf-16"), suffix, str) == TEXTS[suffix].encode("utf-16")
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_only_letters_change(suffix: str) -> None:
+    source = TEXTS[suffix].replace("\\u00e9", "x").replace("<\\/b>", "</b>")
+    out = translated_here(source, suffix).decode()
+    # Markdown joins the lines of a paragraph, and says with a star what a line may not say in every language.
+    assert re.sub(r"\s+>?\s*", " ", out).lower() == re.sub(r"\s+>?\s*", " ", source).lower()
+    assert out != source
+
+
+@pytest.mark.parametrize("suffix", TARGETS)
+def test_what_is_filled_stays_as_it_is(suffix: str) -> None:
+    filled = translated_here(TARGETS[suffix], suffix, tgt_lang="de")
+    assert translated_here(filled, suffix, tgt_lang="de") == filled
+    assert translated_here(filled.replace(b"\n", b"\r\n"), suffix, tgt_lang="de") == filled.replace(b"\n", b"\r\n")
+
+
+def test_markdown_keeps_its_marks_code_and_front_matter() -> None:
+    out = translated_here(MARKDOWN, "md").decode()
+    assert out.startswith("---\ntitle: left alone\n---\n# A MAN *AND* HIS DOG ##\n\nTWO **BIG DOGS** RUN TO ")
+    for same in ("`make test`", '](http://x.org/a_b "Title").', "    indented code\n", '```python\nprint("code")\n```'):
+        assert same in out
+    for changed in (
+        "- [ ] ONE CAT\n- TWO CATS WITH {n} TAILS",
+        "> A QUOTED LINE\n",
+        "| **CELL** TWO |",
+        "<p>INSIDE HTML</p>",
+    ):
+        assert changed in out
+    assert out.endswith("[ref]: http://x.org\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "written"),
+    [
+        ("text", "# no heading", "\\# no heading"),
+        ("text", "1. no list", "1\\. no list"),
+        ("text", "- no list", "\\- no list"),
+        ("text", "a *b* _c_ `d` <e> [f] &lt; g_h", "a \\*b\\* \\_c\\_ \\`d\\` \\<e> \\[f\\] \\&lt; g_h"),
+        ("a \\* b &amp; c", "A * B & C", "A \\* B & C"),
+        ("| a |\n|---|\n| b |", "x|y", "| x\\|y |\n|---|\n| x\\|y |"),
+        ("_a_ b", "c d", "*c* d"),
+    ],
+)
+def test_a_translation_cannot_become_markdown(source: str, target: str, written: str) -> None:
+    assert translated_here(source, "md", lambda text: target).decode() == written
+
+
+def test_html_is_read_by_lxml_as_the_same_tree_with_other_texts() -> None:
+    out = translated_here(HTML, "html", tgt_lang="zh-Hans").decode()
+    before, after = (html.document_fromstring(text.encode()) for text in (HTML, out))
+    assert [element.tag for element in after.iter()] == [element.tag for element in before.iter()]
+    assert after.get("lang") == "zh-Hans"
+    assert after.xpath("//p[1]")[0].text_content() == "A BIG RED DOG <RUNS>TO THE HOUSE."
+    assert after.xpath("//meta[@name]/@content | //img/@alt") == ["ABOUT DOGS", "A DOG"]
+    for tag in ("script", "style", "pre", "code"):
+        assert [e.text for e in after.iter(tag)] == [e.text for e in before.iter(tag)]
+    assert "never this" in out
+
+
+@pytest.mark.parametrize("target", ["<img src=x onerror=alert(1)>", "</p><script>alert(1)</script>", "&lt;b&gt; \"'"])
+def test_a_translation_cannot_become_markup(target: str) -> None:
+    tree = html.document_fromstring(translated_here('<p title="a b">some text</p>', "html", lambda text: target))
+    assert [element.tag for element in tree.iter()] == ["html", "body", "p"]
+    assert (tree.xpath("//p")[0].text, tree.xpath("//p/@title")) == (target, [target])
+
+
+def test_old_encodings_are_kept_and_characters_they_lack_are_written_as_numbers() -> None:
+    source = '<meta charset="windows-1252"><p>Caf\u00e9 au lait</p>'
+    out = translated_here(source.encode("cp1252"), "html", lambda text: "caf\u00e9 \u8336")
+    assert out.decode("cp1252") == '<meta charset="windows-1252"><p>caf\u00e9 &#33590;</p>'
+    chinese = '<meta charset="gb2312"><p>\u8336</p>'.encode("gb18030")
+    assert translated_here(chinese, "html", lambda text: "tea").decode("gb18030") == '<meta charset="gb2312"><p>tea</p>'
+
+
+def test_subtitles_are_read_by_pysubs2_with_the_same_times() -> None:
+    for source, suffix in ((SRT, "srt"), (VTT, "vtt")):
+        out = translated_here(source, suffix).decode()
+        before, after = (pysubs2.SSAFile.from_string(text, format_=suffix) for text in (source, out))
+        assert [(e.start, e.end, e.text.upper()) for e in before] == [(e.start, e.end, e.text.upper()) for e in after]
+        assert out.count("A FRIEND.") + out.count("&amp; <c.loud>CHIPS") == 1
+
+
+def test_json_and_tables_are_read_by_the_standard_library() -> None:
+    assert json.loads(translated_here(JSON, "json")) == {
+        **json.loads(JSON),
+        "title": "A RED DOG",
+        "html": 'PRESS <b>START</b> OR "STOP" \u00c9',
+        "list": ["ONE DOG", None, True, {"deep": "{n} CATS"}],
+    }
+    rows = list(csv.reader(io.StringIO(translated_here(CSV, "csv").decode(), newline="")))
+    assert rows[1:] == [["SKU-7", 'HELLO, "YOU"', "PLAIN DOG"], ["8", "TWO\nLINES", "=1+2"]]
+    assert translated_here(TSV, "tsv").decode() == TSV.upper()
+
+
+@pytest.mark.parametrize(
+    ("target", "cell"),
+    [("=cmd()", "'=cmd()"), ("@x", "'@x"), ("a,b", '"a,b"'), ('a "b"', '"a ""b"""'), ("a\nb", '"a\nb"')],
+)
+def test_a_translation_cannot_become_a_cell_or_a_formula(target: str, cell: str) -> None:
+    assert translated_here("some text,7\n", "csv", lambda text: target).decode() == f"{cell},7\n"
+
+
+def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
+    assert (
+        texts_of('{"a": "SKU-7", "b": "menu.open", "c": "2026-01-02", "d": "\\ud83d x", "e": "camelCase"}', "json")
+        == []
+    )
+    assert texts_of("http://x.org/a;some text;12,5;a@b.org;user_name\n", "csv") == ["some text"]
+
+
+def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
+    source = "It was a bright day in April, and the clocks all\nwere striking thirteen when the man went out of\nhis "
+    source += "house.\n"
+    assert texts_of(source, "txt") == [" ".join(source.split())]
+    assert translated_here(source, "txt").decode() == source.upper()
+    assert len(texts_of("A first sentence that is quite long, as is usual.\nA second one.\n", "txt")) == 2
+
+
+def test_po_is_read_by_polib_with_its_placeholders() -> None:
+    out = polib.pofile(translated_here(PO, "po").decode())
+    assert [(entry.msgstr, entry.msgstr_plural) for entry in out if not entry.obsolete] == [
+        ("HELLO %s, <b>DEAR</b> FRIEND\n", {}),
+        ("behalten", {}),
+        ("", {0: "ONE FILE", 1: "{n} FILES"}),
+    ]
+    only = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'  # a language without plurals
+    assert polib.pofile(translated_here(only, "po").decode())[0].msgstr_plural == {0: "%d FILES"}
+
+
+def test_xliff_targets_are_filled_where_there_are_none() -> None:
+    tree = etree.fromstring(translated_here(XLIFF, "xlf"))
+    targets = tree.findall(".//{*}trans-unit/{*}target")
+    assert [etree.tostring(t, method="text", encoding="unicode").strip() for t in targets] == [
+        "A RED DOG RUNS",
+        "fertig",
+        "TO DO",
+        "<b>BOLD</b> TEXT",
+    ]
+    assert [child.tag.split("}")[1] for child in targets[0]] == ["g", "x"]
+    assert targets[2].get("state") == "needs-review-translation"
+    assert [e.tag.split("}")[1] for e in targets[3].getparent()] == ["source", "seg-source", "target"]
+    second = etree.fromstring(translated_here(XLIFF2, "xliff"))
+    assert ["".join(t.itertext()) for t in second.iter("{*}target")] == ["A RED DOG", "fertig"]
+
+
+def test_tmx_gets_a_variant_in_the_new_language() -> None:
+    tree = etree.fromstring(translated_here(TMX, "tmx", tgt_lang="de"))
+    variants = [[(v.attrib.values()[0], "".join(v.itertext())) for v in unit] for unit in tree.iter("tu")]
+    assert variants == [
+        [("en-GB", "A red dog"), ("de", "A RED DOG")],
+        [("en", "done"), ("de-DE", "fertig")],
+        [("fr", "un chien")],
+    ]
+
+
+def test_translate_toolkit_reads_what_was_written() -> None:
+    tmx = pytest.importorskip("translate.storage.tmx")
+    from translate.storage import po, xliff
+
+    for module, source, suffix in ((po.pofile, PO, "po"), (xliff.xlifffile, XLIFF, "xliff"), (tmx.tmxfile, TMX, "tmx")):
+        store = module.parsestring(translated_here(source, suffix, tgt_lang="de"))
+        assert any(str(unit.target).strip().isupper() for unit in store.units if unit.target)
+
+
+LINES = st.text(st.characters(codec="utf-8"), max_size=40)
+
+
+@given(LINES)
+def test_any_plain_text_comes_back(text: str) -> None:
+    for suffix in ("txt", "md", "html", "srt", "vtt", "tsv", "csv"):
+        assert translated_here(text.encode(), suffix, str) == text.encode()
+
+
+@given(
+    st.lists(
+        st.lists(LINES.filter(lambda cell: not set(cell) & set("\0\t;|")), min_size=2, max_size=3),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_any_table_keeps_its_cells(rows: list[list[str]]) -> None:
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows(rows)
+    out = translated_here(written.getvalue().encode(), "csv", lambda text: text + ",\n\"'").decode()
+    found = list(csv.reader(io.StringIO(out, newline="")))
+    assert [len(row) for row in found] == [len(row) for row in csv.reader(io.StringIO(written.getvalue(), newline=""))]
+
+
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=7,
+)
+
+
+@given(JSONS, st.booleans(), st.sampled_from([None, 1]))
+def test_any_json_comes_back_and_stays_json(value: object, is_ascii: bool, indent: int | None) -> None:
+    data = json.dumps(value, ensure_ascii=is_ascii, indent=indent).encode("utf-8", "surrogatepass")
+    if b"\xed" in data and not is_ascii:
+        return
+    assert translated_here(data, "json", str) == data
+    json.loads(translated_here(data, "json", lambda text: upper(text) + '"\\\n'))
+
+
+MARKS = st.text(st.sampled_from("ab \n*_`[]()<>!#&~|-1.\\$:/>"), max_size=40)
+
+
+@given(MARKS)
+def test_any_markdown_and_markup_comes_back(text: str) -> None:
+    for suffix in ("md", "html", "srt", "vtt", "txt"):
+        assert translated_here(text, suffix, str).decode() == text
+        translated_here(text, suffix)

@@ -1,0 +1,181 @@
+"""From units to placed translations: placeholders, marks by alignment, sentences over cues, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
+
+from yiwen.documents.translating import AT_ONCE, translated
+from yiwen.documents.unit import DEEPEST, Mark, Unit
+from yiwen.errors import DataError
+
+
+def test_marks_of_markup_land_on_the_aligned_words() -> None:
+    # 0 the 1 red 2 car 3 stops 4 . -> 0 el 1 coche 2 rojo 3 para 4 .
+    fake = Fake(
+        {"the red car stops.": "el coche rojo para."}, {"the red car stops.": [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)]}
+    )
+    html = '<p>the <b>red</b> <a href="x">car</a> stops.</p>'
+    assert translated_here(html, "html", fake=fake).decode() == '<p>el <a href="x">coche</a> <b>rojo</b> para.</p>'
+    markdown = "the __red__ [car](x) stops.\n"
+    assert translated_here(markdown, "md", fake=fake).decode() == "el [coche](x) **rojo** para.\n"
+
+
+def test_chinese_and_stars() -> None:
+    fake = Fake({"a red car": "一辆红色的车"}, {"a red car": [(0, 0), (0, 1), (1, 2), (1, 3), (1, 4), (2, 5)]})
+    assert translated_here("a _red_ car", "md", fake=fake).decode() == "一辆*红色的*车"
+
+
+def test_placeholders_that_came_through_stay_and_only_once() -> None:
+    fake = Fake({"{n} dogs and {m} cats": "{m} Katzen und {n} Hunde"})
+    assert translated_here('["{n} dogs and {m} cats"]', "json", fake=fake).decode() == '["{m} Katzen und {n} Hunde"]'
+    assert fake.asked == ["{n} dogs and {m} cats"]
+
+
+def test_a_placeholder_that_was_lost_takes_the_place_of_a_number() -> None:
+    fake = Fake(
+        {"Dear {name}, see http://x.org/a now": "Liebe Frau", "Dear 7, see 8 now": "Sieh jetzt 8, liebe 7"},
+    )
+    out = translated_here('"Dear {name}, see http://x.org/a now"', "json", fake=fake).decode()
+    assert out == '"Sieh jetzt http://x.org/a, liebe {name}"'
+
+
+def test_a_number_that_was_changed_is_found_by_alignment_or_the_placeholder_is_put_in() -> None:
+    # 0 a 1 girl 2 with 3 7 4 plays -> 0 ein 1 Mädchen 2 mit 3 6 4 spielt
+    texts = {"a girl with %s plays": "ein Mädchen spielt", "a girl with 7 plays": "ein Mädchen mit 6 spielt"}
+    fake = Fake(texts, {"a girl with 7 plays": [(n, n) for n in range(5)]})
+    po = 'msgid "a girl with %s plays"\nmsgstr ""\n'
+    assert 'msgstr "ein Mädchen mit %s spielt"' in translated_here(po, "po", fake=fake).decode()
+    fake = Fake({**texts, "a girl with 7 plays": "sie spielt"}, {"a girl with 7 plays": [(1, 0), (4, 1)]})
+    assert translated_here(po, "po", fake=fake).decode().count("%s") == 2
+
+
+def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
+    fake = Fake(
+        {"run make test now": "mach es jetzt", "run 7 now": "jetzt 7 tun"}, {"run 7 now": [(0, 2), (1, 1), (2, 0)]}
+    )
+    assert translated_here("run `make test` now", "md", fake=fake).decode() == "jetzt `make test` tun"
+    assert (
+        translated_here("<p>run <code>make test</code> now", "html", fake=fake).decode()
+        == "<p>jetzt <code>make test</code> tun"
+    )
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        *(
+            "{name}",
+            "{{ user.name }}",
+            "${total}",
+            "%{count}",
+            "%s",
+            "%(name)s",
+            "%1$s",
+            "%-5.2f",
+            "%@",
+            "100%%",
+            "{0}",
+        ),
+        *("https://x.org/a?b=c&d#e", "me@x-y.org", "&nbsp;", "{n, number}", "{d, date, short}"),
+        *("{n, plural, one {# dog} other {# dogs}}", "{g, select, male {he} other {they}}"),
+    ],
+)
+def test_what_is_kept(kept: str) -> None:
+    (unit,) = [u for u in _units(f'"say {kept} here".', "txt") if u.keep]
+    assert unit.text[slice(*unit.keep[0])] == kept.removeprefix("100")
+
+
+@pytest.mark.parametrize("text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }"])
+def test_what_is_not_kept(text: str) -> None:
+    assert all(not unit.keep for unit in _units(text, "txt"))
+
+
+def _units(text: str, suffix: str) -> list[Unit]:
+    from yiwen.documents.reading import opened, parsers
+    from yiwen.documents.sandbox import Limits
+
+    return list(opened(text.encode(), suffix, Limits()).units(parsers(suffix)))
+
+
+def cue(number: int, text: str) -> str:
+    return f"{number}\n00:00:0{number},000 --> 00:00:0{number},900\n{text}\n\n"
+
+
+def test_a_sentence_over_cues_is_one_text_and_is_cut_again() -> None:
+    source = cue(1, "I think that") + cue(2, "we should go,") + cue(3, "Anna.") + cue(4, "Yes.")
+    assert texts_of(source, "srt") == ["I think that we should go, Anna.", "Yes."]
+    known = {"I think that we should go, Anna.": "我想我们应该走了，安娜。", "Yes.": "是。"}
+    out = translated_here(source, "srt", fake=Fake(known)).decode()
+    assert out == cue(1, "我想我们") + cue(2, "应该走了，") + cue(3, "安娜。") + cue(4, "是。")
+
+
+def test_cues_that_are_sentences_or_end_without_a_stop_stay_apart() -> None:
+    source = cue(1, "One.") + cue(2, "two") + cue(3, "Three") + cue(4, "[music]") + cue(5, "- Four,\n- Five")
+    assert texts_of(source, "srt") == ["One.", "two", "Three", "[music]", "Four,", "Five"]
+
+
+def test_a_translation_cannot_end_a_cue() -> None:
+    assert translated_here(cue(1, "text"), "srt", lambda text: "a\n\n1 --> 2").decode() == cue(1, "a 1 → 2")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    src_start: int
+    src_end: int
+    tgt_start: int
+    tgt_end: int
+
+
+def test_only_sentences_with_marks_are_aligned_and_marks_stay_in_their_sentence() -> None:
+    unit = Unit("One. Two red.", (Mark(9, 12),))
+    pairs: list[tuple[str, str]] = []
+
+    def translate(texts: Sequence[str]) -> list[Said]:
+        return [Said("Eins rot. Zwei rote.", (Sentence(0, 4, 0, 9), Sentence(5, 13, 10, 20))) for _ in texts]
+
+    def align(sources: Sequence[str], targets: Sequence[str]) -> list[Aligned]:
+        pairs.extend(zip(sources, targets, strict=True))
+        return [Aligned(words(sources[0]), words(targets[0]), ((0, 0, 1.0), (1, 1, 1.0)))]
+
+    ((text, spans),) = translated([unit], translate=translate, align=align, progress=None)
+    assert pairs == [("Two red.", "Zwei rote.")]
+    assert [text[slice(*span)] for span in spans] == ["rote"]
+
+
+def test_a_text_too_long_to_align_falls_back_to_place_alone() -> None:
+    def align(sources: Sequence[str], targets: Sequence[str]) -> list[Aligned]:
+        if any(len(source) > 8 for source in sources):
+            raise DataError("too long; shorten it")
+        return [Aligned(words(s), words(t), ((1, 0, 1.0),)) for s, t in zip(sources, targets, strict=True)]
+
+    units = [Unit("a b", (Mark(2, 3),)), Unit("aaaa bbbb cccc", (Mark(5, 9),))]
+    answers = list(translated(units, translate=by(str.upper), align=align, progress=None))
+    assert answers == [("A B", [(0, 1)]), ("AAAA BBBB CCCC", [(5, 9)])]
+
+
+def test_equal_texts_are_asked_for_once_and_progress_ends_at_one() -> None:
+    asked: list[int] = []
+    told: list[float] = []
+
+    def translate(texts: Sequence[str]) -> list[Said]:
+        asked.append(len(texts))
+        return [Said(text.upper()) for text in texts]
+
+    units = [Unit("same")] * AT_ONCE + [Unit(f"text {n}") for n in range(7)]
+    answers = list(translated(units, translate=translate, align=None, progress=told.append))
+    assert (len(answers), asked, told[-1], told == sorted(told)) == (AT_ONCE + 7, [1, 7], 1.0, True)
+
+
+def test_formatting_nested_beyond_all_reason_comes_back_in_order() -> None:
+    n = DEEPEST + 7
+    source = f"<p>x {'<b>' * n}y{'</b>' * n} z</p>"
+    assert translated_here(source, "html").decode() == source.upper().replace("B>", "b>").replace("P>", "p>")
+
+
+def test_marks_that_would_take_minutes_are_refused() -> None:
+    with pytest.raises(DataError, match=r"a paragraph of 40,000 characters holds 1,000 marks.*split the paragraph"):
+        Unit("x" * 40_000, (Mark(0, 1),) * 1_000).check()
