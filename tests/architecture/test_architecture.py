@@ -69,6 +69,8 @@ CORE = [
     "yiwen.evaluation",
     "yiwen.recipe",
     "yiwen.translator",
+    "yiwen.documents",
+    "yiwen.documents.child",
     "yiwen.cli.main",
 ]
 """What has to be importable where only the core dependencies are installed."""

@@ -24,7 +24,7 @@ def distil(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Train a student on what a teacher makes of the recipe's text.
+    """Train a student on what a teacher makes of its text.
 
     The teacher translates the training text once; what is translated is kept,
     and a stopped command goes on where it was. The teacher is fastest when it

@@ -27,7 +27,7 @@ def embed(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Turn text into vectors line by line, with the encoder of any model.
+    """Turn text into vectors line by line with any encoder.
 
     A translator has one, too; that of the task embed gives texts that mean the same like vectors.
     """

@@ -6,7 +6,7 @@ from yiwen.cli.options import AsJson, RecipeName, Settings
 
 
 def prepare(recipe: RecipeName, settings: Settings = None, as_json: AsJson = False) -> None:
-    """Clean and tokenise a recipe's text; report what was dropped."""
+    """Clean and tokenise a recipe's text; say what was dropped."""
     from rich.console import Console
 
     from yiwen.data.report import print_report

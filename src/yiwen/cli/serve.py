@@ -22,7 +22,9 @@ def serve(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Serve models over HTTP: a page, an API, and those of DeepL, LibreTranslate and OpenAI.
+    """Serve models over HTTP: a page and several APIs.
+
+    Clients of DeepL, LibreTranslate and OpenAI work.
 
     Limits are changed with --set, e.g. --set queue_requests=200; the manual lists them.
     """

@@ -20,7 +20,7 @@ def tag(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Tag words line by line: a line of words in gives a line of as many tags out."""
+    """Tag words line by line: as many tags out as words in."""
     from yiwen.cli.streams import counted, input_lines, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals
