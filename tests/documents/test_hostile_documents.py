@@ -136,13 +136,13 @@ def test_a_long_document_is_done() -> None:
     [
         ({"max_bytes": 7}, "the document has 12 bytes, allowed are 7; split it"),
         ({"max_characters": 7}, "more than 7 characters to translate"),
-        ({"memory_mb": 64}, "more than 64 MB of memory"),
+        ({"memory_mb": 48}, "more than 48 MB of memory"),
     ],
 )
 def test_limits_name_themselves(changes: dict[str, int], message: str) -> None:
     if "memory_mb" in changes and sys.platform != "linux":
         pytest.skip("only Linux bounds address space")
-    data = "two words\n\n\n" if "memory_mb" not in changes else "two words. " * 200_000
+    data = "two words\n\n\n" if "memory_mb" not in changes else "two words. " * 600_000
     with pytest.raises(DataError, match=message):
         translate(data, "txt", replace(Limits(max_characters=20_000_000), **changes))
 

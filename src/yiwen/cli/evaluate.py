@@ -28,7 +28,7 @@ def evaluate(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Score a model on a test set: translations with signatures, or labels, tags and vectors.
+    """Score a model on a test set, whatever its task is.
 
     For the tasks without a decoder --ref holds labels, tags or translations, a line each.
     Detokenised text is scored, with the tokeniser that the target language asks for.
