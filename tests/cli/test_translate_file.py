@@ -39,7 +39,7 @@ def test_formatting_is_placed_by_the_model_itself(run: Commands, trained: TinyRu
         ("a.md", "no/folder/b.md", 2, "cannot be written; give the path of a file in an existing folder"),
         ("a.md", ".", 2, "cannot be written"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
-        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: csv, docx"),
+        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: .csv, .docx"),
         ("bad.json", "b.json", 3, "no JSON"),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
 
+from yiwen.documents import translate_markup
 from yiwen.documents.translating import AT_ONCE, translated
 from yiwen.documents.unit import DEEPEST, Mark, Unit
 from yiwen.errors import DataError
@@ -179,3 +180,18 @@ def test_formatting_nested_beyond_all_reason_comes_back_in_order() -> None:
 def test_marks_that_would_take_minutes_are_refused() -> None:
     with pytest.raises(DataError, match=r"a paragraph of 40,000 characters holds 1,000 marks.*split the paragraph"):
         Unit("x" * 40_000, (Mark(0, 1),) * 1_000).check()
+
+
+def test_texts_with_tags_are_translated_here() -> None:
+    # 0 the 1 red 2 car 3 stops 4 . -> 0 el 1 coche 2 rojo 3 para 4 .
+    fake = Fake(
+        {"the red car stops.": "el coche rojo para.", "Two.": "Dos.", "say hello now": "x", "say 7 now": "di 7 ya"},
+        {"the red car stops.": [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)], "say 7 now": [(0, 0), (2, 2)]},
+    )
+    texts = ['<p>the <b>red</b> <x id="7"></x>car stops.</p><p>Two.</p>', 'say <k>hello</k> <x id="1"></x>now']
+    html, xml = (
+        translate_markup([text], is_html=is_html, translate=fake.translate, align=fake.align, ignored=["K", "x"])
+        for text, is_html in zip(texts, (True, False), strict=True)
+    )
+    assert html == ['<p>el <x id="7"></x>coche <b>rojo</b> para.</p><p>Dos.</p>']
+    assert xml == ['di <k>hello</k> <x id="1"></x>ya']

@@ -6,7 +6,7 @@ only texts and the places of their marks travel between.
 
 from __future__ import annotations
 
-from yiwen.documents.document import formats, translate_document
+from yiwen.documents.document import formats, translate_document, translate_markup
 from yiwen.documents.sandbox import Limits
 
-__all__ = ["Limits", "formats", "translate_document"]
+__all__ = ["Limits", "formats", "translate_document", "translate_markup"]

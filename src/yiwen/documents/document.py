@@ -1,14 +1,16 @@
-"""One document from bytes to bytes: asked for its units, translated here, and asked to be rebuilt."""
+"""One document from bytes to bytes: asked for its units, translated here, and asked to be rebuilt; texts with tags."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from yiwen.documents.sandbox import Limits, asked
 from yiwen.documents.translating import Align, Translate, translated
 from yiwen.documents.unit import Mark, Unit
+from yiwen.documents.web import BLOCKS, KEPT
+from yiwen.documents.web import texts as web_texts
 from yiwen.errors import ConfigError, DataError
 
 _ALIASES: Final = {"markdown": "md", "tab": "tsv", "pot": "po"}
@@ -16,8 +18,8 @@ _FORMATS: Final = "csv docx htm html json md po pptx srt tmx tsv txt vtt xlf xli
 
 
 def formats() -> tuple[str, ...]:
-    """The suffixes of documents that can be translated, without a dot."""
-    return tuple(sorted([*_FORMATS, *_ALIASES]))
+    """The suffixes of documents that can be translated, each with its dot."""
+    return tuple(f".{name}" for name in sorted([*_FORMATS, *_ALIASES]))
 
 
 def translate_document(
@@ -51,7 +53,7 @@ def translate_document(
     """
     limits = limits or Limits()
     suffix = suffix.removeprefix(".").lower()
-    if suffix not in formats():
+    if f".{suffix}" not in formats():
         raise ConfigError(f"{suffix!r} is no format of documents here; known: {', '.join(formats())}")
     suffix = _ALIASES.get(suffix, suffix)
     if suffix == "tmx" and not tgt_lang:
@@ -65,3 +67,34 @@ def translate_document(
     ]
     answers = list(translated(units, translate=translate, align=align, progress=progress))
     return base64.b64decode(asked(data, limits=limits, header=header, answers=answers)["data"])
+
+
+def translate_markup(
+    texts: Sequence[str],
+    *,
+    is_html: bool,
+    translate: Translate,
+    align: Align | None = None,
+    ignored: Collection[str] = (),
+) -> list[str]:
+    """Translate short texts with tags in them, in this process.
+
+    Args:
+        texts: Pieces of HTML, or of XML, in which no tag ends a text.
+        is_html: Which of them.
+        translate, align: As for `translate_document`.
+        ignored: Names of tags whose content stays as it is.
+
+    Raises:
+        DataError: If a text holds more marks than can be put back.
+    """
+    kept = [*(KEPT if is_html else ()), *map(str.lower, ignored)]
+    parts_of = [web_texts(text, blocks=BLOCKS if is_html else (), kept=kept) for text in texts]
+    units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
+    for unit in units:
+        unit.check()
+    answers = translated(units, translate=translate, align=align, progress=None)
+    return [
+        "".join(part.written(*next(answers)) if isinstance(part, Unit) else part for part in parts)
+        for parts in parts_of
+    ]

@@ -273,7 +273,7 @@ def _assembled(
             rest = piece[1:] if piece.strip() else ""
             if marks and marks[-1].start == marks[-1].end == length and not marks[-1].is_break:
                 # A point between blanks takes one with it: a translation would not know of two.
-                marks[-1] = replace(marks[-1], before=marks[-1].before + (" " if rest else token.raw))
+                marks[-1] = replace(marks[-1], after=marks[-1].after + (" " if rest else token.raw))
                 piece = rest
             elif is_collapsed:
                 piece = rest

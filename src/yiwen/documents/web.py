@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token, running, string_unit
 
-INLINE: Final = frozenset(
-    """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd mark math nobr q rp rt ruby s
-    samp small span strike strong sub sup svg time tt u var wbr""".split()  # noqa: SIM905
+BLOCKS: Final = frozenset(
+    """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
+    details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6
+    head header hgroup hr html iframe legend li link main menu meta nav noembed noframes noscript object ol
+    optgroup option p param picture pre script search section select source style summary table tbody td
+    template textarea tfoot th thead title tr track ul video""".split()  # noqa: SIM905
 )
+"""Elements that end a text; all others, and those that nobody knows, are part of it."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _READ: Final = re.compile(r"""\s(?:alt|title|placeholder|aria-label)\s*=\s*("[^"]*"|'[^']*')""", re.IGNORECASE)
 _CONTENT: Final = re.compile(r"""\scontent\s*=\s*("[^"]*"|'[^']*')""", re.IGNORECASE)
@@ -42,12 +46,18 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     return out
 
 
-def texts(source: str) -> list[Part]:
-    """The running texts."""
-    return running(_tokens(html_pieces(source)), escape=escaped, is_collapsed=True)
+def texts(source: str, *, blocks: Collection[str] = BLOCKS, kept: Collection[str] = KEPT) -> list[Part]:
+    """The running texts.
+
+    Args:
+        source: HTML, whole or a piece of it.
+        blocks: Elements that end a text.
+        kept: Elements whose content stays as it is.
+    """
+    return running(_tokens(html_pieces(source), blocks, kept), escape=escaped, is_collapsed=True)
 
 
-def _tokens(pieces: list[Piece]) -> Iterator[Token | str]:
+def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:
     """Tokens of running text, and what stands between two texts as strings."""
     number, kept_until = 0, 0
     while number < len(pieces):
@@ -55,11 +65,11 @@ def _tokens(pieces: list[Piece]) -> Iterator[Token | str]:
         is_untranslated = piece.kind == "open" and _is_untranslated(piece)
         if piece.kind == "text":
             yield Token("text", piece.raw, piece.text, is_kept=number < kept_until)
-        elif piece.name not in INLINE:
+        elif piece.name in blocks:
             end = end_of(pieces, number) if is_untranslated else end
-            yield source_of(pieces[number:end]) if piece.name else Token("point", piece.raw)
+            yield source_of(pieces[number:end])
         else:
-            if (is_untranslated or (piece.kind == "open" and piece.name in KEPT)) and number >= kept_until:
+            if (is_untranslated or (piece.kind == "open" and piece.name in kept)) and number >= kept_until:
                 kept_until = end_of(pieces, number)
             kind = piece.kind if piece.kind in ("open", "close") else "point"
             yield Token(kind, piece.raw, key=piece.name)  # type: ignore[arg-type]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from yiwen.documents import formats
 from yiwen.serve.call import AUTO, Call, detect
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.marked import translate_marked
@@ -86,7 +86,7 @@ async def settings(asked: None, call: Call) -> Any:
         "frontendTimeout": 500,
         "language": {"source": src, "target": tgt},
         "suggestions": False,
-        "supportedFilesFormat": import_module("yiwen.documents").formats(),
+        "supportedFilesFormat": formats(),
     }
 
 

@@ -9,18 +9,19 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.responses import Response
 
+from yiwen.documents import formats, translate_document
 from yiwen.errors import Stopped, YiwenError
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
 from yiwen.serve.metrics import LOG
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
+from yiwen.text.languages import canonical
 from yiwen.translator import Translation
 
 if TYPE_CHECKING:
@@ -94,9 +95,8 @@ class Job:
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
         """Which words go with which, where formatting has to be put; nothing through another language."""
-        if self._way is None or len(self._way.hops) > 1:
-            return [None] * len(sources)
-        return self._way.hops[0].align(sources, targets, stop=self.stop)
+        assert self._way is not None  # it was translated before
+        return self._way.align(sources, targets, stop=self.stop)
 
 
 class Jobs:
@@ -117,9 +117,8 @@ class Jobs:
         if src != "auto":
             call.service.pairs.way(src, tgt)
         job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt)
-        formats = import_module("yiwen.documents").formats()
-        if job.suffix not in formats:
-            known = f"send {' '.join(formats)}"
+        if job.suffix not in formats():
+            known = f"send {' '.join(formats())}"
             raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
         with self._lock:
             now = time.monotonic()
@@ -159,13 +158,17 @@ class Jobs:
         self._jobs.pop(job.id, None)
 
     def _work(self, job: Job) -> None:
-        translate_document = import_module("yiwen.documents").translate_document
-
         try:
             job.stop.check("translation")
             job.status = "translating"
             job.data = translate_document(
-                job.data, suffix=job.suffix, translate=job.translate, align=job.align, progress=job.tell
+                job.data,
+                suffix=job.suffix,
+                translate=job.translate,
+                align=job.align,
+                src_lang="" if job.src == "auto" else canonical(job.src),
+                tgt_lang=canonical(job.tgt),
+                progress=job.tell,
             )
             job.status, job.progress = "done", 1.0
         except Stopped:

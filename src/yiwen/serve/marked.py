@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from yiwen.documents import translate_markup
 from yiwen.serve.call import Call
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
@@ -33,7 +34,25 @@ async def translate_marked(
         options: As `Call.translate` takes them.
     """
 
-    def answer(way: Way, found: list[Translation], stop: StopFlag) -> T:
-        return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
+    if markup is None:
 
-    return await call.translate(texts, then=answer, with_scores=False, **options)
+        def answer(way: Way, found: list[Translation], stop: StopFlag) -> T:
+            return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
+
+        return await call.translate(texts, then=answer, with_scores=False, **options)
+    src, tgt = options.pop("src"), options.pop("tgt")
+    characters = call.service.check_texts(texts)
+
+    def work(stop: StopFlag) -> T:
+        way = call.way(texts, src, tgt)
+        found = translate_markup(
+            texts,
+            is_html=markup == "html",
+            translate=lambda inner: way.translate(inner, with_scores=False, stop=stop, **options),
+            align=lambda sources, targets: way.align(sources, targets, stop=stop),
+            ignored=ignored,
+        )
+        return then(way, found, [[text] for text in found])
+
+    with call.charged(characters):
+        return await call.run(work)

@@ -6,7 +6,7 @@ Languages asked for are looked up in a table made at the start; nothing of a req
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Final
@@ -62,7 +62,7 @@ class Way:
             found = _translate(hop, texts, with_scores=False, checks=False, stop=stop)
             texts = [translation.text for translation in found]
         last = self.hops[-1]
-        return _translate(
+        done = _translate(
             last,
             texts,
             search=_changed(last.bundle.info.search, search or {}),
@@ -71,6 +71,14 @@ class Way:
             stop=stop,
             **options,
         )
+        # Through another language nobody knows which sentence became which.
+        return done if len(self.hops) == 1 else [replace(translation, sentences=()) for translation in done]
+
+    def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> Sequence[Any]:
+        """Which words of two texts go with which; None for each where the way is through another language."""
+        if len(self.hops) > 1:
+            return [None] * len(sources)
+        return self.hops[0].align(sources, targets, stop=stop)
 
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:

@@ -1,0 +1,102 @@
+"""Documents and texts with tags through the service, as its own clients and those of others send them."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import deepl
+import httpx
+import pytest
+
+from yiwen.documents import formats, translate_document, translate_markup
+from yiwen.translator import Translator
+
+PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
+
+
+@pytest.fixture(scope="module")
+def expected(exported_bundle: Path) -> bytes:
+    """The page as the library translates it."""
+    translator = Translator.load(exported_bundle, threads=1)
+    return translate_document(
+        PAGE,
+        suffix="html",
+        translate=lambda texts: translator.translate(texts, by_sentence=True),
+        align=translator.align,
+        tgt_lang="de",
+    )
+
+
+def sent(http: httpx.Client, data: bytes, name: str) -> Any:
+    """The state of a document when it is through."""
+    answer = http.post("/v1/documents", files={"file": (name, data)}, data={"source": "en", "target": "de"})
+    assert answer.status_code == 200, answer.text
+    while (state := http.get(f"/v1/documents/{answer.json()['id']}").json())["status"] in ("queued", "translating"):
+        time.sleep(0.05)
+    return {**state, "id": answer.json()["id"]}
+
+
+def test_a_document_comes_back_as_the_library_translates_it(http: httpx.Client, expected: bytes) -> None:
+    state = sent(http, PAGE, "page.HTML")
+    assert (state["status"], state["progress"], state["error"]) == ("done", 1.0, None)
+    result = http.get(f"/v1/documents/{state['id']}/result")
+    assert result.content == expected != PAGE
+    assert result.headers["content-disposition"] == 'attachment; filename="translated.html"'
+    assert http.delete(f"/v1/documents/{state['id']}").status_code == 200
+    assert http.get(f"/v1/documents/{state['id']}").status_code == 404
+
+
+def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
+    state = sent(http, b"PK no zip", "evil.docx")
+    assert state["status"] == "error"
+    assert "no Office document" in state["error"]
+    assert http.get(f"/v1/documents/{state['id']}/result").status_code == 422
+    pair = {"source": "en", "target": "de"}
+    unknown = http.post("/v1/documents", files={"file": ("a.exe", b"x")}, data=pair)
+    assert (unknown.status_code, ".docx" in unknown.text) == (415, True)
+
+
+def test_tmx_is_told_the_languages(http: httpx.Client) -> None:
+    unit = '<tu><tuv xml:lang="en"><seg>Deti gedi.</seg></tuv></tu>'
+    state = sent(http, f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'.encode(), "a.tmx")
+    assert '<tuv xml:lang="de"><seg>' in http.get(f"/v1/documents/{state['id']}/result").text
+
+
+def test_deepl_translates_documents_and_tags(address: str, tmp_path: Path, expected: bytes) -> None:
+    client = deepl.DeepLClient("any", server_url=address)
+    (tmp_path / "a.html").write_bytes(PAGE)
+    client.translate_document_from_filepath(
+        tmp_path / "a.html", tmp_path / "b.html", source_lang="EN", target_lang="DE"
+    )
+    assert (tmp_path / "b.html").read_bytes() == expected
+    for handling in ("html", "xml"):
+        found = client.translate_text(
+            'Deti <b>gedi</b> <x id="7"></x> bapu <k>Kabe</k>.',
+            source_lang="EN",
+            target_lang="DE",
+            tag_handling=handling,
+            ignore_tags=["k"],
+        )
+        assert isinstance(found, deepl.TextResult)
+        assert re.fullmatch(r"(?!.*Deti).*<b>\w.*?</b>.*", found.text)
+        assert (found.text.count('<x id="7"></x>'), found.text.count("<k>Kabe</k>")) == (1, 1)
+
+
+def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: bytes, exported_bundle: Path) -> None:
+    assert tuple(http.get("/frontend/settings").json()["supportedFilesFormat"]) == formats()
+    pair = {"source": "en", "target": "de"}
+    answer = http.post("/translate_file", files={"file": ("a.html", PAGE)}, data=pair).json()
+    assert http.get(answer["translatedFileUrl"]).content == expected
+    text = "<p>Deti <b>gedi</b> bapu.</p>"
+    translator = Translator.load(exported_bundle, threads=1)
+    (found,) = translate_markup(
+        [text],
+        is_html=True,
+        translate=lambda texts: translator.translate(texts, by_sentence=True),
+        align=translator.align,
+    )
+    asked = {"q": text, "format": "html", **pair}
+    assert http.post("/translate", json=asked).json()["translatedText"] == found != text
