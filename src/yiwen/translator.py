@@ -15,7 +15,7 @@ from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
 from yiwen.evaluation.calibration import open_calibration
-from yiwen.evaluation.review import Answer, Rules, review
+from yiwen.evaluation.review import Answer, Rules, review, with_spares
 from yiwen.plan import Stretch, cut, join, plan
 from yiwen.search.config import SearchConfig
 from yiwen.search.mbr import by_agreement
@@ -133,8 +133,11 @@ class Translator:
         forced = self._prefix_ids(texts, plans, prefixes) if any(prefixes) else None
         segments = [stretch.ids for stretch in asked]
         asked_for = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
+        if checks:
+            asked_for = with_spares(asked_for)
         found = self.engine.search(segments, config=asked_for, prefixes=forced, with_scores=with_scores, stop=stop)
-        answers = list(map(partial(_chosen, config=config), found, self._decode(found)))
+        texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
+        answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self._usual, search=config)
             sources = [stretch.text for stretch in asked]

@@ -12,7 +12,7 @@ import pytest
 from tiny_model import TinyRun
 from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.engine import Ids
-from yiwen.evaluation.review import Answer, Rules, review
+from yiwen.evaluation.review import Answer, Rules, review, with_spares
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 
@@ -61,7 +61,7 @@ def test_a_fault_is_repaired_by_the_likeliest_without_one(bundle: Bundle) -> Non
     assert [(answer.texts, answer.flags) for answer in answers] == [(["Reta lire."], ()), (["Godi 25."], ("repaired",))]
     ((sources, how),) = engine.asked
     assert sources == bundle.source.encode(SOURCES[1:])
-    assert how["config"] == SearchConfig(beam_size=10, n_best=10)
+    assert how["config"] == SearchConfig(beam_size=10, n_best=9)
 
 
 def test_a_fault_that_stays_is_told_and_the_first_translation_kept(bundle: Bundle) -> None:
@@ -73,7 +73,7 @@ def test_fewer_faults_are_better_than_more(bundle: Bundle) -> None:
     answers, engine = reviewed(bundle, ["Lire lire lire.", "Godi 52 godi 52 godi 52."], ["Godi 7."], beam_size=1)
     assert (answers[0].texts, answers[0].flags) == (["Lire lire lire."], ("loop",))  # 7 is invented there
     assert (answers[1].texts, answers[1].flags) == (["Godi 7."], ("numbers", "repaired"))
-    assert engine.asked[0][1]["config"].beam_size == 8
+    assert engine.asked[0][1]["config"] == SearchConfig(beam_size=4, n_best=3)
 
 
 @pytest.mark.parametrize("search", [{"n_best": 2}, {"sampling": True}])
@@ -81,6 +81,23 @@ def test_what_was_asked_for_in_numbers_or_at_random_is_only_flagged(bundle: Bund
     answers, engine = reviewed(bundle, ["Reta lire.", "Godi."], ["Godi 25."], **search)
     assert [answer.flags for answer in answers] == [(), ("numbers",)]
     assert engine.asked == []
+
+
+def test_what_the_first_search_found_besides_is_tried_before_a_second_search(bundle: Bundle) -> None:
+    group = [Hypothesis(tuple(ids), -0.5, -1.0, True) for ids in bundle.target.encode(["Godi 7.", "Pofo.", "Godi 25."])]
+    engine = Engine([])
+    rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig())  # type: ignore[arg-type]
+    source = bundle.source.encode(SOURCES[1:])
+    (found,) = review([Answer(group, ["Godi 7."])], SOURCES[1:], source, rules=rules)
+    assert (found.hypotheses, found.texts, found.flags) == (group[2:], ["Godi 25."], ("repaired",))
+    assert engine.asked == []
+
+
+def test_spare_hypotheses_are_asked_for_where_they_are_free_and_wanted() -> None:
+    asked = [with_spares(SearchConfig(**how)).n_best for how in ({}, {"beam_size": 2}, {"beam_size": 1}, {"n_best": 2})]
+    assert asked == [4, 1, 1, 2]
+    assert with_spares(SearchConfig(sampling=True)) == SearchConfig(sampling=True)
+    assert with_spares(SearchConfig(mbr=5)) == SearchConfig(mbr=5)
 
 
 def test_prefixes_are_kept(bundle: Bundle) -> None:

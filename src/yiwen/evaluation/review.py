@@ -1,6 +1,7 @@
-"""Every translation is checked; one with a fault is looked for once more, more carefully, and the better one is kept.
+"""Every translation is checked; where it has a fault, the search's other hypotheses are, and then those of a wider one.
 
-A fault that stays is told, and no translation is ever dropped for it.
+The likeliest without a fault is taken, else the one with the fewest. A fault that stays is told, and no translation is
+ever dropped for it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 
-WIDER: Final = 8
-"""Fewest hypotheses of the second search: the first of them without a fault is taken, else with the fewest."""
+WIDER: Final = 4
+"""Fewest hypotheses of the second search, which has twice those of the first."""
 REPAIRED: Final = "repaired"
 
 
@@ -29,7 +30,7 @@ class Answer:
     hypotheses: list[Hypothesis]
     """Best first."""
     texts: list[str]
-    """The same as text."""
+    """The first of them as text: as many as were asked for."""
     flags: tuple[str, ...] = ()
     """Faults of the best one, and `repaired` where another one had more."""
     confidence: float | None = None
@@ -48,6 +49,14 @@ class Rules:
     """How the answers were found."""
 
 
+def with_spares(search: SearchConfig) -> SearchConfig:
+    """The same search, which hands out what it found besides where that costs nothing and nobody asked for several.
+
+    All hypotheses of a beam but the last: CTranslate2 would have to search again to be sure of that one.
+    """
+    return search.changed(n_best=search.beam_size - 1) if _may_choose(search) and search.beam_size > 2 else search
+
+
 def review(
     answers: Sequence[Answer],
     sources: Sequence[str],
@@ -57,9 +66,9 @@ def review(
     prefixes: Sequence[Ids] | None = None,
     stop: StopFlag | None = None,
 ) -> list[Answer]:
-    """Check what a search has found, and search again where the best translation has a fault.
+    """Check what a search has found, and put better translations in the place of those with a fault.
 
-    Nothing is searched again where the user asked for several translations or for random ones.
+    Nothing is put in another's place where the user asked for several translations or for random ones.
 
     Args:
         answers: What was found, one a source.
@@ -69,27 +78,38 @@ def review(
         prefixes: What each translation had to start with.
         stop: Polled between batches.
     """
-    reviewed = [_checked(*each, rules) for each in zip(answers, sources, src_ids, strict=True)]
     search = rules.search
-    again = [i for i, answer in enumerate(reviewed) if answer.flags]
-    if not again or search.n_best > 1 or search.sampling:
+    reviewed = [_checked(*each, rules) for each in zip(answers, sources, src_ids, strict=True)]
+    if not _may_choose(search):
         return reviewed
-    width = max(2 * search.beam_size, WIDER)
-    second = rules.engine.search(
-        [src_ids[i] for i in again],
-        config=search.changed(beam_size=width, n_best=width, mbr=0),
-        prefixes=None if prefixes is None else [prefixes[i] for i in again],
-        stop=stop,
-    )
-    for i, group in zip(again, second, strict=True):
-        texts = rules.bundle.target.decode([hypothesis.ids for hypothesis in group])
-        others = [
-            _checked(Answer([h], [text]), sources[i], src_ids[i], rules) for h, text in zip(group, texts, strict=True)
-        ]
-        best = min(others, key=lambda other: len(other.flags))  # the likeliest of those with the fewest
-        if len(best.flags) < len(reviewed[i].flags):
-            reviewed[i] = replace(best, flags=(*best.flags, REPAIRED))
-    return reviewed
+    for i, answer in enumerate(reviewed):
+        if answer.flags:
+            reviewed[i] = _better(answer, answer.hypotheses[1:], sources[i], src_ids[i], rules)
+    again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
+    if again:
+        second = rules.engine.search(
+            [src_ids[i] for i in again],
+            config=with_spares(search.changed(beam_size=max(2 * search.beam_size, WIDER))),
+            prefixes=None if prefixes is None else [prefixes[i] for i in again],
+            stop=stop,
+        )
+        for i, group in zip(again, second, strict=True):
+            reviewed[i] = _better(reviewed[i], group, sources[i], src_ids[i], rules)
+    return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
+
+
+def _may_choose(search: SearchConfig) -> bool:
+    return search.n_best == 1 and not search.sampling and not search.mbr
+
+
+def _better(answer: Answer, others: Sequence[Hypothesis], source: str, src_ids: Ids, rules: Rules) -> Answer:
+    """The first of the others with the fewest faults, if that is fewer than the answer has."""
+    best = answer
+    for hypothesis, text in zip(others, rules.bundle.target.decode([h.ids for h in others]), strict=True):
+        other = _checked(Answer([hypothesis], [text]), source, src_ids, rules)
+        if len(other.flags) < len({*best.flags} - {REPAIRED}):
+            best = replace(other, flags=(*other.flags, REPAIRED))
+    return best
 
 
 def _checked(answer: Answer, source: str, src_ids: Ids, rules: Rules) -> Answer:
