@@ -87,10 +87,10 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
         secret, key, key_field = secret_of(request), None, _KEY_FIELD.get(endpoint.style)
         address = request.client.host if request.client else "unknown"
         if not endpoint.is_open and (secret is not None or key_field is None):  # before the body is read
-            key = service.admit(secret, address)
+            key = service.admit(secret, address, is_work=endpoint.method == "POST")
         fields = await _fields(endpoint, service, request)
         if not endpoint.is_open and secret is None and key_field is not None:
-            key = service.admit(fields.pop(key_field, None), address)
+            key = service.admit(fields.pop(key_field, None), address, is_work=endpoint.method == "POST")
         asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
         given = await endpoint.answer(asked, Call(service, request, key))
         return given if isinstance(given, Response) else json_response(given, endpoint.status)
@@ -232,13 +232,14 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
     fields: dict[str, Any] = {}
+    uploaded: dict[str, Any] = {}
     for name, value in form.multi_items():
         if isinstance(value, str):
             fields[name] = value
         elif name == "file":
-            fields |= {"file": await value.read(), "filename": value.filename or fields.get("filename", "")}
+            uploaded = {"filename": value.filename or "", "file": await value.read()}
     await form.close()
-    return fields
+    return uploaded | fields  # some clients send the name beside the file
 
 
 def _explain(error: ValidationError) -> str:

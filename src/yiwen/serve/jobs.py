@@ -9,12 +9,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.responses import Response
 
-from yiwen.documents import formats, translate_document
+from yiwen.documents import Limits, formats, translate_document
 from yiwen.errors import Stopped, YiwenError
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
@@ -59,7 +59,7 @@ class Job:
     @property
     def suffix(self) -> str:
         """What kind of document its name says it is; no more of the name is ever used."""
-        return PurePosixPath(PureWindowsPath(self.filename).name).suffix.lower()
+        return PureWindowsPath(self.filename).suffix.lower()
 
     def response(self) -> Response:
         """The translated document, never shown in the place of a page whatever it holds.
@@ -116,6 +116,7 @@ class Jobs:
         """
         if src != "auto":
             call.service.pairs.way(src, tgt)
+        call.service.check_open()
         job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt)
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
@@ -166,6 +167,7 @@ class Jobs:
                 suffix=job.suffix,
                 translate=job.translate,
                 align=job.align,
+                limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
                 src_lang="" if job.src == "auto" else canonical(job.src),
                 tgt_lang=canonical(job.tgt),
                 progress=job.tell,

@@ -79,8 +79,13 @@ class Service:
         before, self.pairs = self.pairs, self._pairs_of(share=self._share)
         before.close()
 
-    def admit(self, secret: Any, address: str) -> Key | None:
+    def admit(self, secret: Any, address: str, *, is_work: bool = False) -> Key | None:
         """The key of a caller, or None where none is needed.
+
+        Args:
+            secret: What was given as a key, if anything.
+            address: Whose rate counts where there is no key.
+            is_work: Counts as one of the requests of a minute, as guessing a key always does.
 
         Raises:
             ApiError: 401 without a valid key, 429 above the rate of the key or the address.
@@ -89,7 +94,8 @@ class Service:
         who, rate = f"address {address}", self.config.requests_per_minute
         if key is not None:
             who, rate = f"key {key.id}", key.requests_per_minute
-        if rate and not self._rates.hit(RateLimitItemPerMinute(rate), who):
+        is_counted = is_work or (key is None and self.config.needs_key)
+        if rate and is_counted and not self._rates.hit(RateLimitItemPerMinute(rate), who):
             raise ApiError(429, "rate", f"more than {rate} requests a minute; ask again later", retry_after_s=5)
         if key is None and self.config.needs_key:
             given = "the key is not valid" if secret else "no key was given"
@@ -146,9 +152,17 @@ class Service:
         self.pairs.close()
         self.store.close()
 
-    def _check_room(self) -> None:
+    def check_open(self) -> None:
+        """Make sure that something new may begin.
+
+        Raises:
+            ApiError: 503 where the service is about to end.
+        """
         if self.is_draining:
             raise ApiError(503, "draining", "the service is about to end; ask again in a moment", retry_after_s=5)
+
+    def _check_room(self) -> None:
+        self.check_open()
         if self.n_running >= self.config.queue_requests:
             busy = f"{self.n_running} requests are under way, which is the limit"
             raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)

@@ -1,0 +1,210 @@
+"""The clients that people have, each from its own package, and requests of others as they send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import deepl
+import httpx
+import openai
+import pytest
+from deep_translator import LibreTranslator
+from libretranslatepy import LibreTranslateAPI
+from wire import ask, request
+
+from conftest import running, service_of
+from yiwen.serve.service import Service
+from yiwen.translator import Translator
+
+TEXT = "Deti gedi bapu."
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture(scope="module")
+def lone(exported_bundle: Path) -> Translator:
+    return Translator.load(exported_bundle, threads=1)
+
+
+@pytest.fixture
+def keyed(exported_bundle: Path, tmp_path: Path) -> Iterator[tuple[Service, str, str]]:
+    service = service_of(tmp_path, exported_bundle, require_key=True)
+    secret = service.store.create_key("client", characters_per_month=300, requests_per_minute=0)[1]
+    with running(service) as address:
+        yield service, address, secret
+
+
+def translated(lone: Translator, text: str) -> str:
+    return lone.translate([text], by_sentence=True)[0].text
+
+
+def test_deepl(keyed: tuple[Service, str, str], lone: Translator) -> None:
+    _, address, secret = keyed
+    client = deepl.DeepLClient(secret, server_url=address)
+    one = client.translate_text(TEXT, source_lang="EN", target_lang="DE")
+    assert (one.text, one.detected_source_lang, one.billed_characters) == (translated(lone, TEXT), "EN", len(TEXT))  # type: ignore[union-attr]
+    several = client.translate_text([TEXT, "Kabe robu."], source_lang="EN", target_lang="DE", formality="prefer_more")
+    assert [found.text for found in several] == [translated(lone, text) for text in (TEXT, "Kabe robu.")]  # type: ignore[union-attr]
+    assert [(lang.code, lang.name) for lang in client.get_source_languages()] == [("EN", "English")]
+    targets = client.get_target_languages()
+    assert [(lang.code, lang.name, lang.supports_formality) for lang in targets] == [("DE", "German", False)]
+    usage = client.get_usage()
+    assert (usage.character.count, usage.character.limit) == (2 * len(TEXT) + len("Kabe robu."), 300)
+    assert [(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()] == [("en", "de")]
+    with pytest.raises(deepl.QuotaExceededException):
+        client.translate_text("deti " * 60, source_lang="EN", target_lang="DE")
+    with pytest.raises(deepl.DeepLException, match="is not translated here; there is en to de"):
+        client.translate_text(TEXT, source_lang="EN", target_lang="FR")
+    with pytest.raises(deepl.AuthorizationException):
+        deepl.DeepLClient("wrong", server_url=address).get_usage()
+
+
+def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
+    _, address, secret = keyed
+    client = deepl.DeepLClient(secret, server_url=address)
+    source, target = tmp_path / "letter.txt", tmp_path / "letter.de.txt"
+    source.write_text(f"{TEXT}\n\nKabe robu.\n", encoding="utf-8")
+    status = client.translate_document_from_filepath(source, target, source_lang="EN", target_lang="DE")
+    assert status.done
+    assert target.read_text(encoding="utf-8") == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}\n"
+    assert status.billed_characters is not None
+    handle = client.translate_document_upload(b"Deti.", target_lang="DE", source_lang="EN", filename="a.txt")
+    assert client.translate_document_get_status(handle).status.value in ("queued", "translating", "done")
+    stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
+    with pytest.raises(deepl.DeepLException, match="the document key is not that of this document"):
+        client.translate_document_get_status(stolen)
+    with pytest.raises(deepl.DeepLException, match="'exe' is no kind of document that is known; send "):
+        client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
+
+
+def test_libretranslatepy(address: str, lone: Translator) -> None:
+    client = LibreTranslateAPI(f"{address}/")
+    assert client.translate(TEXT, "en", "de") == translated(lone, TEXT)
+    assert client.languages() == [{"code": "en", "name": "English", "targets": ["de"]}]
+
+
+def test_deep_translator(keyed: tuple[Service, str, str], lone: Translator) -> None:
+    _, address, secret = keyed
+    client = LibreTranslator(source="en", target="de", custom_url=f"{address}/", api_key=secret)
+    assert client.translate(TEXT) == translated(lone, TEXT)
+
+
+def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
+    _, address, secret = keyed
+    text = f"{TEXT} Kabe robu.\n\nGedi."
+    with openai.OpenAI(base_url=f"{address}/v1", api_key=secret, max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == ["en-de"]
+        assert client.models.retrieve("en-de").owned_by == "yiwen"
+        messages: Any = [{"role": "system", "content": "Translate."}, {"role": "user", "content": text}]
+        answer = client.chat.completions.create(model="en-de", messages=messages, temperature=0.3)
+        assert answer.choices[0].message.content == translated(lone, text)
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens > 2
+        chunks = list(client.chat.completions.create(model="en-de", messages=messages, stream=True))
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
+        assert len(chunks) == 5
+        assert chunks[-1].choices[0].finish_reason == "stop"
+        with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9'; there is en-de"):
+            client.chat.completions.create(model="gpt-9", messages=messages)
+        with pytest.raises(openai.BadRequestError, match="no message is of the role 'user'"):
+            client.chat.completions.create(model="en-de", messages=messages[:1])
+    with (
+        openai.OpenAI(base_url=f"{address}/v1", api_key="wrong", max_retries=0) as client,
+        pytest.raises(openai.AuthenticationError, match="the key is not valid"),
+    ):
+        client.models.list()
+
+
+def test_mastodon_by_libretranslate(address: str, lone: Translator) -> None:
+    body = {"q": [f"<p>{TEXT}</p>", "Kabe"], "source": "en", "target": "de", "format": "html", "api_key": ""}
+    answer = ask(address, request("/translate", json.dumps(body).encode(), user_agent="Mastodon/4.4 (http.rb)"))
+    assert answer.status == 200
+    assert answer.json == {"translatedText": [f"<p>{translated(lone, TEXT)}</p>", translated(lone, "Kabe")]}
+    one = ask(address, request("/translate", json.dumps({**body, "q": TEXT, "format": "text"}).encode())).json
+    assert one == {"translatedText": translated(lone, TEXT)}
+    languages = ask(address, request("/languages", method="GET")).json
+    assert languages[0]["targets"] == ["de"]
+
+
+def test_mastodon_by_deepl(address: str, lone: Translator) -> None:
+    form = b"text=%3Cp%3EDeti+gedi+bapu.%3C%2Fp%3E&text=Kabe&source_lang=EN&target_lang=de&tag_handling=html"
+    key = {"authorization": "DeepL-Auth-Key any"}
+    answer = ask(address, request("/v2/translate", form, content_type=FORM, **key)).json
+    assert [found["text"] for found in answer["translations"]] == [
+        f"<p>{translated(lone, TEXT)}</p>",
+        translated(lone, "Kabe"),
+    ]
+    assert {found["detected_source_language"] for found in answer["translations"]} == {"EN"}
+    for side, code in (("source", "EN"), ("target", "DE")):
+        languages = ask(address, request(f"/v2/languages?type={side}", method="GET", **key)).json
+        assert [language["language"] for language in languages] == [code]
+
+
+def test_weblate(address: str, lone: Translator) -> None:
+    form = b"api_key=&q=Deti+gedi+bapu.&source=en&target=de"
+    libre = ask(address, request("/translate", form, content_type=FORM))
+    assert libre.json == {"translatedText": translated(lone, TEXT)}
+    marked = 'Deti <x id="0"></x> gedi &amp; bapu.'
+    body = {"text": [marked], "source_lang": "EN", "target_lang": "DE", "formality": "default", "tag_handling": "xml"}
+    body["ignore_tags"] = ["x"]
+    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    assert found["text"].count('<x id="0"></x>') == 1
+    kept = 'Deti <x id="0">%s gedi</x> bapu.'
+    (found,) = ask(address, request("/v2/translate", json.dumps({**body, "text": [kept]}).encode())).json[
+        "translations"
+    ]
+    assert '<x id="0">%s gedi</x>' in found["text"]
+    assert ask(address, request("/v2/languages?type=target", method="GET")).status == 200
+
+
+def test_zotero_and_a_front_end(address: str) -> None:
+    refused = ask(address, request("/translate", b'{"q": "a", "source": "en", "target": "xx", "format": "text"}'))
+    assert refused.status == 400
+    assert refused.json == {"error": "'en' to 'xx' is not translated here; there is en to de"}
+    settings = ask(address, request("/frontend/settings", method="GET")).json
+    assert settings["language"] == {
+        "source": {"code": "en", "name": "English"},
+        "target": {"code": "de", "name": "German"},
+    }
+    assert ".docx" in settings["supportedFilesFormat"]
+
+
+def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -> None:
+    files = {"file": ("a.txt", b"Deti gedi bapu.", "text/plain")}
+    with httpx.Client() as http:
+        answer = http.post(f"{address}/translate_file", data={"source": "en", "target": "de"}, files=files).json()
+        assert answer["translatedFileUrl"].startswith(f"{address}/download_file/")
+        assert http.get(answer["translatedFileUrl"]).text == translated(lone, TEXT)
+    body = {"q": TEXT, "source": "en", "target": "de", "alternatives": 2}
+    found = ask(address, request("/translate", json.dumps(body).encode())).json
+    assert len(found["alternatives"]) == 2
+    assert found["translatedText"] not in found["alternatives"]
+
+
+@pytest.mark.parametrize("markup", ["html", "xml"])
+def test_what_the_model_writes_is_never_markup(
+    markup: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each payload is the translation of whatever is asked."""
+    service = service_of(tmp_path, exported_bundle, cache_bytes=0)
+    payloads = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "<a href='javascript:x'>y</a>"]
+    payloads += ["&lt;b&gt;", "<svg/onload=alert(1)>", "\u202egnp.exe", "\x1b[2J", "]]><x>", "<!--", "a<b>c & d"]
+    with running(service) as address:
+        for payload in payloads:
+            monkeypatch.setattr(
+                "yiwen.text.subword.Subword.decode", lambda self, ids, payload=payload: [payload for _ in ids]
+            )
+            body = {
+                "text": ["<p>Deti <b>gedi</b></p>"],
+                "source_lang": "EN",
+                "target_lang": "DE",
+                "tag_handling": markup,
+            }
+            (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+            inside = found["text"]
+            for tag in ("<p>", "</p>", "<b>", "</b>"):
+                assert inside.count(tag) == 1
+                inside = inside.replace(tag, "")
+            assert "<" not in inside
