@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from yiwen.documents import formats
+
 PAGE = Path(str(resources.files("yiwen.serve") / "page"))
 FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PAGE.iterdir())}
 SCRIPTS = {name: text for name, text in FILES.items() if name.endswith(".js")}
@@ -49,6 +51,11 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
         assert set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text)) <= {"http://www.w3.org", "//www.w3.org"}, name
     for name in re.findall(r"(?:href|src)=\"([\w./-]+)\"", HTML):
         assert name.removeprefix("page/") in FILES
+
+
+def test_the_kinds_of_documents_that_can_be_picked_are_those_that_can_be_translated() -> None:
+    (accepted,) = re.findall(r"accept=\"([^\"]+)\"", HTML)
+    assert set(accepted.split(",")) == set(formats())
 
 
 def test_every_module_is_imported_and_every_import_exists() -> None:
