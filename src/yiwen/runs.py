@@ -43,8 +43,10 @@ _OF_THE_DECODER: Final = ("n_decoder_layers", "tied_embeddings")
 """Settings of a translator that its encoder's weights do not depend on."""
 
 
-def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False) -> Prepared:
-    """Prepare the data of a recipe below the folder of all runs, or find it prepared already.
+def prepare_recipe(
+    loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False, root: Path | None = None
+) -> Prepared:
+    """Prepare the data of a recipe below `root`, or the folder of all runs, or find it prepared already.
 
     Raises:
         CheckpointError, ConfigError: As in `initial_model`.
@@ -58,7 +60,7 @@ def prepare_recipe(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = Fal
     return prepare(
         recipe.data,
         tokenizer,
-        root=runs_root(),
+        root=root or runs_root(),
         base=loaded.base,
         targets=TARGETS[recipe.task],
         stop=stop,
@@ -105,6 +107,7 @@ def train_recipe(
     loaded: LoadedRecipe,
     *,
     run: Path | None = None,
+    root: Path | None = None,
     resume: bool = False,
     stop: StopFlag | None = None,
     console: Console | None = None,
@@ -114,6 +117,7 @@ def train_recipe(
     Args:
         loaded: The recipe.
         run: Folder of the run; by its name below the folder of all runs where not given.
+        root: Folder of all runs; the usual one where not given.
         resume: Go on with an existing run.
         stop: Polled in every long loop.
         console: Where progress is shown.
@@ -127,10 +131,11 @@ def train_recipe(
         Stopped: After a stop signal, with a checkpoint written.
     """
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    run = run or runs_root() / loaded.name
+    root = root or runs_root()
+    run = run or root / loaded.name
     refuse_existing(run, resume=resume)
     _refuse_changes(run / "recipe.toml", loaded.recipe)  # before hours go into preparing what is then refused
-    prepared = prepare_recipe(loaded, stop=stop, progress=console is not None)
+    prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles"):
             remove_leftovers(folder)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, Model, Threads
 
 
 def classify(
@@ -19,6 +19,7 @@ def classify(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="After the label its probability, with a tab between.")
     ] = False,
+    engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
     threads: Threads = 0,
@@ -29,7 +30,7 @@ def classify(
     from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
 
-    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("classify")
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:

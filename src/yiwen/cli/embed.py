@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, Model, Threads
 
 
 def embed(
@@ -23,6 +23,7 @@ def embed(
     normalised: Annotated[
         bool | None, typer.Option(help="Vectors of length 1; where not given, those of the task embed.")
     ] = None,
+    engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
     threads: Threads = 0,
@@ -38,7 +39,7 @@ def embed(
     from yiwen.translator import in_blocks
 
     write = writer_of(output_file)
-    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.features([], layer=layer, pooling=pooling)  # refused now, not after the first block
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         blocks = in_blocks(line.decode("utf-8", errors="replace") for line in counted(lines))

@@ -43,7 +43,15 @@ def evaluate(
     bundle = open_bundle(model)
     if bundle.info.task != "translate":
         _evaluate_encoder(
-            bundle.folder, as_json, src=src, ref=ref, output=output, device=device, dtype=dtype, threads=threads
+            bundle.folder,
+            as_json,
+            src=src,
+            ref=ref,
+            output=output,
+            engine=engine,
+            device=device,
+            dtype=dtype,
+            threads=threads,
         )
         return
     with stop_on_signals() as stop:

@@ -32,6 +32,7 @@ def export(
 
     from yiwen.bundle import open_bundle
     from yiwen.data.store import Store
+    from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
     from yiwen.recipe import runs_root
@@ -47,6 +48,15 @@ def export(
             f"--shortlist learns from the text that {bundle.folder} was trained on, which is not prepared here "
             f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
         )
+    if bundle.info.task != "translate":
+        with stop_on_signals() as stop:
+            encoder_report = export_encoder(
+                bundle, dtype=dtype, valid=store.valid if store else None, output=output, stop=stop
+            )
+        print_encoder_report(encoder_report, Console(stderr=as_json))
+        if as_json:
+            print(json.dumps(encoder_report.to_json(), ensure_ascii=False))
+        return
     with stop_on_signals() as stop:
         report = export_ctranslate2(
             bundle,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, Model, Threads
 
 
 def tag(
@@ -16,6 +16,7 @@ def tag(
         Path | None, typer.Option("--input", help="Sentences, one a line, words apart; stdin if not given.")
     ] = None,
     output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
     threads: Threads = 0,
@@ -26,7 +27,7 @@ def tag(
     from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
 
-    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         texts = (line.decode("utf-8", errors="replace") for line in counted(lines))

@@ -12,11 +12,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import numpy as np
 
-from yiwen.bundle import Bundle, open_bundle
+from yiwen.bundle import EXPORTED, Bundle, open_bundle
+from yiwen.engines.select import DTYPES, ENGINES
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import Pooling
@@ -62,26 +63,49 @@ class Encoder:
         self.n_layers = bundle.info.model.n_encoder_layers
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", threads: int = 0) -> Encoder:
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        engine: str = "auto",
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int = 0,
+    ) -> Encoder:
         """Open and verify a bundle, and make its encoder ready.
 
         Args:
             folder: The bundle, or a run: then its best model.
+            engine: `torch`, `ctranslate2` (the bundle must have been exported; the last layer alone), or `auto`: the
+                exported engine where there is one and nothing below asks for another, else torch.
             device: `auto`, `cpu`, `cuda`.
-            dtype: `auto` or `float32` (the reference), or `bf16`.
+            dtype: `auto`: as exported, or float32. `float32` (the reference) and `bf16` mean torch.
             threads: Processor threads; 0 for all.
 
         Raises:
             CheckpointError: If anything is wrong with the bundle.
-            ConfigError: If device or dtype is not to be had.
+            ConfigError: If engine, device or dtype is not to be had.
         """
         bundle = open_bundle(Path(folder))
+        info = bundle.info
+        has_export = (bundle.folder / EXPORTED).is_dir() and info.task != "translate"
+        if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
+            raise ConfigError(
+                f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
+                "export` has made one of an encoder, 'ctranslate2' with the number type it was exported in"
+            )
+        if engine == "ctranslate2" or (engine == dtype == "auto" and has_export and device in ("auto", "cpu")):
+            from yiwen.engines.ct2_encoder import CT2Encoder
+
+            where = "cpu" if device == "auto" else device
+            shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
+            return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
         import torch
 
         from yiwen import hardware
         from yiwen.engines.encoders import TorchEncoder, load_encoder
 
-        if dtype not in ("auto", "float32", "bf16"):
+        if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
         precision = "float32" if dtype == "auto" else dtype
         chosen = hardware.choose(

@@ -54,6 +54,7 @@ def measure_encoder(
     src: Path | None = None,
     ref: Path | None = None,
     output: Path | None = None,
+    engine: str = "auto",
     device: str = "auto",
     dtype: str = "auto",
     threads: int = 0,
@@ -66,14 +67,14 @@ def measure_encoder(
         src: Texts, one a line; with `ref` None too, the test sets of the model's recipe.
         ref: The label, the tags or the translation of each.
         output: JSON file to write; None: below `evaluations/` in the run that the bundle belongs to, if any.
-        device, dtype, threads: As in `Encoder.load`.
+        engine, device, dtype, threads: As in `Encoder.load`.
         stop: Polled between batches.
 
     Raises:
         ConfigError: If the task has nothing to be scored by, or there is no test set.
         DataError: If the text is missing, or has labels that the model does not know.
     """
-    encoder = Encoder.load(model, device=device, dtype=dtype, threads=threads)
+    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     bundle = encoder.bundle
     if bundle.info.task == "mlm":
         raise ConfigError(

@@ -139,7 +139,9 @@ class Runtime:
         return [self._source_tokens[id_] for id_ in ids]
 
 
-def open_translator(folder: Path, dtype: str, device: str, replicas: int, threads: int) -> Any:
+def open_translator(
+    folder: Path, dtype: str, device: str, replicas: int, threads: int, *, kind_of_model: str = "Translator"
+) -> Any:
     """Load a model.
 
     Args:
@@ -148,6 +150,7 @@ def open_translator(folder: Path, dtype: str, device: str, replicas: int, thread
         device: `cpu`, `cuda` or `cuda:1` ...
         replicas: Batches translated at once.
         threads: Processor threads of each.
+        kind_of_model: `Translator` or `Encoder`.
 
     Raises:
         CheckpointError: If it cannot be loaded.
@@ -170,7 +173,7 @@ def open_translator(folder: Path, dtype: str, device: str, replicas: int, thread
             f"{kind}; export again with --dtype {' or '.join(names)}"
         )
     try:
-        return ctranslate2.Translator(
+        return getattr(ctranslate2, kind_of_model)(
             str(folder),
             device=kind,
             device_index=int(index or 0),

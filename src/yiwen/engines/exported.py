@@ -3,6 +3,7 @@
 model.bin              the weights in CTranslate2's format
 config.json            its settings
 shared_vocabulary.json or source_vocabulary.json and target_vocabulary.json: the subwords in the order of their ids
+head.npz               of an encoder: what its task needs beside the states
 vmap.txt               optional: which target subwords a source subword makes likely
 export.json            how it was made, how it compares with the trained model, and a golden sentence
 manifest.json          SHA-256 of each file
@@ -108,8 +109,8 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
         CheckpointError: If a vocabulary is missing, unreadable, or names or orders subwords in another way.
     """
     for side, subword in (("source", source), ("target", target)):
-        shared = folder / "shared_vocabulary.json"
-        path = shared if shared.is_file() else folder / f"{side}_vocabulary.json"
+        names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # the second: of an encoder
+        path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

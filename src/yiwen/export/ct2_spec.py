@@ -16,6 +16,7 @@ from yiwen.errors import ConfigError, ExportError
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.layers import FeedForward
 from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from yiwen.model.text_encoder import TextEncoder
 from yiwen.model.transformer import Transformer
 from yiwen.text.subword import BOS_ID, EOS_ID, UNK_ID, Subword
 
@@ -59,9 +60,7 @@ def write_model(
         ConfigError: If dtype is unknown.
         ExportError: If the architecture or the vocabulary cannot be expressed.
     """
-    if dtype not in COMPUTE_TYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
-    check_exportable(model.config)
+    _check(model.config, dtype)
     spec = build_spec(model, alignment)
     for subword, side in ((source, "source"), (target, "target")):
         tokens = vocabulary(subword)
@@ -83,14 +82,80 @@ def write_model(
     spec.save(str(folder))
 
 
+def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: str) -> None:
+    """The same of an encoder alone: model.bin, config.json and the vocabulary.
+
+    Raises:
+        ConfigError: If dtype is unknown.
+        ExportError: If the architecture cannot be expressed.
+    """
+    from ctranslate2.specs import TransformerEncoderModelSpec
+
+    _check(model.config, dtype)
+    spec = TransformerEncoderModelSpec(_encoder_spec(model))
+    spec.register_vocabulary(vocabulary(subword))
+    spec.config.layer_norm_epsilon = 1e-6
+    spec.validate()
+    spec.optimize(quantization=COMPUTE_TYPES[dtype])
+    spec.save(str(folder))
+
+
+def _check(config: ModelConfig, dtype: str) -> None:
+    if dtype not in COMPUTE_TYPES:
+        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
+    check_exportable(config)
+
+
 def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> Any:
     """The model as a `ctranslate2.specs.TransformerSpec` that holds copies of its weights."""
-    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec, common_spec
+    from ctranslate2.specs import TransformerDecoderSpec, TransformerSpec
 
     alignment = alignment or AlignmentHead.usual(model.config)
     config = model.config
+    decoder = TransformerDecoderSpec(
+        config.n_decoder_layers,
+        config.n_heads,
+        alignment_layer=alignment.layer,
+        alignment_heads=0 if alignment.head is None else 1,  # of all, or of the first
+        **_common(config),
+    )
+    decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
+    decoder.projection.weight = _copy(model.output_weight)
+    if config.positions in ("sinusoidal", "learned"):
+        decoder.position_encodings.encodings = _position_table(model.tgt_positions, config)
+    if config.norm_order == "pre":
+        _norm(decoder.layer_norm, model.decoder.final_norm)
+    for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
+        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
+        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
+    if alignment.head is not None:
+        _bring_first(decoder.layer[alignment.layer].attention.linear, alignment.head, config)
+    return TransformerSpec(_encoder_spec(model), decoder)
+
+
+def _encoder_spec(model: Transformer | TextEncoder) -> Any:
+    from ctranslate2.specs import TransformerEncoderSpec
+
+    config = model.config
+    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **_common(config))
+    encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
+    if config.positions in ("sinusoidal", "learned"):
+        encoder.position_encodings.encodings = _position_table(model.src_positions, config)
+    if config.norm_order == "pre":
+        _norm(encoder.layer_norm, model.encoder.final_norm)
+    for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
+        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
+    return encoder
+
+
+def _common(config: ModelConfig) -> dict[str, Any]:
+    """What both halves are told alike."""
+    from ctranslate2.specs import common_spec
+
     activations = common_spec.Activation
-    common = {
+    return {
         "pre_norm": config.norm_order == "pre",
         "activation": {"relu": activations.RELU, "gelu": activations.GELU, "swiglu": activations.SWISH}[
             config.activation
@@ -101,33 +166,6 @@ def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> An
         "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head
         "rotary_interleave": True,
     }
-    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **common)
-    decoder = TransformerDecoderSpec(
-        config.n_decoder_layers,
-        config.n_heads,
-        alignment_layer=alignment.layer,
-        alignment_heads=0 if alignment.head is None else 1,  # of all, or of the first
-        **common,
-    )
-    encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
-    decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
-    decoder.projection.weight = _copy(model.output_weight)
-    for spec, positions in ((encoder, model.src_positions), (decoder, model.tgt_positions)):
-        if config.positions in ("sinusoidal", "learned"):
-            spec.position_encodings.encodings = _position_table(positions, config)
-    if config.norm_order == "pre":
-        _norm(encoder.layer_norm, model.encoder.final_norm)
-        _norm(decoder.layer_norm, model.decoder.final_norm)
-    for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
-        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
-    for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
-        _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
-        _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
-    if alignment.head is not None:
-        _bring_first(decoder.layer[alignment.layer].attention.linear, alignment.head, config)
-    return TransformerSpec(encoder, decoder)
 
 
 def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -72,14 +73,28 @@ def export_ctranslate2(
         ConfigError: If dtype is unknown or output exists.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
+
+    def write(folder: Path) -> ExportInfo:
+        return _write_verified(
+            folder, bundle, load_model(bundle), dtype=dtype, valid=valid, shortlist=shortlist, stop=stop
+        )
+
+    return publish_export(bundle, write, output=output)
+
+
+def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, output: Path | None) -> ExportReport:
+    """Let `write` fill the folder of an exported model, into the bundle or a copy of it without its weights.
+
+    Raises:
+        ConfigError: If output exists.
+    """
     if output is not None and output.exists():
         raise ConfigError(f"{output} exists already; give another --output")
     home = output or bundle.folder
     # Beside the new bundle at first: what takes long or fails comes before anything is published.
     folder = home / EXPORTED if output is None else home.with_name(f".tmp-{EXPORTED}-{home.name}")
-    model = load_model(bundle)
     with new_folder(folder) as temporary:
-        info = _write_verified(temporary, bundle, model, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
+        info = write(temporary)
     if output is not None:
         try:
             _copy_bundle(bundle, output)
@@ -88,7 +103,7 @@ def export_ctranslate2(
             remove(folder)
             raise
     n_bytes = sum(file.stat().st_size for file in (home / EXPORTED).iterdir())
-    return ExportReport(folder=home, dtype=dtype, n_bytes=n_bytes, verification=info.verification)
+    return ExportReport(folder=home, dtype=info.dtype, n_bytes=n_bytes, verification=info.verification)
 
 
 def _write_verified(

@@ -1,0 +1,170 @@
+"""Encoders in scikit-learn's pipelines: a transformer that gives features, and a classifier that trains one.
+
+>>> pipeline = make_pipeline(EncoderFeatures("runs/multi30k-en-de"), LogisticRegression())  # doctest: +SKIP
+>>> pipeline.fit(texts, labels).score(more_texts, more_labels)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+
+from yiwen.data.corpus import CorpusConfig
+from yiwen.encoder.facade import Encoder
+from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.recipe import load_recipe
+from yiwen.runs import train_recipe
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise MissingDependencyError("Estimators need scikit-learn: pip install 'yiwen[sklearn]'") from error
+
+
+class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts to vectors with the encoder of any model; nothing is learnt."""
+
+    def __init__(
+        self, model: str | Path = "", *, layer: int = -1, pooling: str | None = None, normalised: bool | None = None
+    ) -> None:
+        """Arguments as for `Encoder.load` and `Encoder.features`."""
+        self.model = model
+        self.layer = layer
+        self.pooling = pooling
+        self.normalised = normalised
+
+    def fit(self, X: Sequence[str], y: Any = None) -> Self:
+        """Open the model.
+
+        Raises:
+            CheckpointError: If there is none.
+        """
+        self.n_features_out_ = self._features([]).shape[1]
+        return self
+
+    def transform(self, X: Sequence[str]) -> Any:
+        """One vector a text, (N, D), float32."""
+        check_is_fitted(self)
+        return self._features(_texts(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """encoder0, encoder1 ..."""
+        check_is_fitted(self)
+        return np.array([f"encoder{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def _features(self, texts: list[str]) -> Any:
+        encoder = _opened(self, self.model)
+        return encoder.features(texts, layer=self.layer, pooling=self.pooling, normalised=self.normalised)
+
+    def __sklearn_tags__(self) -> Any:
+        return _for_text(super().__sklearn_tags__())
+
+    def __getstate__(self) -> Any:
+        return _plain(super().__getstate__())
+
+
+class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Trains an encoder on texts and labels as `yiwen train` does, a tenth of them held out to find the best model."""
+
+    def __init__(
+        self, recipe: str = "classify-hotel-zh", *, settings: Sequence[str] = (), folder: str | Path | None = None
+    ) -> None:
+        """What to train and where.
+
+        Args:
+            recipe: A recipe of the task classify, by name or path; its text is not used.
+            settings: Overrides, such as "data.src_lang=en" or "training.init_from=runs/mlm-reviews-zh".
+            folder: Where text and model are kept, a new one at every fit; None: they vanish with the estimator.
+        """
+        self.recipe = recipe
+        self.settings = settings
+        self.folder = folder
+
+    def fit(self, X: Sequence[str], y: Any) -> Self:
+        """Train.
+
+        Raises:
+            ConfigError: If the recipe is of another task, or texts and labels differ in number.
+            DataError: If there is too little text.
+        """
+        texts = _texts(X)
+        self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
+        loaded = load_recipe(self.recipe, list(self.settings))
+        if loaded.recipe.task != "classify" or len(texts) != len(numbers):
+            raise ConfigError(
+                f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
+                f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
+            )
+        self._kept = TemporaryDirectory() if self.folder is None else None
+        folder = Path(self.folder or self._kept.name)  # type: ignore[union-attr]
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [{"text": text, "label": f"{n:06}"} for text, n in zip(texts, numbers.tolist(), strict=True)]
+        (folder / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        corpus = CorpusConfig(path="train.jsonl", src_column="text", tgt_column="label")
+        data = dataclasses.replace(
+            loaded.recipe.data, corpora=(corpus,), valid=None, test=None, more_tests=(), test_pairs=0
+        )
+        recipe = dataclasses.replace(loaded.recipe, data=data)
+        loaded = dataclasses.replace(loaded, recipe=recipe, base=folder)
+        n_runs = len(list(folder.glob("run-*")))
+        run, _ = train_recipe(loaded, run=folder / f"run-{n_runs + 1}", root=folder)
+        self.model_ = str(run / "best")
+        self.__dict__.pop("_encoder", None)
+        return self
+
+    def predict_proba(self, X: Sequence[str]) -> Any:
+        """Probability of each of `classes_`, (N, K); 0 for a class that nothing was learnt of."""
+        check_is_fitted(self)
+        encoder = _opened(self, self.model_)
+        found = encoder.probabilities(_texts(X))
+        probabilities = np.zeros((len(found), len(self.classes_)), dtype=found.dtype)
+        probabilities[:, [int(label) for label in encoder.labels]] = found
+        return probabilities
+
+    def predict(self, X: Sequence[str]) -> Any:
+        """The likeliest class of each text."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self) -> Any:
+        return _for_text(super().__sklearn_tags__())
+
+    def __getstate__(self) -> Any:
+        return _plain(super().__getstate__())
+
+
+def _opened(estimator: Any, model: str | Path) -> Encoder:
+    """Its encoder, opened once."""
+    if "_encoder" not in estimator.__dict__:
+        estimator._encoder = Encoder.load(model)
+    encoder: Encoder = estimator._encoder
+    return encoder
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    """What can be pickled: models are read from their folders again."""
+    return {name: value for name, value in state.items() if name not in ("_encoder", "_kept")}
+
+
+def _texts(values: Any) -> list[str]:
+    """Texts as they come, in a list, an array or a column of a data frame.
+
+    Raises:
+        ConfigError: If they are something else.
+    """
+    texts = list(values)
+    if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
+    return texts
+
+
+def _for_text(tags: Any) -> Any:
+    tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+    return tags

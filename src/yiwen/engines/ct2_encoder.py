@@ -1,0 +1,77 @@
+"""The exported encoder: CTranslate2 without torch. It computes the last layer's states alone.
+
+Shapes: B texts, S subwords, D d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import ctranslate2
+import numpy as np
+
+from yiwen.engines.ct2_runtime import open_translator
+from yiwen.engines.engine import Ids
+from yiwen.engines.exported import check_vocabulary, read_info
+from yiwen.errors import ConfigError
+from yiwen.files import verify_manifest
+from yiwen.hardware import default_threads
+from yiwen.text.subword import EOS_ID, PAD_ID, Subword
+
+if TYPE_CHECKING:
+    from yiwen.engines.encoders import Array
+
+HEAD: Final = "head.npz"
+
+
+class CT2Encoder:
+    """See `EncoderEngine`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        subword: Subword,
+        n_layers: int,
+        device: str = "cpu",
+        threads: int = 0,
+        is_new: bool = False,
+    ) -> None:
+        """Open the `ctranslate2` folder of a bundle.
+
+        Raises:
+            CheckpointError: If it is damaged, belongs to other subwords or cannot be read.
+            ConfigError: If this machine cannot compute with its number type or has no such device.
+        """
+        if not is_new:  # signed when it is whole
+            verify_manifest(folder)
+        info = read_info(folder)
+        check_vocabulary(folder, source=subword, target=subword)
+        threads = threads or default_threads()
+        self._encoder = open_translator(folder, info.dtype, device, 1, threads, kind_of_model="Encoder")
+        self._n_layers = n_layers
+        self.description = f"CTranslate2 {info.dtype} on {device}"
+        with np.load(folder / HEAD) as head:
+            self.head: dict[str, Array] = dict(head)
+
+    def states(self, texts: Sequence[Ids], *, layer: int) -> Array:
+        """See `EncoderEngine`.
+
+        Raises:
+            ConfigError: If another layer than the last is asked for.
+        """
+        if layer != self._n_layers:
+            raise ConfigError(
+                f"an exported engine computes layer {self._n_layers} alone, not {layer}; use --engine torch"
+            )
+        lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
+        src_ids = np.full((len(texts), int(lengths.max())), PAD_ID, dtype=np.int32)
+        for row, ids in zip(src_ids, texts, strict=True):
+            row[: len(ids)] = ids
+            row[len(ids)] = EOS_ID
+        as_view = ctranslate2.StorageView.from_array
+        output = self._encoder.forward_batch(as_view(src_ids), as_view(lengths))
+        states_BSD: Array = np.array(output.last_hidden_state)
+        return states_BSD

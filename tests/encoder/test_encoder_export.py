@@ -1,0 +1,114 @@
+"""The exported encoder computes what the trained one does, whatever its architecture; rounding is bounded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from random_models import architectures, describe, fake_subword
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.cli.main import main
+from yiwen.encoder import Encoder, exporting
+from yiwen.encoder.exporting import export_encoder
+from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
+from yiwen.engines.encoders import TorchEncoder
+from yiwen.engines.exported import ExportInfo, write_info
+from yiwen.errors import CheckpointError, ConfigError, ExportError
+from yiwen.export.ct2_spec import write_encoder
+from yiwen.tasks.heads import EncoderModel
+
+V = 29
+TEXTS = [[5, 6, 7, 8, 9, 10, 11], [12], [], [13, 14, 15]]
+
+
+@pytest.mark.parametrize("config", [c for c in architectures() if c.positions != "alibi"], ids=describe)
+def test_states_of_every_architecture_are_those_of_torch(tmp_path: Path, config: Any) -> None:
+    torch.manual_seed(1)
+    model = EncoderModel(config, vocab_size=V).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:  # norms are born as ones and biases as zeros: a lost one would not be noticed
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    write_encoder(tmp_path, model.body, subword=fake_subword(V), dtype="float32")
+    np.savez(tmp_path / HEAD)
+    write_info(tmp_path, ExportInfo(dtype="float32", max_len=37, yiwen_version="", ctranslate2_version="", weights=""))
+    n = config.n_encoder_layers
+    exported = CT2Encoder(tmp_path, subword=fake_subword(V), n_layers=n, threads=1, is_new=True)
+    ours, theirs = (engine.states(TEXTS, layer=n) for engine in (TorchEncoder(model), exported))
+    assert exported.head == {}
+    for text, a, b in zip(TEXTS, ours, theirs, strict=True):
+        assert np.allclose(a[: len(text) + 1], b[: len(text) + 1], atol=1e-4)
+
+
+@pytest.fixture
+def copy(tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_classifier.parent))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    shutil.copytree(tiny_classifier / "best", tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+WORDS = ["ba be bi", "da de di ka", "", " ".join(["bo du"] * 40)]
+
+
+def test_an_exported_classifier_takes_the_place_of_the_trained_one(
+    copy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(copy), "--dtype", "float32"]) == 0
+    assert "  as float32: " in capfd.readouterr().out
+    exported, trained = Encoder.load(copy, threads=1), Encoder.load(copy, engine="torch")
+    assert exported.engine.description == "CTranslate2 float32 on cpu"
+    assert trained.engine.description == "torch float32 on cpu"
+    assert np.allclose(exported.features(WORDS), trained.features(WORDS), atol=1e-4)
+    assert np.allclose(exported.probabilities(WORDS), trained.probabilities(WORDS), atol=1e-4)
+    with pytest.raises(ConfigError, match="an exported engine computes layer 2 alone, not 1; use --engine torch"):
+        exported.features(["a"], layer=1)
+    assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
+    (copy / "ctranslate2" / HEAD).write_bytes(b"damaged")
+    with pytest.raises(CheckpointError, match=r"head\.npz"):
+        Encoder.load(copy)
+
+
+def test_a_bundle_without_weights_classifies_as_before(copy: Path, tmp_path: Path) -> None:
+    assert main(["export", str(copy), "--output", str(tmp_path / "small"), "--json"]) == 0
+    assert not (tmp_path / "small" / "model.safetensors").exists()
+    found = [str(p) for p in Encoder.load(tmp_path / "small").classify(WORDS)]
+    assert found == [str(p) for p in Encoder.load(copy).classify(WORDS)]
+    with pytest.raises(CheckpointError, match="holds no model"):
+        Encoder.load(tmp_path / "small", engine="torch")
+
+
+def test_an_engine_that_is_not_there_is_refused(copy: Path, tiny_run: TinyRun, exported_bundle: Path) -> None:
+    for folder, options in ((copy, {"engine": "ctranslate2"}), (copy, {"engine": "onnx"})):
+        with pytest.raises(ConfigError, match="is not to be had; use 'auto' or 'torch'"):
+            Encoder.load(folder, **options)
+    assert Encoder.load(exported_bundle).engine.description.startswith("torch")  # a translator's export has no states
+
+
+def test_an_export_that_computes_something_else_is_not_published(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = exporting.write_encoder
+
+    def wrong(folder: Path, model: Any, **options: Any) -> None:
+        with torch.no_grad():
+            model.encoder.layers[0].feed_forward.outer.bias[3] += 0.01
+        real(folder, model, **options)
+
+    monkeypatch.setattr(exporting, "write_encoder", wrong)
+    with pytest.raises(ExportError, match=r"does not compute what the trained one does: a state differs by 0\.\d+"):
+        export_encoder(open_bundle(copy), valid=None)
+    assert not (copy / "ctranslate2").exists()
+
+
+def test_rounding_that_costs_too_much_is_not_published(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "LEAST_COSINE", 1.1)
+    with pytest.raises(ExportError, match=r"rounding changes too much: a cosine is [01]\.\d+; nothing was written"):
+        export_encoder(open_bundle(copy), valid=None)
+    assert not (copy / "ctranslate2").exists()

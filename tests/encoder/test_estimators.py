@@ -1,0 +1,110 @@
+"""scikit-learn's own checks, and estimators that do in a pipeline what the encoder does by itself."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toy_labels import WORDS, label_of, write_labelled
+from yiwen.encoder import Encoder
+from yiwen.errors import ConfigError
+
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.exceptions import NotFittedError, SkipTestWarning  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.utils import estimator_checks as checks  # noqa: E402
+
+from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures  # noqa: E402
+
+WITHOUT_TEXT = [
+    checks.check_estimator_cloneable,
+    checks.check_estimator_tags_renamed,
+    checks.check_valid_tag_types,
+    checks.check_estimator_repr,
+    checks.check_no_attributes_set_in_init,
+    checks.check_parameters_default_constructible,
+    checks.check_get_params_invariance,
+    checks.check_set_params,
+]
+"""All that call no `fit`: scikit-learn's others fit tables of numbers."""
+
+
+@pytest.mark.parametrize("estimator", [EncoderFeatures(), EncoderClassifier()], ids=["features", "classifier"])
+def test_scikit_learns_own_checks_pass(estimator: Any) -> None:
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        checks.check_estimator(estimator)
+    for check in WITHOUT_TEXT:
+        check(type(estimator).__name__, estimator)
+    tags = sklearn.utils.get_tags(estimator)
+    assert (tags.input_tags.string, tags.input_tags.two_d_array) == (True, False)
+
+
+def some(n: int, *, seed: int) -> tuple[list[str], list[str]]:
+    rng = random.Random(seed)
+    rows = [[rng.choice(WORDS) for _ in range(rng.randint(2, 6))] for _ in range(n)]
+    return [" ".join(words) for words in rows], [label_of(words) for words in rows]
+
+
+def test_features_stand_in_a_pipeline(tiny_classifier: Path) -> None:
+    texts, labels = some(97, seed=1)
+    pipeline = make_pipeline(EncoderFeatures(tiny_classifier), LogisticRegression(max_iter=500)).fit(texts, labels)
+    more, right = some(61, seed=2)
+    assert pipeline.score(more, right) > 0.85
+    features = clone(pipeline[0]).set_params(layer=1, pooling="max", normalised=True).fit(np.array(more))
+    found = features.transform(np.array(more))
+    wanted = Encoder.load(tiny_classifier).features(more, layer=1, pooling="max", normalised=True)
+    assert np.array_equal(found, wanted)
+    assert features.get_feature_names_out()[[0, 31]].tolist() == ["encoder0", "encoder31"]
+    again = pickle.loads(pickle.dumps(features))  # noqa: S301  ours, a moment ago
+    assert np.array_equal(again.transform(more), found)
+
+
+def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.chdir(tmp_path)
+    recipe = write_labelled(tmp_path, "classify", max_steps=100)
+    texts, labels = some(400, seed=1)
+    numbers = np.array([{"b": 7, "d": -3, "equal": 2}[label] for label in labels])
+    classifier = EncoderClassifier(str(recipe), settings=["data.valid_pairs=30"], folder=tmp_path / "kept")
+    classifier.fit(texts, numbers)
+    more, right = some(61, seed=2)
+    assert classifier.classes_.tolist() == [-3, 2, 7]
+    probabilities = classifier.predict_proba(more)
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    assert classifier.predict(more).tolist() == classifier.classes_[probabilities.argmax(axis=1)].tolist()
+    assert classifier.score(more, [{"b": 7, "d": -3, "equal": 2}[label] for label in right]) > 0.8
+    again = pickle.loads(pickle.dumps(classifier))  # noqa: S301
+    assert np.array_equal(again.predict_proba(more), probabilities)
+    assert not (tmp_path / "runs").exists()
+    other = clone(classifier).set_params(settings=["data.valid_pairs=30", "training.max_steps=1"])
+    with pytest.raises(NotFittedError):
+        other.predict(more)
+    assert other.fit(texts, numbers).model_ != classifier.model_
+
+
+def test_what_is_no_text_is_refused(tiny_classifier: Path) -> None:
+    features = EncoderFeatures(tiny_classifier)
+    with pytest.raises(NotFittedError):
+        features.transform(["a"])
+    for wrong in ([[1.0, 2.0]], "a single text", [None]):
+        with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
+            features.fit([]).transform(wrong)
+    with pytest.raises(ConfigError, match="recipe 'tatoeba-en-zh' has task='translate', and there are 1 texts and 1"):
+        EncoderClassifier("tatoeba-en-zh").fit(["a"], [1])
+
+
+def test_without_scikit_learn_the_pip_line_is_named() -> None:
+    program = "import sys; sys.modules['sklearn'] = None\nfrom yiwen.encoder import estimators"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert "MissingDependencyError: Estimators need scikit-learn: pip install 'yiwen[sklearn]'" in result.stderr
