@@ -29,6 +29,7 @@ from yiwen.cli.evaluate import evaluate
 from yiwen.cli.export import export
 from yiwen.cli.keys import keys
 from yiwen.cli.new import new
+from yiwen.cli.package import package
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
 from yiwen.cli.serve import serve
@@ -54,6 +55,7 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     score,
     average,
     export,
+    package,
     serve,
     keys,
     distil,

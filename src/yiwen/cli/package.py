@@ -1,0 +1,23 @@
+"""`yiwen package`: an exported model as other programs install it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from yiwen.cli.options import Model
+
+
+def package(
+    model: Model,
+    to: Annotated[Literal["argos"], typer.Option(help="For Argos Translate and LibreTranslate.")] = "argos",
+    output: Annotated[Path | None, typer.Option(help="Where to write; named by its languages if not given.")] = None,
+) -> None:
+    """Pack an exported model for Argos Translate and LibreTranslate."""
+    from yiwen.bundle import open_bundle
+    from yiwen.export.argos import package_argos
+
+    written = package_argos(open_bundle(model), output)
+    typer.echo(f"{written}: install it with `argospm install {written}`", err=True)

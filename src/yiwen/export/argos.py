@@ -1,0 +1,78 @@
+"""An exported model as an Argos package, which Argos Translate and LibreTranslate install and run.
+
+A zip: NAME/metadata.json, NAME/model/ (the CTranslate2 folder), NAME/sentencepiece.model (one for both languages),
+NAME/README.md. Read from argostranslate 1.11, `package.py` and `translate.py`. It brings no sentence splitter: Argos
+takes its own. Its search has rules of its own, too (beam 4, length penalty 0.2).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from yiwen.bundle import EXPORTED, Bundle
+from yiwen.errors import ConfigError
+from yiwen.files import verify_manifest, write_bytes
+from yiwen.text.languages import canonical, name_of
+from yiwen.text.subword import subword_paths
+
+SUFFIX: Final = ".argosmodel"
+_CODES: Final = {"zh-Hans": "zh", "zh-Hant": "zt"}
+"""What Argos calls these."""
+_NOT_FOR_ARGOS: Final = ("export.json", "manifest.json", "vmap.txt")
+
+
+def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
+    """Write a package.
+
+    Args:
+        bundle: A bundle with an exported engine.
+        output: Where; `translate-SRC_TGT-1_0.argosmodel` here if not given.
+
+    Returns:
+        Where it is.
+
+    Raises:
+        CheckpointError: If the exported engine is damaged.
+        ConfigError: If there is none, or each language has subwords of its own.
+    """
+    exported = bundle.folder / EXPORTED
+    if not exported.is_dir():
+        raise ConfigError(f"{bundle.folder} holds no exported engine; make one: yiwen export {bundle.folder}")
+    src_model, tgt_model = subword_paths(bundle.folder)
+    if src_model != tgt_model:
+        raise ConfigError(
+            f"{bundle.folder} has subwords of its own for each language, and a package holds one model for both; train "
+            "with tokenizer.shared = true"
+        )
+    verify_manifest(exported)
+    src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))
+    name = f"translate-{src}_{tgt}-1_0"
+    metadata = {
+        "package_version": "1.0",
+        "argos_version": "1.9",
+        "from_code": src,
+        "from_name": name_of(bundle.info.src_lang)[0],
+        "to_code": tgt,
+        "to_name": name_of(bundle.info.tgt_lang)[0],
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def add(inside: str, content: bytes) -> None:
+            entry = zipfile.ZipInfo(f"{name}/{inside}")  # without a clock: equal bundles give equal packages
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+
+        add("metadata.json", json.dumps(metadata, indent=2).encode())
+        add("sentencepiece.model", src_model.read_bytes())
+        add("README.md", (bundle.folder / "README.md").read_bytes())
+        for file in sorted(exported.iterdir()):
+            if file.name not in _NOT_FOR_ARGOS:
+                add(f"model/{file.name}", file.read_bytes())
+    output = output or Path(f"{name}{SUFFIX}")
+    write_bytes(output, packed.getvalue())
+    return output
