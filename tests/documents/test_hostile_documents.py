@@ -149,7 +149,7 @@ def test_limits_name_themselves(changes: dict[str, int], message: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
 def test_a_child_that_computes_for_too_long_is_ended() -> None:
-    with pytest.raises(DataError, match=r"takes more than [13] seconds"):
+    with pytest.raises(DataError, match="takes more than 1 seconds of a processor"):
         translate("[" * 60_000 + "x", "md", Limits(seconds=1))
 
 
@@ -158,8 +158,8 @@ def test_a_child_that_waits_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatc
     sleeper.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
     sleeper.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(sleeper))
-    with pytest.raises(DataError, match="takes more than 3 seconds; split it"):
-        asked(b"text", limits=Limits(seconds=1), header={})
+    with pytest.raises(DataError, match="takes more than 1 seconds; split it"):
+        asked(b"text", limits=Limits(clock_seconds=1), header={})
     assert not [child for child in psutil.Process().children() if child.name() == "sleep"]
 
 

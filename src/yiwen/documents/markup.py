@@ -27,6 +27,7 @@ _HTML: Final = re.compile(
     rf"{_OTHER}|(?P<hidden><(?P<element>{HIDDEN})\b{_ATTRIBUTES}>.*?</(?P=element)\s*>)|{_TAG}|[^<]+|<",
     re.DOTALL | re.IGNORECASE,
 )
+_CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
     r"<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>[^<>]*)>"
@@ -89,7 +90,7 @@ def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
     if is_html and match["hidden"]:
         return Piece("other", raw, match["element"].lower())
     if name is None:
-        parts = re.split(r"<!\[CDATA\[(.*?)\]\]>", raw, flags=re.DOTALL)
+        parts = _CDATA.split(raw) if "<!" in raw else [raw]
         return Piece("text", raw, text="".join(p if n % 2 else html.unescape(p) for n, p in enumerate(parts)))
     attributes = {
         key.lower() if is_html else key: html.unescape("".join(values))
