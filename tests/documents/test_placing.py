@@ -69,6 +69,13 @@ def test_punctuation_at_the_edge_stays_outside_unless_it_was_inside() -> None:
     assert placed("so: go", "also: geh", [(0, 0), (1, 1), (2, 2)], around("so: go", "so:")) == ["also:"]
 
 
+def test_punctuation_that_a_letter_follows_stays_outside_too() -> None:
+    assert placed("so: go", "那么：走", [(0, 0), (0, 1), (1, 2), (2, 3)], around("so: go", "so:")) == ["那么"]
+    assert placed("go (so)", "走（所以）", [(0, 0), (1, 1), (2, 2), (2, 3), (3, 4)], around("go (so)", "(so")) == [
+        "所以"
+    ]
+
+
 def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
     text, target = "the red car stops.", "el coche rojo para."
     assert placed(text, target, CROSSED, Mark(4, 4)) == ["el coche |rojo para."]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
+from markdown_it import MarkdownIt
 from papers import (
     CSV,
     HTML,
@@ -255,3 +256,66 @@ def test_any_markdown_and_markup_comes_back(text: str) -> None:
     for suffix in ("md", "html", "srt", "vtt", "txt"):
         assert translated_here(text, suffix, str).decode() == text
         translated_here(text, suffix)
+
+
+PIECES = [
+    "foo",
+    "bar",
+    "\n",
+    "\n\n",
+    "\n|-|-|\n",
+    "&amp;",
+    "http://x.org",
+    "{n}",
+    "](x)",
+    "<b>",
+    "</b>",
+    "1.",
+    "**",
+    "~~",
+]
+
+
+def blocks_of(text: str) -> list[tuple[str, str]]:
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    return [(token.type, token.tag if token.type == "heading_open" else token.markup) for token in tokens]
+
+
+@given(st.lists(st.sampled_from([*PIECES, *"*_`[>-#|\\!  "]), max_size=14).map("".join))
+def test_markdown_has_the_same_blocks_whatever_its_texts_become(text: str) -> None:
+    out = translated_here(text, "md", lambda words: f"{words.upper()} *x*").decode()
+    assert blocks_of(out) == blocks_of(text)
+
+
+TAGS = ["<b>", "</b>", "<i>", "</i>", "<p>", "</p>", "<br>", "<img>", "<!--c-->", "<code>", "</code>", "<x>", "</x>"]
+
+
+@given(
+    st.lists(st.sampled_from([*TAGS, "foo ", "bar", "&lt;", " ", "<span translate=no>", "</span>"]), max_size=14).map(
+        "".join
+    )
+)
+def test_html_has_the_same_tags_whatever_its_texts_become(text: str) -> None:
+    out = translated_here(text, "html", lambda words: f"{words.upper()} <u>&").decode()
+    assert sorted(re.findall("<[^>]*>", out)) == sorted(re.findall("<[^>]*>", text))
+
+
+RUNS = st.recursive(
+    st.sampled_from(["foo ", "bar", " ", "&amp;", "<x id='1'/>", "<ph>c</ph>", "<!--c-->", "<![CDATA[<]]>"]),
+    lambda inner: st.tuples(st.sampled_from(["hi", "g"]), st.lists(inner, max_size=3)).map(
+        lambda made: f"<{made[0]}>{''.join(made[1])}</{made[0]}>"
+    ),
+    max_leaves=11,
+)
+
+
+@given(st.lists(RUNS, max_size=5).map("".join), st.integers(0, 3))
+def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words: int) -> None:
+    source = f'<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{run}</seg></tuv></tu></body></tmx>'
+    said = " ".join(["W&"] * n_words)
+    segments = list(etree.fromstring(translated_here(source, "tmx", lambda text: said, tgt_lang="de")).iter("seg"))
+    codes = [sorted(e.tag for e in seg.iter() if isinstance(e.tag, str)) for seg in segments]
+    assert codes[:1] * len(codes) == codes
+    if len(segments) == 2:
+        there = "".join(text for text in segments[1].itertext() if text != "c")
+        assert "".join(there.replace("<", "").split()) == said.replace(" ", "")

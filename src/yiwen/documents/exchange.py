@@ -134,9 +134,12 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
     if not any(_is(language, tgt_lang) for language in languages):
         for language, (start, end) in zip(languages, variants, strict=True):
             seg = _children(pieces[start:end]).get("seg")
-            if seg and _is(language, src_lang):
+            filled = (
+                _running(pieces[start + seg[0] + 1 : start + seg[1] - 1]) if seg and _is(language, src_lang) else []
+            )
+            if any(isinstance(part, Unit) for part in filled):
                 yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
-                yield from _running(pieces[start + seg[0] + 1 : start + seg[1] - 1])
+                yield from filled
                 yield "</seg></tuv>" + source_of(pieces[end:])
                 return
     yield source_of(pieces)

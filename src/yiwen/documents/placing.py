@@ -180,7 +180,9 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     allowed = known.targets_in(*room)
     own = [j for j in sorted(inside) if j in allowed and j not in taken]
     best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
-    for j in range(own[0], own[-1] + 1) if own else ():
+    if mark.is_number and own:
+        best, best_sum = (max(own, key=lambda j: inside[j]),) * 2, 1.0
+    for j in range(own[0], own[-1] + 1) if own and not mark.is_number else ():
         if j in taken:
             total = 0.0
             continue
@@ -201,11 +203,14 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
 
 
 def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
-    """No punctuation at the edges of a mark that had none there."""
-    start, end = span
-    while end - start > 1 and known.target[end - 1] in _CLOSING and known.text[mark.end - 1] not in _CLOSING:
+    """No punctuation at the edges of a mark that had none there, nor where a letter follows: in Markdown `**` could
+    not end between the two."""
+    (start, end), target = span, known.target
+    is_free = known.text[mark.end - 1] not in _CLOSING or target[end : end + 1].isalnum()
+    while end - start > 1 and target[end - 1] in _CLOSING and is_free:
         end -= 1
-    while end - start > 1 and known.target[start] in _OPENING and known.text[mark.start] not in _OPENING:
+    is_free = known.text[mark.start] not in _OPENING or target[:start][-1:].isalnum()
+    while end - start > 1 and target[start] in _OPENING and is_free:
         start += 1
     return start, end
 

@@ -68,6 +68,8 @@ class Mark:
     parent: int = -1
     """Number of the mark around it."""
     is_break: bool = False
+    is_number: bool = False
+    """It is around a number that stands for a placeholder, and replaces one word at most."""
     before: str = ""
     after: str = ""
     wrap: Wrap = ("", "")
@@ -111,7 +113,7 @@ class Unit:
         marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in self.marks]
         for start, end in keep:
             around = [n for n, m in enumerate(marks[: len(self.marks)]) if m.start <= start and end <= m.end]
-            marks.append(Mark(start, end, around[-1] if around else -1))
+            marks.append(Mark(start, end, around[-1] if around else -1, is_number=True))
         return Unit(text + self.text[at:], tuple(marks), tuple(keep))
 
     def check(self) -> None:
