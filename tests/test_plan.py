@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
-from yiwen.plan import Piece, Stretch, cut, fitting, join, plan
+from yiwen.plan import Piece, Stretch, fitting, join, plan
 from yiwen.text.normalise import normalise
+from yiwen.text.reading import Reader, Reading
 from yiwen.text.subword import Subword
 
 FIXTURE = [HealthCheck.function_scoped_fixture]
@@ -36,9 +38,19 @@ def subword(tiny_run: TinyRun) -> Subword:
     return open_bundle(tiny_run.best).source
 
 
+class PlainReader:
+    """Gives all that is not blank to the model, as it is."""
+
+    def __init__(self, subword: Subword, lang: str) -> None:
+        self.subword, self.src_lang = subword, lang
+
+    def read(self, text: str, *, must: bool = False) -> Reading:
+        return Reading(normalise(text), text)
+
+
 def planned(text: str, subword: Subword, *, by_sentence: bool = False, lang: str = "en") -> list[Stretch]:
-    spans = cut(text, lang=lang, by_sentence=by_sentence)
-    return plan([text], [spans], subword=subword, limit=LIMIT, lang=lang)[0]
+    reader = cast(Reader, PlainReader(subword, lang))
+    return plan([text], reader=reader, limit=LIMIT, by_sentence=by_sentence, wholes=[False])[0]
 
 
 def inked(text: str) -> str:
@@ -56,12 +68,12 @@ def test_stretches_together_are_the_whole_text(text: str, by_sentence: bool, lan
     for stretch in stretches:
         assert done <= stretch.start <= stretch.end
         assert text[done : stretch.start].strip() == ""
-        assert stretch.text == normalise(text[stretch.start : stretch.end])
-        assert subword.encode([stretch.text]) == [stretch.ids]
+        assert stretch.reading.text == normalise(text[stretch.start : stretch.end])
+        assert subword.encode([stretch.reading.text]) == [stretch.ids]
         assert len(stretch.ids) <= LIMIT
         done = stretch.end
     assert text[done:].strip() == ""
-    assert inked("".join(stretch.text for stretch in stretches)) == inked(text)
+    assert inked("".join(stretch.reading.text for stretch in stretches)) == inked(text)
 
 
 @given(text=texts_like_text)
@@ -84,7 +96,7 @@ def test_sentences_that_are_translated_to_themselves_give_the_text_back(text: st
 def test_paragraphs_and_blank_lines_come_back_as_they_were(subword: Subword) -> None:
     text = "\u3000\u3000Deti gedi. Bapu reta!\r\n \t\r\n\n  Deti.  Gedi.\n"
     stretches = planned(text, subword, by_sentence=True)
-    upper = [stretch.text.upper() for stretch in stretches]
+    upper = [stretch.reading.text.upper() for stretch in stretches]
     whole, pieces = join(text, stretches, upper, tgt_lang="de", by_sentence=True)
     assert whole == "\u3000\u3000DETI GEDI. BAPU RETA!\r\n \t\r\n\n  DETI. GEDI.\n"
     assert [text[p.src_start : p.src_end].upper() for p in pieces] == [whole[p.tgt_start : p.tgt_end] for p in pieces]
@@ -93,7 +105,7 @@ def test_paragraphs_and_blank_lines_come_back_as_they_were(subword: Subword) -> 
 def test_a_line_is_a_stretch_where_nobody_asks_for_sentences(subword: Subword) -> None:
     text = " Deti gedi. Bapu reta. \r\n\n"
     (first, *rest) = planned(text, subword)
-    assert (first.text, first.start, first.end) == ("Deti gedi. Bapu reta.", 0, 24)
+    assert (first.reading.text, first.start, first.end) == ("Deti gedi. Bapu reta.", 0, 24)
     assert [(stretch.ids, stretch.end - stretch.start) for stretch in rest] == [([], 0), ([], 0)]
     whole, pieces = join(text, [first, *rest], ["x", "", ""], tgt_lang="de", by_sentence=False)
     assert (whole, pieces) == ("x\n\n", (Piece(0, 24, 0, 1),))
@@ -117,7 +129,7 @@ def test_sentences_are_joined_as_the_target_language_does(
 
 def test_a_long_line_is_cut_behind_sentences_as_many_as_fit(subword: Subword) -> None:
     text = "Deti gedi bapu reta. " * 6
-    found = [text[start:end] for start, end in fitting(text, subword, LIMIT, lang="en")]
+    found = [text[start:end] for start, end in fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)]
     assert all(part.endswith(".") for part in found)
     assert " ".join(found) == text.strip()
     sizes = [len(ids) for ids in subword.encode(found)]
@@ -136,7 +148,7 @@ def test_a_long_line_is_cut_behind_sentences_as_many_as_fit(subword: Subword) ->
 def test_a_long_sentence_is_cut_behind_commas_else_before_words_else_anywhere(
     text: str, ends: str, subword: Subword
 ) -> None:
-    found = [text[start:end] for start, end in fitting(text, subword, LIMIT, lang="en")]
+    found = [text[start:end] for start, end in fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)]
     assert len(found) > 1
     assert all(part[-1] in ends for part in found)
     assert "".join(found).replace(" ", "") == text.replace(" ", "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,8 +17,11 @@ from hypothesis import strategies as st
 
 from tiny_model import MAX_TOKENS, TinyRun
 from yiwen import translator as module
+from yiwen.engines.engine import Ids
 from yiwen.errors import ConfigError, DataError, MissingDependencyError, Stopped
+from yiwen.plan import plan
 from yiwen.search import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 from yiwen.translator import Score, Translation, Translator
@@ -42,7 +47,8 @@ def references(tiny_run: TinyRun) -> list[str]:
 
 def segments_of(translator: Translator, text: str) -> list[list[int]]:
     """What the engine is given for a text."""
-    return [stretch.ids for stretch in translator._plan([text], [False])[0] if stretch.ids]
+    (stretches,) = plan([text], reader=translator.reader, limit=translator.limit, by_sentence=False, wholes=[False])
+    return [stretch.ids for stretch in stretches if stretch.ids]
 
 
 def test_raw_text_goes_in_and_raw_text_comes_out(
@@ -135,6 +141,63 @@ def test_pieces_are_joined_by_a_blank_where_the_language_has_one(translator: Tra
     unspaced.tgt_lang = "zh-Hans"
     assert n_pieces > 1
     assert len(spaced) - len(unspaced.translate([text])[0].text) == n_pieces - 1
+
+
+def test_what_is_no_sentence_never_reaches_the_model(translator: Translator, sources: list[str]) -> None:
+    texts = ["42", "https://a.b/c", "", sources[0], "Der Mann liest ein Buch über die Stadt."]
+    found = translator.translate(texts)
+    assert [t.flags for t in found] == [("passed_through",), ("passed_through",), (), (), ("already_target",)]
+    assert [t.text for t in found[:3]] == texts[:3]
+    assert found[4].text == texts[4]
+    assert found[3].text == translator.translate([sources[0]])[0].text
+    assert [piece.flags for t in found for piece in t.sentences] == [t.flags for t in found if t.text]
+
+
+def test_a_prefix_is_kept_whatever_the_text_is(translator: Translator) -> None:
+    (found,) = translator.translate(["42"], prefixes=["Gemi"])
+    assert found.text.startswith("Gemi")
+
+
+def test_sentences_are_translated_by_themselves_where_that_is_asked_for(
+    translator: Translator, sources: list[str]
+) -> None:
+    text = f"  {sources[0]} {sources[1]}\n\n{sources[2]} 42. \n"
+    (found,) = translator.translate([text], by_sentence=True, checks=False)
+    alone = [t.text for t in translator.translate(sources[:3], checks=False)]
+    assert found.text == f"  {alone[0]} {alone[1]}\n\n{alone[2]} 42. \n"
+    assert [text[piece.src_start : piece.src_end] for piece in found.sentences] == [*sources[:3], "42."]
+    assert [found.text[piece.tgt_start : piece.tgt_end] for piece in found.sentences] == [*alone, "42."]
+    assert [piece.flags for piece in found.sentences] == [(), (), (), ("passed_through",)]
+    assert translator.translate([text], by_sentence=True, prefixes=[""], checks=False)[0] == found
+
+
+def test_the_most_probable_hypothesis_is_taken_for_a_single_word(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules: list[tuple[int, str]] = []
+    search = translator.engine.search
+
+    def noted(sources: Sequence[Ids], **settings: Any) -> list[list[Hypothesis]]:
+        rules.append((len(sources), settings["config"].penalty))
+        return search(sources, **settings)
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    for beam_size in (3, 1):
+        texts = ["deti", "deti gedi", "bapu"]
+        found = translator.translate(texts, search=SearchConfig(beam_size=beam_size), checks=False)
+        assert all(-5.0 < translation.score < 0.0 for translation in found)
+    assert rules == [(1, "average"), (2, "none"), (3, "average")]
+
+
+def test_a_model_writes_the_other_kind_of_chinese_where_asked(translator: Translator) -> None:
+    info = replace(translator.bundle.info, tgt_lang="zh")
+    bundle = replace(translator.bundle, info=info)
+    assert Translator(bundle, translator.engine, tgt_lang="zh_TW").reader.tgt_lang == "zh_TW"
+    assert Translator(bundle, translator.engine, tgt_lang="zh-Hans").translate(["这是头发"])[0].text == "这是头发"
+    assert Translator(bundle, translator.engine, tgt_lang="zh-Hant").translate(["这是头发"])[0].text == "這是頭髮"
+    for wrong in ("fr", "yue"):
+        with pytest.raises(ConfigError, match=f"translates into zh, not into {wrong}; leave the language out"):
+            Translator(bundle, translator.engine, tgt_lang=wrong)
 
 
 def test_a_text_of_several_lines_keeps_its_lines(translator: Translator, sources: list[str]) -> None:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from yiwen.text.languages import UNSPACED, base
-from yiwen.text.normalise import normalise
+from yiwen.text.reading import Reader, Reading
 from yiwen.text.segment import Span, clauses, sentences, words
-from yiwen.text.subword import Subword
 
 Cutter = Callable[[str], list[Span]]
 
@@ -43,10 +42,10 @@ class Stretch:
     """Its first character in the text ..."""
     end: int
     """... and the one behind its last."""
-    text: str
-    """As the model reads it; empty where it stays as it is."""
+    reading: Reading
+    """As the model reads it, or what is written where it is not for the model."""
     ids: list[int]
-    """Its subwords; none where it stays as it is."""
+    """Subwords for the model; none where it is not for it."""
     flags: tuple[str, ...] = ()
     """What is known of it before it is translated."""
 
@@ -64,40 +63,47 @@ def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
 
 
 def plan(
-    texts: Sequence[str], spans_of: Sequence[Sequence[Span]], *, subword: Subword, limit: int, lang: str
+    texts: Sequence[str], *, reader: Reader, limit: int, by_sentence: bool, wholes: Sequence[bool]
 ) -> list[list[Stretch]]:
     """What becomes of texts.
 
     Args:
         texts: Raw text.
-        spans_of: Offsets of the parts of each that are to be translated by themselves, as long as that can be.
-        subword: Source subwords.
+        reader: How the model reads them.
         limit: Subwords that the model can take at a time.
-        lang: Source language.
+        by_sentence: Whether each sentence is translated by itself, as long as that can be, or each line.
+        wholes: Which texts are not cut into sentences, and translated whatever they are.
     """
-    read = [[normalise(text[start:end]) for start, end in spans] for text, spans in zip(texts, spans_of, strict=True)]
-    encoded = iter(subword.encode([line for lines in read for line in lines if line]))
+    spans_of = [
+        cut(text, lang=reader.src_lang, by_sentence=by_sentence and not whole)
+        for text, whole in zip(texts, wholes, strict=True)
+    ]
+    read = [
+        [reader.read(text[start:end], must=whole) for start, end in spans]
+        for text, spans, whole in zip(texts, spans_of, wholes, strict=True)
+    ]
+    encoded = iter(reader.subword.encode([reading.text for readings in read for reading in readings if reading.text]))
     plans: list[list[Stretch]] = []
-    for text, spans, lines in zip(texts, spans_of, read, strict=True):
+    for text, spans, readings in zip(texts, spans_of, read, strict=True):
         stretches: list[Stretch] = []
-        for (start, end), line in zip(spans, lines, strict=True):
-            ids = next(encoded) if line else []
+        for (start, end), reading in zip(spans, readings, strict=True):
+            ids = next(encoded) if reading.text else []
             if len(ids) <= limit:
-                stretches.append(Stretch(start, end, line, ids))
+                stretches.append(Stretch(start, end, reading, ids, reading.flags))
                 continue
-            for left, right in fitting(text[start:end], subword, limit, lang=lang):
-                part = normalise(text[start + left : start + right])
-                (ids,) = subword.encode([part])
-                stretches.append(Stretch(start + left, start + right, part, ids, ("segmented",)))
+            for left, right in fitting(text[start:end], reader, limit):
+                part = reader.read(text[start + left : start + right], must=True)
+                (ids,) = reader.subword.encode([part.text]) if part.text else ([],)
+                stretches.append(Stretch(start + left, start + right, part, ids, ("segmented", *part.flags)))
         plans.append(stretches)
     return plans
 
 
-def fitting(text: str, subword: Subword, limit: int, *, lang: str) -> list[Span]:
+def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
     """Cut a line that is too long: whole sentences, as many as fit, else behind commas, before words, anywhere."""
 
     def fits(start: int, end: int, part: str) -> bool:
-        (ids,) = subword.encode([normalise(part[start:end])])
+        (ids,) = reader.subword.encode([reader.read(part[start:end], must=True).text])
         return len(ids) <= limit or end - start == 1
 
     def packed(part: str, cutters: tuple[Cutter, ...]) -> list[Span]:
@@ -118,7 +124,7 @@ def fitting(text: str, subword: Subword, limit: int, *, lang: str) -> list[Span]
     def halves(part: str) -> list[Span]:
         return [(0, len(part) // 2), (len(part) // 2, len(part))]
 
-    return packed(text, (lambda line: sentences(line, lang), clauses, words, halves))
+    return packed(text, (lambda line: sentences(line, reader.src_lang), clauses, words, halves))
 
 
 def join(
@@ -136,7 +142,7 @@ def join(
         start = n_written + len(parts[-2])
         n_written = start + len(translation)
         done = stretch.end
-        if stretch.text:
+        if stretch.ids or stretch.flags:  # anything but a blank line
             pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags))
     parts.append(_between(text[done:], [], "", tgt_lang, by_sentence))
     return "".join(parts), tuple(pieces)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from yiwen.plan import Piece
+from yiwen.evaluation.review import Answer
+from yiwen.plan import Piece, Stretch, join
+from yiwen.text.reading import Reader
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,10 @@ class Translation:
     """All n-best translations, best first, where more than one was asked for and the text is one segment."""
     flags: tuple[str, ...] = ()
     """What a careful reader should know: `segmented` (longer than the model has seen, so translated in pieces),
-    `invalid_utf8` (bytes that are no text were replaced), the faults of `evaluation.checks` (`cut`, `loop`,
-    `length_ratio`, `numbers`, `omission`, `placeholders`), and `repaired` (a second search found one with fewer)."""
+    `invalid_utf8` (bytes that are no text were replaced), `passed_through` (numbers, signs, addresses: no language),
+    `already_target` (in the target language, so kept), `recased` (read in usual case), the faults of
+    `evaluation.checks` (`cut`, `loop`, `length_ratio`, `numbers`, `omission`, `placeholders`), and `repaired` (a
+    second search found one with fewer)."""
     sentences: tuple[Piece, ...] = ()
     """Where each part that was translated by itself stands in the source and in the translation."""
     confidence: float | None = None
@@ -53,3 +60,37 @@ class Score:
     def per_token(self) -> float:
         """Log-probability a subword: comparable between texts of different length."""
         return self.log_prob / self.n_tokens
+
+
+def assemble(
+    text: str, stretches: Sequence[Stretch], answers: Iterator[Answer], *, reader: Reader, by_sentence: bool
+) -> Translation:
+    """Put the translation of one text together; takes an answer for each stretch that the model was asked."""
+    done: list[Stretch] = []
+    written: list[list[str]] = []
+    given: list[Answer] = []
+    for stretch in stretches:
+        if not stretch.ids:
+            done.append(stretch)
+            written.append([stretch.reading.output])
+            continue
+        answer = next(answers)
+        flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
+        done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
+        written.append([reader.write(stretch.reading, said) for said in answer.texts])
+        given.append(answer)
+    joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
+    whole, pieces = joined([texts[0] for texts in written])
+    scores = [answer.hypotheses[0].score for answer in given]
+    others = written[0] if len(done) == len(given) == 1 and len(written[0]) > 1 else []
+    return Translation(
+        text=whole,
+        score=math.fsum(scores) / len(scores) if scores else 0.0,
+        alternatives=tuple(
+            Alternative(joined([other])[0], h.score)
+            for other, h in zip(others, given[0].hypotheses if given else [], strict=False)
+        ),
+        flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
+        sentences=pieces,
+        confidence=min((answer.confidence for answer in given if answer.confidence is not None), default=None),
+    )

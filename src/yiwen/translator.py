@@ -16,14 +16,18 @@ from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
 from yiwen.evaluation.calibration import open_calibration
 from yiwen.evaluation.review import Answer, Rules, review, with_spares
-from yiwen.plan import Stretch, cut, join, plan
+from yiwen.plan import Stretch, plan
 from yiwen.search.config import SearchConfig
 from yiwen.search.mbr import by_agreement
+from yiwen.search.penalties import length_divisor
 from yiwen.stop import StopFlag
+from yiwen.text.languages import base, canonical
 from yiwen.text.normalise import normalise
+from yiwen.text.reading import Reader
 from yiwen.translation import Alternative as Alternative
 from yiwen.translation import Score as Score
 from yiwen.translation import Translation as Translation
+from yiwen.translation import assemble
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
@@ -44,7 +48,9 @@ class Translator:
     Ein Hund rennt.
     """
 
-    def __init__(self, bundle: Bundle, engine: Engine, *, n_at_once: int = 1, note: str = "") -> None:
+    def __init__(
+        self, bundle: Bundle, engine: Engine, *, n_at_once: int = 1, note: str = "", tgt_lang: str = ""
+    ) -> None:
         """Join a bundle and its engine; `load` does it for a folder.
 
         Args:
@@ -52,12 +58,22 @@ class Translator:
             engine: What computes; its ids are the bundle's.
             n_at_once: Blocks of a stream that the engine is given at the same time.
             note: What a user should know of how the engine was chosen.
+            tgt_lang: The other kind of Chinese than the model writes, to have it converted.
+
+        Raises:
+            ConfigError: If the model writes another language.
         """
         self.bundle = bundle
         self.engine = engine
         self.note = note
         self.src_lang = bundle.info.src_lang
-        self.tgt_lang = bundle.info.tgt_lang
+        self.tgt_lang = tgt_lang or bundle.info.tgt_lang
+        both = self.tgt_lang, bundle.info.tgt_lang
+        if canonical(both[0]) != canonical(both[1]) and {*map(base, both)} != {"zh"}:
+            raise ConfigError(
+                f"{bundle.folder} translates into {both[1]}, not into {both[0]}; leave the language out, or use "
+                "another model (Simplified and Traditional Chinese are converted, nothing else)"
+            )
         self._n_at_once = n_at_once
         self._usual = open_calibration(bundle)
 
@@ -71,6 +87,7 @@ class Translator:
         dtype: str = "auto",
         threads: int = 0,
         ensemble: Sequence[str | Path] = (),
+        tgt_lang: str = "",
     ) -> Translator:
         """Open and verify a bundle, and make its engine ready.
 
@@ -83,6 +100,7 @@ class Translator:
                 where the hardware has it) mean the torch engine.
             threads: Processor threads; 0 for all.
             ensemble: More bundles of the same vocabulary: all decide together on each subword. Means torch.
+            tgt_lang: `zh-Hant` or `zh-Hans` where the model writes the other one, to have its translations converted.
 
         Raises:
             CheckpointError: If anything is wrong with a bundle.
@@ -92,7 +110,7 @@ class Translator:
         bundle = open_bundle(Path(folder))
         others = [open_bundle(Path(other)) for other in ensemble]
         opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
-        return cls(bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note)
+        return cls(bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang)
 
     def translate(
         self,
@@ -124,26 +142,29 @@ class Translator:
             ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
         """
         config = search or self.bundle.info.search
-        prefixes = [""] * len(texts) if prefixes is None else [normalise(prefix) for prefix in prefixes]
+        reader = self.reader
+        prefixes = [""] * len(texts) if prefixes is None else [reader.prefix(prefix) for prefix in prefixes]
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
-        cuts = [by_sentence and not prefix for prefix in prefixes]
-        plans = self._plan(texts, cuts)
+        wholes = [bool(prefix) for prefix in prefixes]
+        plans = plan(texts, reader=reader, limit=self.limit, by_sentence=by_sentence, wholes=wholes)
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
         forced = self._prefix_ids(texts, plans, prefixes) if any(prefixes) else None
-        segments = [stretch.ids for stretch in asked]
-        asked_for = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
-        if checks:
-            asked_for = with_spares(asked_for)
-        found = self.engine.search(segments, config=asked_for, prefixes=forced, with_scores=with_scores, stop=stop)
+        # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
+        wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
+        wanted = with_spares(wanted) if checks else wanted
+        found = self._search(asked, forced, wanted, with_scores=with_scores, stop=stop)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self._usual, search=config)
-            sources = [stretch.text for stretch in asked]
+            sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
             answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
         queue = iter(answers)
-        return [self._join(*parts, queue) for parts in zip(texts, plans, cuts, strict=True)]
+        return [
+            assemble(text, stretches, queue, reader=reader, by_sentence=by_sentence and not whole)
+            for text, stretches, whole in zip(texts, plans, wholes, strict=True)
+        ]
 
     def translate_lines(
         self,
@@ -222,10 +243,13 @@ class Translator:
             )
             first_line += len(block)
 
-    def _plan(self, texts: Sequence[str], by_sentence: Sequence[bool]) -> list[list[Stretch]]:
-        lang = self.src_lang
-        spans_of = [cut(text, lang=lang, by_sentence=each) for text, each in zip(texts, by_sentence, strict=True)]
-        return plan(texts, spans_of, subword=self.bundle.source, limit=self.limit, lang=lang)
+    @property
+    def reader(self) -> Reader:
+        """How the model reads text, and how its answers are written."""
+        info = self.bundle.info
+        return Reader(
+            src_lang=self.src_lang, model_lang=info.tgt_lang, tgt_lang=self.tgt_lang, subword=self.bundle.source
+        )
 
     @property
     def limit(self) -> int:
@@ -258,42 +282,34 @@ class Translator:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
 
-    def _join(
+    def _search(
         self,
-        text: str,
-        stretches: list[Stretch],
-        by_sentence: bool,
-        answers: Iterator[Answer],
-    ) -> Translation:
-        """Put the translations of one text together."""
-        done: list[Stretch] = []
-        translated: list[list[str]] = []
-        best: list[Hypothesis] = []
-        group: list[Hypothesis] = []
-        sure: list[float] = []
-        for stretch in stretches:
-            if not stretch.ids:
-                done.append(stretch)
-                translated.append([text[stretch.start : stretch.end]])
-                continue
-            answer = next(answers)
-            group = answer.hypotheses
-            flags = {*stretch.flags, *answer.flags, *(() if group[0].is_finished else ("cut",))}
-            done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
-            translated.append(answer.texts)
-            sure += () if answer.confidence is None else (answer.confidence,)
-            best.append(group[0])
-        joined = partial(join, text, done, tgt_lang=self.tgt_lang, by_sentence=by_sentence)
-        whole, pieces = joined([texts[0] for texts in translated])
-        others = translated[0] if len(done) == 1 and len(group) > 1 else []
-        return Translation(
-            text=whole,
-            score=math.fsum(h.score for h in best) / len(best) if best else 0.0,
-            alternatives=tuple(Alternative(joined([o])[0], h.score) for o, h in zip(others, group, strict=False)),
-            flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
-            sentences=pieces,
-            confidence=min(sure, default=None),
-        )
+        asked: Sequence[Stretch],
+        forced: list[list[int]] | None,
+        config: SearchConfig,
+        *,
+        with_scores: bool,
+        stop: StopFlag | None,
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each stretch, best first."""
+        found: list[list[Hypothesis]] = [[] for _ in asked]
+        # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
+        # probability: nothing is to be added to them.
+        is_free = forced is None and config.beam_size > 1 and not config.sampling
+        words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word]
+        others = [i for i, stretch in enumerate(asked) if not (is_free and stretch.reading.is_word)]
+        for places, rules in ((others, config), (words, config.changed(penalty="none"))):
+            if places:
+                prefixes = None if forced is None else [forced[i] for i in places]
+                ids = [asked[i].ids for i in places]
+                groups = self.engine.search(ids, config=rules, prefixes=prefixes, with_scores=with_scores, stop=stop)
+                for i, group in zip(places, groups, strict=True):
+                    found[i] = group
+        for i in words:
+            found[i] = [
+                replace(h, score=h.log_prob / length_divisor(len(h.ids) + h.is_finished, config)) for h in found[i]
+            ]
+        return found
 
 
 def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:

@@ -18,6 +18,9 @@ def translate(
     output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    tgt_lang: Annotated[
+        str, typer.Option("--to", metavar="LANGUAGE", help="zh-Hant or zh-Hans, where the model writes the other one.")
+    ] = "",
     n_best: Annotated[
         int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
     ] = None,
@@ -46,7 +49,13 @@ def translate(
     if needs_torch:
         engine = "torch"
     translator = Translator.load(
-        model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble or ()
+        model,
+        engine=engine,
+        device=device,
+        dtype=dtype,
+        threads=threads,
+        ensemble=ensemble or (),
+        tgt_lang=tgt_lang,
     )
     if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
         tell_note("an exported engine cannot sample; using torch")

@@ -1,8 +1,22 @@
-"""What is particular to Chinese (and Japanese and Korean) characters: which they are and how wide they stand."""
+"""What is particular to Chinese: its characters, how text in it is set, Simplified and Traditional.
+
+How it is set, after GB/T 15834-2011: full-width punctuation where Chinese has it, half-width inside of Latin text,
+numbers and code, no blanks between Chinese characters or beside their punctuation, quotes and title marks in pairs.
+Whether a blank stands between Chinese and Latin is left as it is: both are usual.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from yiwen.text.protect import MASK, masked, unmasked
+
+if TYPE_CHECKING:
+    from opencc import OpenCC
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Chinese characters, as the inside of a regular expression's brackets."""
@@ -11,6 +25,67 @@ _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _WIDE = re.compile(
     f"[{HAN}\u1100-\u115f\u3000-\u30ff\u3100-\u31ff\u3200-\u33ff\ua960-\ua97f\uac00-\ud7a3\uff01-\uff60]"
 )
+
+_LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】》〉", "，。！？；：、", "[ \u00a0\u3000\t]"
+_BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
+_DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
+_TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
+_TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
+_BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
+
+
+def _full(found: re.Match[str]) -> str:
+    return found[0].translate(_TO_FULL)
+
+
+def _half(found: re.Match[str]) -> str:
+    return found[0].translate(_TO_HALF)
+
+
+def _bracket(found: re.Match[str]) -> str:
+    is_half = found[0][0] == "(" and found[0][-1] == ")" and not _HAN_CHARACTER.search(found[0])
+    return found[0] if is_half else f"（{re.sub(_BRACKET, _bracket, found[0][1:-1])}）"
+
+
+def _quote(found: re.Match[str]) -> str:
+    before, after = found.string[max(0, found.start() - 2) : found.start()], found.string[found.end() : found.end() + 2]
+    is_chinese = re.search(f"[{_BESIDE}]", before.strip()[-1:] + found[0] + after.strip()[:1])
+    return f"“{found[0][1:-1]}”" if is_chinese else found[0]
+
+
+_MARKS: Final = (
+    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:[,;:!?]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
+    rf"|(?<=\S)[,;:!?](?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<={MASK}))[.!?]\Z"
+)
+_BLANKS: Final = (
+    rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
+    rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
+)
+_ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
+_RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
+    ("full-width letter", _WIDE_LETTERS, _half),
+    (
+        "full-width sign",
+        re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII),
+        _half,
+    ),
+    ("half-width bracket", re.compile(_BRACKET), _bracket),
+    ("straight quote", re.compile(r'"[^"]*"'), _quote),
+    (
+        "straight quote",
+        re.compile(rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"),
+        lambda found: f"‘{found[1]}’",
+    ),
+    ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
+    ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
+    ("half-width mark", re.compile(_MARKS), _full),
+    ("blank", re.compile(_BLANKS), lambda found: ""),
+]
+"""(breach, where it may be, what belongs there), in the order in which they are mended."""
+_QUOTE: Final = re.compile('["“”‘「」『』《》]')
+_TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
+_TO_CURLY: Final = str.maketrans("「」『』", "“”‘’")
 
 
 def is_han(character: str) -> bool:
@@ -30,3 +105,123 @@ def visual_length(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text) + len(_WIDE.findall(text))
+
+
+def is_traditional(text: str) -> bool:
+    """True where more characters would change on the way to Simplified Chinese than on the way from it.
+
+    >>> is_traditional("這個軟體"), is_traditional("这个软件"), is_traditional("你好")
+    (True, False, False)
+    """
+    if not _HAN_CHARACTER.search(text):
+        return False
+    return _n_changed(text, "t2s") > _n_changed(text, "s2t")
+
+
+def to_simplified(text: str) -> str:
+    """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases)."""
+    return _converted(text, "t2s").translate(_TO_CURLY)
+
+
+def to_traditional(text: str) -> str:
+    """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
+    return _converted(text, "s2tw").translate(_TO_CORNER)
+
+
+def _n_changed(text: str, config: str) -> int:
+    return sum(a != b for a, b in zip(text, _converted(text, config), strict=False))
+
+
+def _converted(text: str, config: str) -> str:
+    return str(_converter(config).convert(text))
+
+
+@cache
+def _converter(config: str) -> OpenCC:
+    from opencc import OpenCC
+
+    return OpenCC(config)
+
+
+def typeset(text: str, *, pairs: bool = True) -> str:
+    """Set Chinese text as Chinese is set; lines without a Chinese character, addresses and code stay as they are.
+
+    Args:
+        text: Any number of lines.
+        pairs: Give every quote its partner, too; not for a part of a longer quotation.
+
+    >>> typeset('他说:"用 foo(a, b) 就行 ,大约3.5 秒"...')
+    '他说：“用 foo(a, b) 就行，大约3.5 秒”……'
+    """
+    return "\n".join(_set(line, pairs) if _HAN_CHARACTER.search(line) else line for line in text.split("\n"))
+
+
+def violations(text: str) -> tuple[str, ...]:
+    """The breaches of the rules in a Chinese text, each named as often as it is there.
+
+    >>> violations("你好,世界 。《书")
+    ('half-width mark', 'blank', 'unpaired')
+    """
+    found: list[str] = []
+    for line in text.split("\n"):
+        if _HAN_CHARACTER.search(line):
+            prose, _ = masked(line)
+            for name, pattern, replace in _RULES:
+                found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
+            found += ["unpaired"] * (not is_paired(line))
+    return tuple(found)
+
+
+def is_paired(line: str) -> bool:
+    """Whether every quote and title mark of a line has its partner. An apostrophe needs none."""
+    return not _QUOTE.search(line) or paired(line) == line
+
+
+def paired(line: str) -> str:
+    """Give every quote its partner at the edge of the line, and drop a title mark without one.
+
+    >>> paired("他说：“好。"), paired("”好“，他说。"), paired("《书")
+    ('他说：“好。”', '“好”，他说。', '书')
+    """
+    if line.count('"') % 2:
+        before, after = line.rsplit('"', 1)
+        line = before + ("“" if re.match(r"\w", after) and not re.search(r"\w\Z", before) else "”") + after
+    for left, right in ("“”", "「」", "『』"):
+        opened, closed = _lonely(line, left, right)
+        if left == "“" and (opened or closed) and (len(opened) + len(closed)) % 2 == 0:  # the wrong way round
+            marks = itertools.cycle((left, right))
+            line = "".join(next(marks) if character in (left, right) else character for character in line)
+        else:
+            line = left * len(closed) + line + right * len(opened)
+    if line.count("‘") > line.count("’"):
+        line += "’"
+    lonely = {place for places in _lonely(line, "《", "》") for place in places}
+    return "".join(character for place, character in enumerate(line) if place not in lonely) if lonely else line
+
+
+def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
+    """Places of the opening and of the closing marks that have no partner."""
+    opened: list[int] = []
+    closed: list[int] = []
+    if left in line or right in line:
+        for place, character in enumerate(line):
+            if character == left:
+                opened.append(place)
+            elif character == right:
+                if opened:
+                    opened.pop()
+                else:
+                    closed.append(place)
+    return opened, closed
+
+
+def _set(line: str, pairs: bool) -> str:
+    for _ in range(9):  # what one rule mends may be another's to mend; nearly always the first round is the last
+        mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
+        for _, pattern, replace in _RULES:
+            mended = pattern.sub(replace, mended)
+        mended = unmasked(paired(mended) if pairs else mended, spans)
+        if mended == line:
+            break
+        line = mended
+    return line

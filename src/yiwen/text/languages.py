@@ -59,6 +59,7 @@ def canonical(code: str) -> str:
     return language if is_usual and language != "zh" else f"{language}-{script}"
 
 
+@cache
 def base(code: str) -> str:
     """The language without its script: `zh` for all kinds of written Chinese. Asks for no rule to be kept.
 

@@ -64,6 +64,7 @@ def is_unspaced(character: str) -> bool:
     return _UNSPACED_LETTER.match(character) is not None
 
 
+@cache
 def script_of(language: str) -> str | None:
     """The script that a language is written in, or None where that is unknown or not certain.
 

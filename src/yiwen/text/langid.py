@@ -1,0 +1,104 @@
+"""Which language a text is in: by its script where that tells, else by py3langid's model (Lui and Baldwin 2012).
+
+The model takes half a second to load, so it is loaded when the first text needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from yiwen.text.chinese import is_traditional
+from yiwen.text.languages import base, canonical
+from yiwen.text.protect import masked
+from yiwen.text.scripts import SCRIPTS, script_of, script_share
+
+_ENOUGH: Final = 30
+"""Letters that the model needs to tell languages of one script apart for certain."""
+_CERTAIN: Final = 0.99
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_OWN: Final = {"Japanese": re.compile("[\u3041-\u3096\u30a1-\u30fa]"), "Korean": re.compile("[\uac00-\ud7a3]")}
+"""What is not Chinese in scripts that share its characters."""
+_COMMON: Final = {
+    "en": frozenset("a the of and to in is are was on at with for that this".split()),  # noqa: SIM905
+    "de": frozenset("der die das den dem und ein eine einen einem in ist auf mit nicht zu von im".split()),  # noqa: SIM905
+    "fr": frozenset("le la les l de des du un une et à a est dans sur avec que en".split()),  # noqa: SIM905
+    "es": frozenset("el la los las de del un una y a es en con que se por".split()),  # noqa: SIM905
+}
+"""Words that tell a language at once, so that the model need not be loaded for ordinary text."""
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A language and how sure that is."""
+
+    language: str
+    """Canonical code; `und` where the text does not tell."""
+    confidence: float
+    """0 to 1."""
+
+
+def detect(text: str, among: Sequence[str] = ()) -> Detected:
+    """The language of a text.
+
+    Args:
+        text: Any text; addresses and code in it are not looked at.
+        among: Languages to choose from; empty for all that are known.
+
+    >>> detect("這是一本書。").language, detect("これは本です。", ("zh", "ja")).language, detect("42").language
+    ('zh-Hant', 'ja', 'und')
+    """
+    prose, _ = masked(text)
+    if not _LETTER.search(prose):
+        return Detected("und", 0.0)
+    script = _main_script(prose)
+    share = script_share(prose, script)
+    wanted = {base(code) for code in among} or {*_identifier().labels, *SCRIPTS[script][1].split()}
+    possible = {language for language in wanted if script_of(language) in (script, None)}
+    if script == "Han" and "zh" in possible:
+        return Detected("zh-Hant" if is_traditional(prose) else "zh-Hans", share)
+    if len(possible) < 2:
+        return Detected(canonical(next(iter(possible))), share) if possible else Detected("und", 0.0)
+    ranked = [(language, p) for language, p in _identifier().rank(prose) if language in possible]
+    best, p = ranked[0]
+    return Detected(canonical(best), share * p / sum(p for _, p in ranked))
+
+
+def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
+    """True for a text that is certainly in one language and not in another: never for a short or a doubtful one.
+
+    Where the scripts differ they decide: a Chinese text may name things in Latin letters, an English one not in
+    Chinese. Where they are the same, thirty letters are needed. Addresses and code are not to be in the text.
+
+    >>> is_in("我喜欢 Python。", "zh", rather_than="en"), is_in("Python", "de", rather_than="en")
+    (True, False)
+    """
+    here, there = script_of(wanted), script_of(rather_than)
+    if here is None or there is None or base(wanted) == base(rather_than) or not _LETTER.search(prose):
+        return False
+    if here != there:
+        if {here, there} <= {"Han", *_OWN}:
+            return here in _OWN and _OWN[here].search(prose) is not None
+        return script_share(prose, here) >= (1.0 if here == "Latin" else 0.7)
+    words = set(prose.lower().split())
+    one, other = (words & _COMMON.get(base(code), frozenset()) for code in (rather_than, wanted))
+    if len(one - other) > len(other - one) or len(_LETTER.findall(prose)) < _ENOUGH:
+        return False
+    ranked: list[tuple[str, float]] = _identifier().rank(prose)
+    (best, p), rival = ranked[0], dict(ranked).get(base(rather_than), 0.0)
+    return best == base(wanted) and p > _CERTAIN * (p + rival)
+
+
+def _main_script(prose: str) -> str:
+    own = next((script for script, letters in _OWN.items() if letters.search(prose)), None)
+    return own or max(SCRIPTS, key=lambda script: script_share(prose, script))
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,0 +1,143 @@
+"""What a model reads of a text and what is written of its answer: all rules that are no model's to learn.
+
+source -> stays as it is: blank, nothing but numbers, signs and addresses, in the target language already
+       -> normalised, Traditional Chinese to Simplified, ALL CAPS and oDD cASE to usual case -> the model
+answer -> case as in the source, Chinese set as Chinese is, Traditional where that was asked for -> translation
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from yiwen.text.chinese import is_paired, is_traditional, to_simplified, to_traditional, typeset
+from yiwen.text.langid import is_in
+from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
+from yiwen.text.normalise import normalise
+from yiwen.text.protect import masked, unmasked
+from yiwen.text.scripts import script_of
+from yiwen.text.subword import Subword
+
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FEW_CAPITALS: Final = 8
+"""Fewer letters in capitals are abbreviations: USA, UK."""
+_LONG_WORD: Final = 4
+"""Characters of a Chinese or Japanese word at most."""
+_USUAL: Final = re.compile(r"(?<!\w)[^\W\d_A-ZÀ-ÞΑ-ΫЀ-Я]{5}")
+"""The beginning of a long word in small letters, of which text in capitals or in Title Case has none."""
+_CASED: Final = ("Latin", "Cyrillic", "Greek", "Armenian")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A part of a text as the model reads it."""
+
+    text: str
+    """Normalised; empty where nothing is for the model."""
+    output: str = ""
+    """What is written where nothing is for the model."""
+    flags: tuple[str, ...] = ()
+    """`passed_through`, `already_target` or `recased`."""
+    is_capitals: bool = False
+    """True where the translation is to be in capitals too."""
+    is_paired: bool = True
+    """Whether quotes are in pairs, so that they have to be in the translation."""
+    is_word: bool = False
+    """True for a single word, which has no full stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """The rules for a pair of languages."""
+
+    src_lang: str
+    """Language that the model reads."""
+    model_lang: str
+    """Language that it writes."""
+    tgt_lang: str
+    """Language that is asked for: that, or its other script."""
+    subword: Subword
+    """Source subwords, which know how a word is usually written."""
+
+    def read(self, text: str, *, must: bool = False) -> Reading:
+        """What the model is given of a line or a sentence; with `must`, whatever it is."""
+        line = normalise(text)
+        if not line:
+            return Reading("", text)
+        prose, spans = masked(line)
+        same = text if text.isprintable() else line  # what other programs may take for a line break is no text
+        if not must and not _LETTER.search(prose):
+            return Reading("", same, ("passed_through",))
+        if not must and is_in(prose, self.tgt_lang, rather_than=self.src_lang):
+            return Reading("", _converted(same, self.tgt_lang), ("already_target",))
+        if base(self.src_lang) == "zh" and is_traditional(prose) != (canonical(self.src_lang) == "zh-Hant"):
+            prose = _converted(prose, self.src_lang)
+        usual = self._recased(prose) if script_of(self.src_lang) in _CASED else prose
+        return Reading(
+            unmasked(usual, spans),
+            flags=("recased",) if usual != prose else (),
+            is_capitals=usual != prose == prose.upper(),
+            is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
+            is_word=_is_word(line, self.src_lang),
+        )
+
+    def prefix(self, text: str) -> str:
+        """What a translation must start with, as the model writes it."""
+        line = normalise(text)
+        return line if canonical(self.model_lang) == canonical(self.tgt_lang) else _converted(line, self.model_lang)
+
+    def write(self, reading: Reading, answer: str) -> str:
+        """What is written of the model's answer."""
+        if reading.is_word and not re.search(r"[.。!！?？]\Z", reading.text):
+            answer = re.sub(r"(?<=\w)[.。]\Z", "", answer)
+        if reading.is_capitals:
+            prose, spans = masked(answer)
+            answer = unmasked(prose.upper(), spans)
+        if base(self.tgt_lang) in CHINESE:
+            answer = typeset(answer, pairs=reading.is_paired)
+        return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else _converted(answer, self.tgt_lang)
+
+    def _recased(self, line: str) -> str:
+        """The line with each word in the case that takes the fewest subwords, where most are in an unusual one.
+
+        Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
+        """
+        n_usual = len(_USUAL.findall(line))
+        if n_usual > 1:  # nearly every line there is
+            return line
+        words = _WORD.findall(line)
+        odd = [word for word in words[1:] if word != word.lower()]
+        if 2 * len(odd) < len(words) or len(odd) < 2:
+            return line
+        is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
+        if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
+            return line
+        forms = {word: (word.lower(), word.capitalize(), word) for word in set(words)}
+        sizes = iter(map(len, self.subword.encode([form for three in forms.values() for form in three])))
+        cost = {word: dict(zip(three, [next(sizes) for _ in three], strict=False)) for word, three in forms.items()}
+        gains = [cost[word][word] - cost[word][word.lower()] for word in odd]
+        is_title = (
+            n_usual == 0
+            and len(odd) > 2
+            and 3 * sum(gain > 0 for gain in gains) > len(odd) > 8 * sum(gain < 0 for gain in gains)
+        )
+        if not (is_mixed or is_title):
+            return line
+        usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
+        return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], usual, count=1)
+
+
+def _converted(text: str, lang: str) -> str:
+    """Chinese in the script of a language; text in others as it is."""
+    match canonical(lang):
+        case "zh-Hans":
+            return to_simplified(text)
+        case "zh-Hant":
+            return to_traditional(text)
+    return text
+
+
+def _is_word(line: str, lang: str) -> bool:
+    return " " not in line and (base(lang) not in UNSPACED or len(line) <= _LONG_WORD)

@@ -1,0 +1,102 @@
+"""A language is told by its script where that is enough, and a text is never taken for one that it is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from yiwen.text.langid import Detected, detect, is_in
+
+DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("text", "among", "language"),
+    [
+        ("The man over there is reading a book about Berlin.", (), "en"),
+        ("Der Mann, der da ist, liest ein Buch über Berlin.", (), "de"),
+        ("L'homme qui est là lit un livre sur Berlin.", (), "fr"),
+        ("这是一本书。", (), "zh-Hans"),
+        ("這是一本書。", (), "zh-Hant"),
+        ("这是 Python 的书。", ("en", "zh_TW"), "zh-Hans"),
+        ("これは本です。", (), "ja"),
+        ("東京へ行く", ("zh", "ja"), "ja"),
+        ("이것은 책입니다.", (), "ko"),
+        ("hello", ("en", "zh"), "en"),
+        ("你好", ("en", "de"), "und"),
+        ("42 + 1 = 43", (), "und"),
+        ("https://example.com/the/path", (), "und"),
+        ("", (), "und"),
+    ],
+)
+def test_the_language_of_a_text_is_told(text: str, among: tuple[str, ...], language: str) -> None:
+    found = detect(text, among)
+    assert found.language == language
+    assert 0.0 <= found.confidence <= 1.0
+    assert (found == Detected("und", 0.0)) == (language == "und")
+
+
+def test_a_short_text_says_less_than_a_long_one() -> None:
+    assert (
+        detect("Er isst.", ("de", "nl")).confidence < detect("Er isst heute mit uns zu Abend.", ("de", "nl")).confidence
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "src", "tgt", "expected"),
+    [
+        ("我喜欢用 Python 写程序。", "en", "zh", True),
+        ("你好", "en", "zh-Hant", True),
+        ("The word 你好 means hello.", "en", "zh", False),
+        ("Der Mann liest ein Buch über die Stadt.", "en", "de", True),
+        ("The man reads a book about the city.", "en", "de", False),
+        ("Ein Mann.", "en", "de", False),  # too short to be sure
+        ("Hello world", "zh", "en", True),
+        ("Hello 世界", "zh", "en", False),
+        ("東京都", "zh", "ja", False),
+        ("東京へ行く", "zh", "ja", True),
+        ("这是一本书。", "zh-Hans", "zh-Hant", False),
+        ("Что это такое?", "sr", "ru", False),  # Serbian has two scripts: never judged
+    ],
+)
+def test_a_text_in_the_target_language_is_known_for_certain_or_not_at_all(
+    text: str, src: str, tgt: str, expected: bool
+) -> None:
+    assert is_in(text, tgt, rather_than=src) is expected
+
+
+@pytest.mark.skipif(not (DATA / "multi30k").is_dir(), reason="YIWEN_DATA has no text in several languages")
+def test_fewer_than_one_clean_line_in_a_thousand_is_taken_for_the_target_language() -> None:
+    n_lines = n_wrong = n_found = n_there = 0
+    for name, src, tgt in (
+        ("multi30k/val.en", "en", "de"),
+        ("multi30k/val.de", "de", "en"),
+        ("multi30k/val.fr", "fr", "en"),
+        ("news-en-de/newstest2013.en", "en", "fr"),
+        ("news-en-de/newstest2013.de", "de", "en"),
+        ("tatoeba-en-zh/dev.zh", "zh", "en"),
+        ("pydocs-en-zh/dev.zh", "zh", "en"),
+        ("pydocs-en-zh/dev.en", "en", "zh"),
+    ):
+        lines = (DATA / name).read_text("utf-8").split("\n")[:1000]
+        n_lines += len(lines)
+        n_wrong += sum(is_in(line, tgt, rather_than=src) for line in lines)
+        found = [is_in(line, src, rather_than=tgt) for line in lines if len(line) >= 60]
+        n_there += len(found)
+        n_found += sum(found)
+    print(f"{n_wrong} of {n_lines} taken for the target language; {n_found} of {n_there} found where they are in it")
+    assert n_wrong < n_lines / 1000
+    assert n_found > 0.9 * n_there
+
+
+def test_the_model_is_loaded_only_when_a_text_needs_it() -> None:
+    program = (
+        "import sys; from yiwen.text.langid import detect, is_in; detect('你好', ('en', 'zh'));"
+        "is_in('A man is in the house with the dog.', 'de', rather_than='en'); print('py3langid' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\n", done.stderr

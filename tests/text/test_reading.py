@@ -1,0 +1,126 @@
+"""What the model reads and what is written of its answers: case, scripts, and what is no sentence at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.text.reading import Reader, Reading
+from yiwen.text.subword import Subword, TokenizerConfig, train_subword
+
+SENTENCES = [
+    "The man in the red house is reading a long book about Berlin.",
+    "A woman and a child are sleeping in the green room.",
+    "Angela Merkel lives in Berlin, and John Smith in London.",
+    "Two dogs are running over the wide street.",
+]
+
+
+@pytest.fixture(scope="session")
+def english() -> Subword:
+    """Subwords that know how these words are usually written."""
+    return train_subword(lambda: SENTENCES * 20, TokenizerConfig(vocab_size=420, kind="bpe"))[1]
+
+
+def reader(subword: Subword, src: str = "en", tgt: str = "de", asked: str = "") -> Reader:
+    return Reader(src_lang=src, model_lang=tgt, tgt_lang=asked or tgt, subword=subword)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["42", " 3.14 % ", "***", "—", "2024-01-05", "https://a.b/c?d=e", "me@example.com", "report_v2.final.pdf", "{name}",
+     "%(count)d", '<x id="1"/>', "😀😀", "1. 2. 3.", "GPT-4", "`x = 1`", "+49 30 1234567"],
+)  # fmt: skip
+def test_what_is_no_language_is_written_as_it_is(text: str, english: Subword) -> None:
+    for languages in (("en", "de"), ("en", "zh"), ("zh", "en")):
+        assert reader(english, *languages).read(text) == Reading("", text, ("passed_through",))
+        assert reader(english, *languages).read(text, must=True).text == text.strip()
+
+
+@pytest.mark.parametrize("text", ["Chapter 3", "5 km", "See https://a.b/c", "Call foo(x)", "第3章", "Nr. 5", "x"])
+def test_what_has_a_word_in_it_is_translated(text: str, english: Subword) -> None:
+    assert reader(english, "en", "fr").read(text).text == text
+
+
+def test_blanks_stay_and_control_characters_do_not(english: Subword) -> None:
+    assert reader(english).read(" \t\u200b") == Reading("", " \t\u200b")
+    assert reader(english).read("42\x1f").output == "42"
+    assert reader(english).read("  42").output == "  42"
+
+
+def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) -> None:
+    assert reader(english, "en", "zh").read("他笑了。") == Reading("", "他笑了。", ("already_target",))
+    assert reader(english, "en", "zh-Hans", "zh-Hant").read("头发").output == "頭髮"
+    assert reader(english, "en", "zh").read("頭髮").output == "头发"
+    german = "Der Mann liest ein Buch über die Stadt."
+    assert reader(english, "en", "de").read(german) == Reading("", german, ("already_target",))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("THE MAN IS READING A BOOK ABOUT BERLIN.", "The man is reading a book about Berlin."),
+        ("A Woman And A Child Are Sleeping", "A woman and a child are sleeping"),
+        ("tHe MaN iS sLEePing iN tHE rOoM", "The man is sleeping in the room"),
+        ("THE FILE README.md IS IN THE HOUSE", "The file README.md is in the house"),
+    ],
+)
+def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, english: Subword) -> None:
+    found = reader(english).read(text)
+    assert (found.text.replace("File", "file"), found.flags) == (read, ("recased",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*SENTENCES, "USA, UK, EU", "NASA", "Angela Merkel, John Smith", "Das Haus und der Mann", "the man is sleeping",
+     "The API of HTTP and JSON", "I", "A4 B5", "I am OK."],
+)  # fmt: skip
+def test_usual_case_is_left_alone(text: str, english: Subword) -> None:
+    found = reader(english, tgt="fr").read(text)
+    assert (found.text or found.output, "recased" in found.flags) == (text, False)
+
+
+def test_languages_without_case_are_left_alone(english: Subword) -> None:
+    text = "他说 HTTP API 和 JSON REST"
+    assert reader(english, "zh", "en").read(text).text == text
+
+
+def test_what_was_in_capitals_is_written_in_capitals_but_for_addresses(english: Subword) -> None:
+    german = reader(english)
+    capitals = german.read("THE MAN IS READING A LONG BOOK")
+    assert german.write(capitals, "Der Mann liest a_b auf www.a.de.") == "DER MANN LIEST a_b AUF www.a.de."
+    assert german.write(german.read("A Woman And A Child Are Sleeping"), "Eine Frau") == "Eine Frau"
+
+
+def test_a_word_gets_no_full_stop_that_it_did_not_have(english: Subword) -> None:
+    german = reader(english)
+    for word, answer, written in (
+        ("dog", "Hund.", "Hund"),
+        ("Dog.", "Hund.", "Hund."),
+        ("two dogs", "Zwei Hunde.", "Zwei Hunde."),
+        ("dog", "usw. usf.", "usw. usf"),
+    ):
+        assert german.write(german.read(word), answer) == written
+    assert [reader(english, "zh", "en").read(text).is_word for text in ("计算机", "我喜欢计算机。")] == [True, False]
+
+
+def test_chinese_answers_are_set_as_chinese_is_and_converted_where_asked(english: Subword) -> None:
+    plain, asked = reader(english, "en", "zh"), reader(english, "en", "zh-Hans", "zh-TW")
+    reading = plain.read("He said: yes.")
+    assert plain.write(reading, "他说: “头发") == "他说：“头发”"
+    assert asked.write(asked.read("He said: yes."), "他说: “头发") == "他說：「頭髮」"
+    assert plain.write(plain.read("“He said"), "“他说") == "“他说"  # the quotation goes on in the next sentence
+
+
+def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> None:
+    assert reader(english, "zh", "en").read("他說：「頭髮」").text == "他说：“头发”"
+    assert reader(english, "zh-Hant", "en").read("他说：“头发”").text == "他說：「頭髮」"
+    assert reader(english, "zh-Hans", "en").read("他笑了。").text == "他笑了。"
+    assert reader(english, "en", "zh-Hans", "zh-Hant").prefix(" 頭髮") == "头发"
+
+
+def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
+    bundle = open_bundle(tiny_run.best)
+    lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]
+    assert [reader(bundle.source).read(line).text for line in lines] == lines

@@ -1,0 +1,172 @@
+"""Chinese is set as Chinese is: counted over thousands of lines by a counter that knows nothing of the rules."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yiwen.text.chinese import is_han, is_paired, is_traditional, paired, to_simplified, to_traditional, typeset
+from yiwen.text.chinese import violations as breaches
+from yiwen.text.normalise import normalise
+
+DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
+HALF, FULL, LEFT, RIGHT = ",;:!?", "，。！？；：、", "“‘「『（【《〈", "”’」』）】》〉"
+WORDS = "你好 世界 机器 翻译 他说 文件 Python foo(a,b) http://a.cn/b,c?d=e x@y.cn 3.5 1,000 10:30 《红楼梦》".split()  # noqa: SIM905
+WORDS += [*"你好 世界 机器 翻译 他说 文件 README.md %s U.S. 第3章 ＡＢＣ１２ GPT-4 it's".split(), "`a, b`"]  # noqa: SIM905
+SIGNS = [*",.;:!?", *FULL, "...", "……", "--", "——", *'""\'“”(())（）《》', " ", "  ", " ", ""]
+
+
+def naive_count(text: str) -> Counter[str]:
+    """Breaches in a text without addresses and code, one character after the other."""
+    found: Counter[str] = Counter()
+    for line in text.split("\n"):
+        if not any(map(is_han, line)):
+            continue
+        for i, character in enumerate(line):
+            before, after = line[i - 1 : i], line[i + 1 : i + 2]
+            found["half"] += character in HALF and (is_han(before or " ") or is_han(after or " "))
+            found["stop"] += character == "." and is_han(before or " ") and (not after or is_han(after))
+            found["wide"] += unicodedata.east_asian_width(character) == "F" and character.isalnum()
+            if character == " " and before and after:
+                wide = FULL + LEFT + RIGHT
+                found["blank"] += (is_han(before) or before in wide) and (is_han(after) or after in wide)
+                found["blank"] += before in FULL or after in FULL
+        for half in re.findall(r"\(([^()（）]*)\)", line):
+            found["bracket"] += any(map(is_han, half))
+        found["quote"] += sum(any(map(is_han, part)) for part in line.split('"')[1::2])
+        for left, right in ("“”", "「」", "《》"):
+            depth = lowest = 0
+            for character in line:
+                depth += (character == left) - (character == right)
+                lowest = min(lowest, depth)
+            found["pair"] += depth != 0 or lowest < 0
+    return +found
+
+
+EXAMPLES = [
+    ("你好,世界.", "你好，世界。"),
+    ("Tom, 你好!", "Tom，你好！"),
+    ("用 Python, Java 和C++, 等等.", "用 Python, Java 和C++，等等。"),
+    ("他住在 U.S.", "他住在 U.S."),
+    ("共1,000人,3.5%;时间 10:30.", "共1,000人，3.5%；时间 10:30。"),
+    ("参见(表 1)和 foo(a, b)(详见 API).", "参见（表 1）和 foo(a, b)（详见 API）。"),
+    ('他说:"好"  然后 "Python" 和 "b".', "他说：“好”然后“Python”和“b”。"),
+    ("共ＡＢＣ１２３，３．５，１０：３０，５０％", "共ABC123，3.5，10:30，50%"),
+    ("... 你好...再见。。。好…好。。", "... 你好……再见……好……好。"),
+    ("你 好 ， 世界 Hello 世界", "你好，世界 Hello 世界"),
+    ("甲 -- 乙 中--国", "甲——乙中——国"),
+    ("《红楼梦》 和 “ 好 ” 的", "《红楼梦》和“好”的"),
+    ("'好'和it's", "‘好’和it's"),
+    ("http://a.b/c,d 是网址, x@y.cn.", "http://a.b/c,d 是网址，x@y.cn。"),
+    ("注: `a, b` 是代码.", "注：`a, b` 是代码。"),
+    ("（abc)和(中文）", "（abc）和（中文）"),
+    ("他说：“好。", "他说：“好。”"),
+    ("《红楼梦是一本书》。", "《红楼梦是一本书》。"),
+    ("红楼梦》是《一本书。", "红楼梦是一本书。"),
+    ('外墙由三座塔组成，"直径几乎相等。', "外墙由三座塔组成，“直径几乎相等。”"),
+    ("Hello, world (no Chinese) 。", "Hello, world (no Chinese) 。"),
+    ("甲,乙\n  丙,丁  \n", "甲，乙\n  丙，丁  \n"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), EXAMPLES)
+def test_text_is_set_as_chinese_is(text: str, expected: str) -> None:
+    assert typeset(text) == expected
+    assert (breaches(text) == ()) == (text == expected)
+    assert breaches(expected) == ()
+
+
+def test_five_thousand_generated_lines_have_no_breach_and_do_not_change_again() -> None:
+    rng = random.Random(7)
+    total: Counter[str] = Counter()
+    for _ in range(5_003):
+        text = "".join(rng.choice(WORDS) + rng.choice(SIGNS) for _ in range(rng.randint(1, 14)))
+        done = typeset(text)
+        assert breaches(done) == (), (text, done)
+        assert typeset(done) == done
+        if not re.search(r"[`@/_]|foo", text):  # the counter knows neither code nor addresses
+            total += naive_count(text)
+            assert not naive_count(done), (text, done)
+    assert min(total[kind] for kind in ("half", "stop", "wide", "blank", "bracket", "quote", "pair")) > 20
+
+
+@given(
+    st.text(max_size=40)
+    | st.lists(st.sampled_from([*"你a1,.;:!?()（）“”\"'‘’《》「」 \u3000\n…-—。，％．\ufdd1"])).map("".join)
+)
+def test_setting_twice_changes_nothing_more_and_loses_no_letter(text: str) -> None:
+    done = typeset(text)
+    assert typeset(done) == done
+    assert breaches(done) == ()
+    for pairs in (True, False):
+        same = [
+            [c for c in unicodedata.normalize("NFKC", side) if c.isalnum()]
+            for side in (text.replace("\ufdd1", ""), typeset(text, pairs=pairs))
+        ]
+        assert same[0] == same[1]
+    assert done.count("\n") == text.count("\n")
+
+
+def test_parts_of_a_quotation_keep_their_quotes_where_that_is_wanted() -> None:
+    assert typeset("他说:“我走了.", pairs=False) == "他说：“我走了。"
+    assert not is_paired("“我走了。")
+    assert is_paired("it’s “fine”")
+    for line, expected in (
+        ("”好“，他说。", "“好”，他说。"),
+        ("好”，他说。", "“好”，他说。"),
+        ("「好", "「好」"),
+        ("‘好", "‘好’"),
+        ("《《好》", "《好》"),
+        ("“他说“好”了”", "“他说“好”了”"),
+    ):
+        assert paired(line) == expected
+
+
+def lines(path: Path) -> list[str]:
+    return [normalise(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+
+
+@pytest.mark.skipif(not (DATA / "tatoeba-en-zh").is_dir(), reason="YIWEN_DATA has no Chinese text")
+def test_real_text_has_no_breach_afterwards_and_well_set_text_is_left_alone() -> None:
+    changed = {}
+    n_lines = 0
+    for name in ("bible", "pgdocs", "tldr", "tatoeba", "aic", "3am", "frc", "mlqe-wiki", "pydocs"):
+        text = lines(DATA / f"{name}-en-zh" / "dev.zh")
+        done = [typeset(line) for line in text]
+        assert [line for line in done if breaches(line) or typeset(line) != line] == []
+        prose = [re.sub(r"`[^`]*`|[\w.]+ ?\([^)]*\)|[!-~]*[/@_][!-~]*", "x", line, flags=re.ASCII) for line in done]
+        assert [line for line in prose if naive_count(line)] == []
+        changed[name] = sum(a != b for a, b in zip(text, done, strict=True)) / len(text)
+        n_lines += len(text)
+    print({name: f"{share:.2%}" for name, share in changed.items()})
+    assert n_lines > 5_000
+    assert changed["bible"] == 0
+    assert max(changed[name] for name in ("bible", "pgdocs", "tldr", "tatoeba", "aic", "3am")) < 0.035
+
+
+@pytest.mark.skipif(not (DATA / "bible-en-zh").is_dir(), reason="YIWEN_DATA has no Traditional Chinese")
+def test_traditional_text_is_told_from_simplified_and_converted() -> None:
+    simplified, traditional = (lines(DATA / "bible-en-zh" / f"dev.{code}") for code in ("zh", "zh_hant"))
+    assert sum(map(is_traditional, simplified)) == 0
+    assert sum(map(is_traditional, traditional)) >= 0.99 * len(traditional)
+    assert sum(to_simplified(a) == b for a, b in zip(traditional, simplified, strict=True)) >= 0.99 * len(simplified)
+    pairs = [
+        (a, b)
+        for ours, theirs in zip(simplified, traditional, strict=True)
+        for a, b in zip(to_traditional(ours), theirs, strict=False)
+    ]
+    assert sum(a == b for a, b in pairs) / len(pairs) > 0.995
+
+
+def test_words_and_quotes_are_converted_both_ways() -> None:
+    assert to_traditional("他说：“干净的头发后面‘发展’。”") == "他說：「乾淨的頭髮後面『發展』。」"
+    assert to_simplified("他說：「乾淨的頭髮後面『發展』。」") == "他说：“干净的头发后面‘发展’。”"
+    assert [is_traditional(text) for text in ("頭髮", "头发", "你好", "hair", "")] == [True, False, False, False, False]
