@@ -7,6 +7,7 @@ YiwenError                 1  something failed
 ├── TrainingError          1  training cannot go on
 ├── ExportError            1  a model cannot be exported, or its export does not agree with it
 ├── MissingDependencyError 1  an optional package is not installed (also an ImportError)
+├── FaultError             5  translations have faults, and the user asked to be told by the exit code
 └── Stopped                130 after Ctrl-C, 143 after SIGTERM: the user asked for it
 
 A message names the value, the rule it breaks and what to do about it.
@@ -49,6 +50,12 @@ class ExportError(YiwenError):
 
 class MissingDependencyError(YiwenError, ImportError):
     """An optional package is needed; the message is the pip line that installs it."""
+
+
+class FaultError(YiwenError):
+    """Everything was translated, but checks found faults and `--strict` was given."""
+
+    exit_code = 5
 
 
 class Stopped(YiwenError):

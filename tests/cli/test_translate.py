@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import signal
@@ -240,3 +241,41 @@ def test_the_best_of_a_beam_may_be_chosen_by_agreement_too(run: Commands, export
 def test_two_models_translate_together(run: Commands, tiny_run: TinyRun) -> None:
     done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=b"Deti gedi bapu.\n")
     assert (done.code, len(done.lines)) == (0, 1)
+
+
+FAULTY = b"Peku suse.\nKabe 25 robu.\n\nBapu \xff {x} logi.\n"
+"""The tiny model has seen neither numbers nor placeholders."""
+
+
+def test_strict_names_faulty_lines_and_fails_when_all_are_written(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    plain = run("translate", tiny_run.best, *QUICK, stdin=FAULTY)
+    strict = run("translate", tiny_run.best, *QUICK, "--strict", stdin=FAULTY)
+    assert (plain.code, strict.code, strict.out) == (0, 5, plain.out)
+    told = strict.err.split("\n")
+    assert told[0] == "line 2: numbers"
+    assert told[1] == "line 4: invalid_utf8, placeholders"
+    assert told[2].startswith("flagged lines: 1 invalid_utf8, 1 numbers, 1 placeholders")
+    assert "--strict: 2 of 4 translations have a fault; all are written and these are named above" in strict.err
+    output = tmp_path / "out.txt"
+    assert run("translate", tiny_run.best, *QUICK, "--strict", "--output", output, stdin=FAULTY).code == 5
+    assert output.read_bytes() == plain.out
+
+
+def test_strict_says_nothing_where_there_is_no_fault(run: Commands, tiny_run: TinyRun) -> None:
+    done = run("translate", tiny_run.best, *QUICK, "--strict", stdin=b"Peku suse.\n\n")
+    assert (done.code, done.err) == (0, "")
+    assert run("translate", tiny_run.best, *QUICK, "--strict").code == 0
+
+
+def test_json_tells_all_there_is_to_know_of_a_line(run: Commands, tiny_run: TinyRun) -> None:
+    plain = run("translate", tiny_run.best, "--beam-size", 3, "--n-best", 2, "--threads", 1, stdin=FAULTY)
+    done = run("translate", tiny_run.best, "--beam-size", 3, "--n-best", 2, "--threads", 1, "--json", stdin=FAULTY)
+    told = [json.loads(line) for line in done.lines]
+    assert [each["line"] for each in told] == [1, 2, 3, 4]
+    assert [*told[0]] == ["line", "text", "flags", "confidence", "score", "alternatives"]
+    assert [each["flags"] for each in told] == [[], ["numbers"], [], ["invalid_utf8", "placeholders"]]
+    assert [each["text"] for each in told[0]["alternatives"]] == [line.split("\t")[2] for line in plain.lines[:2]]
+    assert (told[2]["text"], told[2]["score"], told[2]["confidence"]) == ("", 0.0, None)
+    assert told[0]["score"] < 0

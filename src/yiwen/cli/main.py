@@ -1,7 +1,8 @@
 """The `yiwen` command: registers one thin file per command and turns errors into messages and exit codes.
 
 Command modules import nothing heavy at their top, so that `yiwen --help` answers at once. Exit codes: 0 done,
-1 failed, 2 wrong usage or recipe, 3 bad data, 4 bad model or checkpoint, 130 and 143 stopped by a signal.
+1 failed, 2 wrong usage or recipe, 3 bad data, 4 bad model or checkpoint, 5 faults told by --strict, 130 and 143
+stopped by a signal.
 """
 
 from __future__ import annotations

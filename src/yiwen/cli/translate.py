@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from yiwen.cli.options import BeamSize, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
+
+if TYPE_CHECKING:
+    from yiwen.translation import Translation
 
 
 def translate(
@@ -29,6 +34,12 @@ def translate(
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line: text, flags, confidence, score, alternatives.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Name each line whose translation has a fault; exit with 5 if any has.")
+    ] = False,
     mbr: Mbr = None,
     ensemble: Ensemble = None,
     engine: Engine = "auto",
@@ -42,6 +53,8 @@ def translate(
     """
     from yiwen.bundle import EXPORTED
     from yiwen.cli.streams import counted, input_lines, output_stream, tell_note
+    from yiwen.errors import FaultError
+    from yiwen.evaluation.checks import FAULTS
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
@@ -72,15 +85,35 @@ def translate(
         seed=seed,
     )
     flags: Counter[str] = Counter()
+    n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        translations = translator.translate_lines(lines, search=search, with_scores=search.n_best > 1, stop=stop)
+        with_scores = search.n_best > 1 or as_json
+        translations = translator.translate_lines(lines, search=search, with_scores=with_scores, stop=stop)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
-            if search.n_best == 1:
-                output.write(f"{translation.text}\n".encode())
-            else:
-                for alternative in translation.alternatives or (translation,):
-                    output.write(f"{number}\t{alternative.score:.4f}\t{alternative.text}\n".encode())
+            if strict and (faults := sorted(FAULTS.intersection(translation.flags))):
+                n_faulty += 1
+                print(f"line {number}: {', '.join(faults)}", file=sys.stderr)
+            for row in _rows(number, translation, as_json=as_json, n_best=search.n_best):
+                output.write(f"{row}\n".encode())
     if flags:
         told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
         print(f"flagged lines: {told}", file=sys.stderr)
+    if n_faulty:
+        raise FaultError(
+            f"--strict: {n_faulty} of {number} translations have a fault; all are written and these are named above: "
+            "look at them, or leave --strict out"
+        )
+
+
+def _rows(number: int, translation: Translation, *, as_json: bool, n_best: int) -> Iterator[str]:
+    """What is written for a line: its text, its n-best with scores, or all there is to know of it."""
+    if as_json:
+        told = {name: getattr(translation, name) for name in ("text", "flags", "confidence", "score")}
+        others = [{"text": other.text, "score": other.score} for other in translation.alternatives]
+        yield json.dumps({"line": number, **told, "alternatives": others}, ensure_ascii=False)
+    elif n_best == 1:
+        yield translation.text
+    else:
+        for alternative in translation.alternatives or (translation,):
+            yield f"{number}\t{alternative.score:.4f}\t{alternative.text}"

@@ -20,6 +20,9 @@ from typing import Final
 from yiwen.text.chinese import HAN
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
 
+FAULTS: Final = frozenset(("cut", "invalid_utf8", "length_ratio", "loop", "numbers", "omission", "placeholders"))
+"""Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
+
 PLACEHOLDER: Final = re.compile(
     r"https?://[^\s<>\"'，。；：！？、（）《》“”]*[^\s<>\"'，。；：！？、（）《》“”.,;:!?)\]]"
     r"|[A-Za-z\d_.+-]+@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
