@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import write_json
+from yiwen.files import write_json, write_text
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.languages import canonical
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from yiwen.bundle import Bundle
+    from yiwen.evaluation.lines import Details
     from yiwen.evaluation.metrics import Evaluation, EvaluationConfig
     from yiwen.evaluation.significance import Comparison
+    from yiwen.translation import Translation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,10 @@ class Measurement:
     """Where this was written."""
     more: tuple[Measurement, ...] = ()
     """The same of the recipe's other test sets (`data.more_tests`)."""
+    details: Details | None = None
+    """What there is to know line by line, where a report was asked for."""
+    report: Path | None = None
+    """Where the report was written."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
@@ -55,6 +62,8 @@ class Measurement:
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()
+        if self.details is not None:
+            result["details"] = self.details.to_json()
         if self.more:
             result["more_tests"] = [measurement.to_json() for measurement in self.more]
         return result
@@ -70,6 +79,8 @@ def measure(
     search: SearchConfig | None = None,
     lowercase: bool = False,
     output: Path | None = None,
+    report: Path | None = None,
+    checks: bool = True,
     engine: str = "auto",
     device: str = "auto",
     dtype: str = "auto",
@@ -77,6 +88,8 @@ def measure(
     stop: StopFlag | None = None,
 ) -> Measurement:
     """Translate a test set and score the result.
+
+    A model that is not calibrated yet is, where its validation text lies prepared.
 
     Args:
         model: A bundle, or a run: then its best model.
@@ -87,6 +100,8 @@ def measure(
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
         output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any.
+        report: HTML page to write, with details line by line; they are then in the JSON too.
+        checks: Translate as users do, with checks and repairs; False: as the search finds it.
         engine, device, dtype, threads: As in `Translator.load`.
         stop: Polled between batches.
 
@@ -96,8 +111,9 @@ def measure(
         DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
     """
     # All that can be wrong is looked at first: translating may take long.
-    if output is not None and output.is_dir():
-        raise ConfigError(f"--output {output} is a folder; give the path of a JSON file")
+    for name, path, kind in (("output", output, "a JSON file"), ("report", report, "an HTML file")):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"--{name} {path} is a folder; give the path of {kind}")
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble)
     model = translator.bundle.folder
     other = None
@@ -109,6 +125,7 @@ def measure(
     settings = settings_of(model)
     settings = dataclasses.replace(settings, lowercase=lowercase or settings.lowercase)
     search = search or translator.bundle.info.search
+    how = {"search": search, "checks": checks, "with_scores": report is not None, "stop": stop}
     is_of_run = output is None and (model.parent / "recipe.toml").is_file()
 
     def measured(test: Test) -> Measurement:
@@ -116,11 +133,18 @@ def measure(
         if is_of_run:
             case = "-lowercase" if settings.lowercase else ""
             written = model.parent / "evaluations" / f"{model.name}-{test.name}{case}.json"
-        return _measured(translator, other, test, search=search, settings=settings, written=written, stop=stop)
+        return _measured(
+            translator, other, test, settings=settings, written=written, is_detailed=report is not None, how=how
+        )
 
     tests = tests_of(translator.bundle, src, ref)
+    for each in (translator, other) if not ensemble else ():
+        if each is not None:
+            calibrate_once(each, stop=stop)
     first, *more = map(measured, tests)
-    first = dataclasses.replace(first, more=tuple(more))
+    first = dataclasses.replace(first, more=tuple(more), report=report)
+    if report is not None:
+        write_report(report, (first, *more))
     for measurement in (first, *more):
         if measurement.written is not None:
             measurement.written.parent.mkdir(parents=True, exist_ok=True)
@@ -142,10 +166,10 @@ def _measured(
     other: Translator | None,
     test: Test,
     *,
-    search: SearchConfig,
     settings: EvaluationConfig,
     written: Path | None,
-    stop: StopFlag | None,
+    is_detailed: bool,
+    how: Mapping[str, Any],
 ) -> Measurement:
     """Translate one test set with one or two models, and score the result."""
     from yiwen.evaluation.metrics import evaluate
@@ -158,14 +182,14 @@ def _measured(
         "lowercase": settings.lowercase,
     }
     began = time.perf_counter()
-    translations = translator.translate(test.sources, search=search, with_scores=False, stop=stop)
+    translations = translator.translate(test.sources, **how)
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
     evaluation = evaluate(texts, test.references, **rules)
-    comparison = None
+    comparison, baseline = None, None
     if other is not None:
-        baseline = other.translate(test.sources, search=search, with_scores=False, stop=stop)
-        comparison = compare(texts, [translation.text for translation in baseline], test.references, **rules)
+        baseline = [translation.text for translation in other.translate(test.sources, **how)]
+        comparison = compare(texts, baseline, test.references, **rules)
     flags = Counter(flag for translation in translations for flag in translation.flags)
     return Measurement(
         model=str(translator.bundle.folder),
@@ -177,7 +201,63 @@ def _measured(
         flags=dict(flags),
         seconds=seconds,
         written=written,
+        details=_details(translator, test, translations, baseline) if is_detailed else None,
     )
+
+
+def _details(
+    translator: Translator, test: Test, translations: Sequence[Translation], baseline: Sequence[str] | None
+) -> Details:
+    from yiwen.evaluation.calibration import sentence_scores
+    from yiwen.evaluation.lines import Line, details_of
+
+    texts, theirs = [found.text for found in translations], baseline or [""] * len(translations)
+    chrf, their_chrf = (
+        sentence_scores(side, test.references, tgt_lang=translator.tgt_lang) for side in (texts, theirs)
+    )
+    lines = [
+        Line(
+            number=i + 1,
+            source=test.sources[i],
+            reference=test.references[i],
+            translation=found.text,
+            chrf=chrf[i],
+            flags=found.flags,
+            confidence=found.confidence,
+            other=theirs[i] if baseline else None,
+            other_chrf=their_chrf[i],
+        )
+        for i, found in enumerate(translations)
+    ]
+    usual = translator.usual
+    return details_of(lines, tgt_lang=translator.tgt_lang, good_at=usual.calibration.good_at if usual else None)
+
+
+def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
+    """Write an HTML page about measurements that have details."""
+    from yiwen.evaluation.report import page, translation_sections
+
+    parts: list[str] = []
+    for measured in measurements:
+        if measured.details is not None:
+            note = f"{measured.test_set}: {measured.evaluation.n_lines:,} lines by {measured.model} ({measured.engine})"
+            parts += translation_sections(measured.evaluation, measured.comparison, measured.details, note=note)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, page(f"{measurements[0].model}: {measurements[0].test_set}", parts))
+
+
+def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> None:
+    """Calibrate a model that is not calibrated yet, where the text that it was trained on lies prepared.
+
+    A bundle that may not be written stays as it is.
+    """
+    from yiwen.data.store import Store
+    from yiwen.recipe import runs_root
+
+    folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
+    if translator.usual is None and folder.is_dir():
+        with suppress(PermissionError):
+            translator.calibrate(Store.open(folder), stop=stop)
 
 
 def settings_of(model: Path) -> EvaluationConfig:
@@ -200,8 +280,7 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
     notes = (measurement.note, *measurement.evaluation.notes)
     lines += [f"  note: {note}" for note in notes if note]
     lines += [f"  flagged {flag}: {count} lines" for flag, count in sorted(measurement.flags.items())]
-    if measurement.written is not None:
-        lines.append(f"written: {measurement.written}")
+    lines += [f"written: {path}" for path in (measurement.written, measurement.report) if path is not None]
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
     for other in measurement.more:
         print_measurement(other, console)

@@ -14,7 +14,7 @@ from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
-from yiwen.evaluation.calibration import open_calibration
+from yiwen.evaluation.calibration import calibrate, open_calibration
 from yiwen.evaluation.review import Answer, Rules, review, with_spares
 from yiwen.plan import Stretch, plan
 from yiwen.search.config import SearchConfig
@@ -31,6 +31,7 @@ from yiwen.translation import assemble
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
+    from yiwen.data.store import Store
     from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
@@ -75,7 +76,7 @@ class Translator:
                 "another model (Simplified and Traditional Chinese are converted, nothing else)"
             )
         self._n_at_once = n_at_once
-        self._usual = open_calibration(bundle)
+        self.usual = open_calibration(bundle)
 
     @classmethod
     def load(
@@ -157,7 +158,7 @@ class Translator:
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
-            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self._usual, search=config)
+            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config)
             sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
             answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
         queue = iter(answers)
@@ -165,6 +166,13 @@ class Translator:
             assemble(text, stretches, queue, reader=reader, by_sentence=by_sentence and not whole)
             for text, stretches, whole in zip(texts, plans, wholes, strict=True)
         ]
+
+    def calibrate(self, store: Store, *, stop: StopFlag | None = None) -> None:
+        """Measure on the validation text of a store what is usual for the model, and write it into its bundle.
+
+        Nothing happens where that text has too few lines to tell.
+        """
+        self.usual = calibrate(self.bundle, self.engine, store, stop=stop) or self.usual
 
     def translate_lines(
         self,

@@ -53,6 +53,14 @@ def test_a_comparison_gives_p_values(run: Commands, model: Path, trained: TinyRu
     assert "compared:" in done.err
 
 
+def test_a_report_is_written_and_named(run: Commands, model: Path, tmp_path: Path) -> None:
+    done = run("evaluate", model, *QUICK, "--report", tmp_path / "r.html", "--no-checks", "--json")
+    assert done.code == 0
+    assert f"written: {tmp_path / 'r.html'}" in done.err
+    assert (tmp_path / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert len(json.loads(done.lines[-1])["details"]["worst"]) == 15
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

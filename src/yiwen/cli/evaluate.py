@@ -8,7 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
+from yiwen.cli.options import (
+    AsJson,
+    BeamSize,
+    Checks,
+    Device,
+    DType,
+    Engine,
+    Ensemble,
+    LengthPenalty,
+    Mbr,
+    Model,
+    Threads,
+)
 
 
 def evaluate(
@@ -20,7 +32,11 @@ def evaluate(
     length_penalty: LengthPenalty = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="HTML page: scores, lengths, worst lines, flags, confidence.")
+    ] = None,
     as_json: AsJson = False,
+    checks: Checks = True,
     mbr: Mbr = None,
     ensemble: Ensemble = None,
     engine: Engine = "auto",
@@ -64,6 +80,8 @@ def evaluate(
             ensemble=ensemble or (),
             lowercase=lowercase,
             output=output,
+            report=report,
+            checks=checks,
             engine=engine,
             device=device,
             dtype=dtype,

@@ -31,6 +31,9 @@ Ensemble = Annotated[
 Mbr = Annotated[
     int | None, typer.Option("--mbr", help="Of so many candidates take the one most like the others; 0: the likeliest.")
 ]
+Checks = Annotated[
+    bool, typer.Option("--checks/--no-checks", help="Check translations, search again where one has a fault.")
+]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
 Database = Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
+from yiwen.cli.options import BeamSize, Checks, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
 
 if TYPE_CHECKING:
     from yiwen.translation import Translation
@@ -37,6 +37,7 @@ def translate(
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line: text, flags, confidence, score, alternatives.")
     ] = False,
+    checks: Checks = True,
     strict: Annotated[
         bool, typer.Option("--strict", help="Name each line whose translation has a fault; exit with 5 if any has.")
     ] = False,
@@ -88,7 +89,9 @@ def translate(
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         with_scores = search.n_best > 1 or as_json
-        translations = translator.translate_lines(lines, search=search, with_scores=with_scores, stop=stop)
+        translations = translator.translate_lines(
+            lines, search=search, with_scores=with_scores, checks=checks, stop=stop
+        )
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):

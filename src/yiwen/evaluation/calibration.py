@@ -190,18 +190,30 @@ def usual_lengths(src: Sequence[Ids], ref: Sequence[Ids], coverage: Coverage) ->
 def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
     """Logistic regression: `weights`, `error` and `reliability` of a `Calibration`.
 
-    Source: Platt 1999, with a weak ridge; the error after Naeini et al. 2015, in bins of equal size.
+    Source: Platt 1999, with a weak ridge.
     """
     import numpy as np
 
     x, y = np.asarray(features), np.asarray(is_good, dtype=float)
     halves = np.arange(len(y)) % 2 == 0
     predicted = 1 / (1 + np.exp(-x[~halves] @ _logistic(x[halves], y[halves])))
-    bins = np.array_split(np.argsort(predicted), N_BINS)
-    measured = y[~halves]
-    reliability = tuple((len(each), float(predicted[each].mean()), float(measured[each].mean())) for each in bins)
-    error = math.fsum(n * abs(mean - share) for n, mean, share in reliability) / len(measured)
+    error, reliability = reliability_of(predicted.tolist(), y[~halves].tolist())
     return {"weights": tuple(map(float, _logistic(x, y))), "error": error, "reliability": reliability}
+
+
+def reliability_of(
+    confidences: Sequence[float], is_good: Sequence[float]
+) -> tuple[float, tuple[tuple[int, float, float], ...]]:
+    """Expected calibration error, and by rising confidence: number, mean confidence, share that was good.
+
+    Source: Naeini et al. 2015, in bins of equal size.
+    """
+    import numpy as np
+
+    p, y = np.asarray(confidences), np.asarray(is_good, dtype=float)
+    bins = [each for each in np.array_split(np.argsort(p, kind="stable"), N_BINS) if len(each)]
+    found = tuple((len(each), float(p[each].mean()), float(y[each].mean())) for each in bins)
+    return math.fsum(n * abs(mean - share) for n, mean, share in found) / len(p), found
 
 
 def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:

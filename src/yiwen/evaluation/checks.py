@@ -83,6 +83,11 @@ def has_loop(source: str, translation: str) -> bool:
     return times > 1 and times > _repeats(source, is_strict=False) * 1.5
 
 
+def n_words(text: str) -> int:
+    """Words of a text; a Chinese character is one."""
+    return len(_WORD.findall(text))
+
+
 def _repeats(text: str, *, is_strict: bool) -> int:
     """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
     words = _WORD.findall(text.lower())

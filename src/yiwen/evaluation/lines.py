@@ -1,0 +1,95 @@
+"""A test set line by line: where a model is good and bad, what is odd, and whether its confidence can be believed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from yiwen.evaluation.calibration import reliability_of
+from yiwen.evaluation.checks import n_words
+from yiwen.evaluation.metrics import quick_score
+
+EDGES: Final = (0, 6, 11, 16, 21, 31, 51)
+"""Where buckets of source length begin, in words or Chinese characters."""
+N_SHOWN: Final = 15
+"""Lines shown of a kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of a test set and what became of it."""
+
+    number: int
+    source: str
+    reference: str
+    translation: str
+    chrf: float
+    """Sentence chrF2."""
+    flags: tuple[str, ...]
+    confidence: float | None
+    other: str | None = None
+    """What the model wrote that this one is compared with."""
+    other_chrf: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Details:
+    """What there is to know of a test set beside its scores."""
+
+    buckets: tuple[tuple[int, int, float, float | None], ...]
+    """By source length: fewest words, lines, chrF2 of the model, of the one it is compared with."""
+    flagged: dict[str, tuple[int, ...]]
+    """By flag: the lines that carry it."""
+    worst: tuple[Line, ...]
+    """Lines with the lowest chrF2."""
+    better: tuple[Line, ...]
+    """Lines that gain most against the other model ..."""
+    worse: tuple[Line, ...]
+    """... and those that lose most."""
+    calibration_error: float | None
+    """Mean distance between confidence and share of good lines; None where no confidence is known."""
+    reliability: tuple[tuple[int, float, float], ...]
+    """By rising confidence: lines, mean confidence, share that was good."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, ready for `json.dumps`."""
+        return asdict(self)
+
+
+def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None) -> Details:
+    """Look at all lines of a test set.
+
+    Args:
+        lines: The lines.
+        tgt_lang: Target language.
+        good_at: Sentence chrF2 from which on a translation counts as good; None where no confidence is known.
+    """
+    buckets: dict[int, list[Line]] = defaultdict(list)
+    flagged: dict[str, list[int]] = defaultdict(list)
+    for line in lines:
+        buckets[max(edge for edge in EDGES if edge <= n_words(line.source))].append(line)
+        for flag in line.flags:
+            flagged[flag].append(line.number)
+
+    def score(inside: list[Line]) -> tuple[float, float | None]:
+        texts = [[line.translation for line in inside], [line.other for line in inside if line.other is not None]]
+        scores = [
+            quick_score(side, [line.reference for line in inside], tgt_lang=tgt_lang, metric="chrf") if side else None
+            for side in texts
+        ]
+        return scores[0] or 0.0, scores[1]
+
+    sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]
+    error, reliability = reliability_of(*zip(*sure, strict=True)) if sure else (None, ())
+    compared = sorted((line for line in lines if line.other is not None), key=lambda line: line.other_chrf - line.chrf)
+    return Details(
+        buckets=tuple((edge, len(inside), *score(inside)) for edge, inside in sorted(buckets.items())),
+        flagged={flag: tuple(numbers) for flag, numbers in sorted(flagged.items())},
+        worst=tuple(sorted(lines, key=lambda line: line.chrf)[:N_SHOWN]),
+        better=tuple(line for line in compared[:N_SHOWN] if line.chrf > line.other_chrf),
+        worse=tuple(line for line in compared[: -N_SHOWN - 1 : -1] if line.chrf < line.other_chrf),
+        calibration_error=error,
+        reliability=reliability,
+    )

@@ -1,0 +1,193 @@
+"""An HTML page about a model, made of sections: scores, where it is good and bad, what is odd, how sure it may be.
+
+One file that needs nothing else: no script, no font, no picture from elsewhere; charts are SVG. All text is escaped,
+for test sets and models may write anything. Headings are in English and Chinese. A section is a function of plain
+values, and a report of another task puts those together that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Final
+
+from yiwen import __version__
+from yiwen.evaluation.lines import Details, Line
+from yiwen.evaluation.metrics import Evaluation
+from yiwen.evaluation.significance import Comparison
+
+Cell = str | int | float
+COLOURS: Final = ("#00796b", "#ef6c00")
+"""Of a model, and of the one that it is compared with."""
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, "Noto Sans CJK SC", sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem;
+  color: #222; background: #fff }
+h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid #ccc }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem; border-bottom: 1px solid #ddd;
+  overflow-wrap: anywhere }
+th { background: #f4f4f4 } td.number { text-align: right; white-space: nowrap } p.note { color: #555 }
+svg { max-width: 100%; height: auto } details > summary { cursor: pointer }
+"""
+
+
+def page(title: str, sections: Iterable[str]) -> str:
+    """The whole page."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+{"".join(sections)}
+<p class="note">yiwen {__version__}</p>
+</body>
+</html>
+"""
+
+
+def section(english: str, chinese: str, *parts: str, note: str = "") -> str:
+    """A heading in both languages and what stands below it, which is HTML already; the note is text."""
+    said = f'<p class="note">{escape(note)}</p>\n' if note else ""
+    return f"<section>\n<h2>{escape(english)} · {escape(chinese)}</h2>\n{said}{''.join(parts)}</section>\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A table; numbers stand to the right, with one decimal where they have any."""
+
+    def cell(value: Cell) -> str:
+        if isinstance(value, str):
+            return f"<td>{escape(value)}</td>"
+        return (
+            f'<td class="number">{value:,.1f}</td>'
+            if isinstance(value, float)
+            else f'<td class="number">{value:,}</td>'
+        )
+
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def bars(title: str, labels: Sequence[str], series: Sequence[Sequence[float | None]]) -> str:
+    """Bars from 0 to 100, a group for each label, a colour for each series."""
+    step, width = 640 / max(len(labels), 1), 480 / max(len(labels) * len(series), 1)
+    parts = [_text(34, 194 - 1.6 * tick, str(tick), "end") for tick in (0, 50, 100)]
+    for i, label in enumerate(labels):
+        parts.append(_text(40 + step * (i + 0.5), 212, label))
+        for j, values in enumerate(series):
+            if (value := values[i]) is None:
+                continue
+            x = 40 + step * (i + 0.5) + width * (j - len(series) / 2)
+            height = 1.6 * value
+            parts.append(
+                f'<rect x="{x:.1f}" y="{190 - height:.1f}" width="{width * 0.9:.1f}" height="{height:.1f}" '
+                f'fill="{COLOURS[j]}"/>'
+            )
+            parts.append(_text(x + width * 0.45, 186 - height, f"{value:.0f}"))
+    return _svg(title, parts, width=690, height=220)
+
+
+def reliability(bins: Sequence[tuple[int, float, float]]) -> str:
+    """How often what was believed so much was right: points of (number, mean confidence, share right).
+
+    On the line, confidence is exactly as good as its word; below it, it promises too much.
+    """
+    parts = ['<line x1="40" y1="300" x2="320" y2="20" stroke="#999" stroke-dasharray="4"/>']
+    parts += ['<path d="M40 20V300H320" fill="none" stroke="#999"/>']
+    for tick in (0, 50, 100):
+        parts += [_text(40 + 2.8 * tick, 316, f"{tick} %"), _text(34, 304 - 2.8 * tick, f"{tick} %", "end")]
+    for n, mean, share in bins:
+        if n:
+            x, y = 40 + 280 * mean, 300 - 280 * share
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[0]}"/>')
+    return _svg(
+        "confidence (across) and share that was right (up) · 置信度（横）与正确比例（纵）", parts, width=360, height=325
+    )
+
+
+def translation_sections(
+    evaluation: Evaluation, comparison: Comparison | None, details: Details, *, note: str
+) -> Iterator[str]:
+    """All that there is to say about one test set.
+
+    Args:
+        evaluation: Scores.
+        comparison: The same beside those of another model.
+        details: What became of the lines.
+        note: What was translated by what.
+    """
+    rows = [
+        (score.name, score.value, "" if score.low is None else f"{score.low:.2f} – {score.high:.2f}", score.signature)
+        for score in evaluation.scores
+    ]
+    yield section("Scores", "分数", table(("", "value · 分数", "95 %", "signature · 签名"), rows), note=note)
+    if comparison is not None:
+        yield section("Compared", "对比", _differences(comparison))
+    if details.buckets:
+        edges, counts, *series = zip(*details.buckets, strict=True)
+        labels = [f"{edge}+ ({n})" for edge, n in zip(edges, counts, strict=True)]
+        chart = bars("chrF2", labels, [values for values in series if values[0] is not None])
+        yield section(
+            "By length of the source", "按原文长度", chart, note="chrF2 by words or Chinese characters (lines)"
+        )
+    flags = [(flag, len(numbers), _some(numbers)) for flag, numbers in details.flagged.items()]
+    yield section("Flags", "标记", table(("flag · 标记", "lines · 行数", "which · 行号"), flags))
+    if details.calibration_error is not None:
+        note = f"Expected calibration error {100 * details.calibration_error:.1f} %: chance of a good translation."
+        yield section("Confidence", "置信度", reliability(details.reliability), note=note)
+    for english, chinese, lines in (
+        ("Lowest scores", "得分最低的句子", details.worst),
+        ("Gains against the other model", "比对照模型好的句子", details.better),
+        ("Losses against the other model", "比对照模型差的句子", details.worse),
+    ):
+        if lines:
+            yield section(english, chinese, line_table(lines))
+
+
+def line_table(lines: Sequence[Line]) -> str:
+    """Lines with their source, reference and translations."""
+    header = ["line", "chrF2", "source · 原文", "reference · 参考", "translation · 译文", "flags · 标记"]
+    if any(line.other is not None for line in lines):
+        header += ["other model · 对照", "chrF2"]
+    return table(header, [_cells(line) for line in lines])
+
+
+def _cells(line: Line) -> list[Cell]:
+    cells: list[Cell] = [line.number, line.chrf, line.source, line.reference, line.translation, ", ".join(line.flags)]
+    return cells if line.other is None else [*cells, line.other, line.other_chrf]
+
+
+def _differences(comparison: Comparison) -> str:
+    header = ("", "this model · 本模型", "other model · 对照", "p", "more than chance · 显著")
+    rows = [
+        (
+            difference.name,
+            difference.system,
+            difference.baseline,
+            "" if difference.p_value is None else f"{difference.p_value:.4f}",
+            "yes · 是" if difference.is_significant else "no · 否",
+        )
+        for difference in comparison.differences
+    ]
+    return table(header, rows)
+
+
+def _some(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:30])) + (" ..." if len(numbers) > 30 else "")
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _svg(title: str, parts: Iterable[str], *, width: int, height: int) -> str:
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" font-size="12" '
+        f'fill="#222" aria-label="{escape(title)}">\n{_text(width / 2, 12, title)}\n{"".join(parts)}\n</svg>\n'
+    )

@@ -1,0 +1,47 @@
+"""A test set line by line, by hand-worked numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from yiwen.evaluation.lines import Line, details_of
+
+
+def line(number: int, source: str, chrf: float, **more: object) -> Line:
+    told = {"reference": "ein Hund", "translation": "ein Hund", "flags": (), "confidence": None, **more}
+    return Line(number=number, source=source, chrf=chrf, **told)  # type: ignore[arg-type]
+
+
+def test_lines_stand_in_buckets_of_their_sources_length() -> None:
+    texts = ["one two", "one two three four five", "1 2 3 4 5 6", "一二三四五六七", " ".join(["word"] * 60)]
+    lines = [line(number, text, 50.0) for number, text in enumerate(texts, 1)]
+    details = details_of(lines, tgt_lang="de", good_at=None)
+    assert [(edge, n) for edge, n, _, _ in details.buckets] == [(0, 2), (6, 2), (51, 1)]
+    assert all((ours, theirs) == (100.0, None) for _, _, ours, theirs in details.buckets)
+
+
+def test_flags_name_their_lines_and_the_worst_come_first() -> None:
+    lines = [line(n, "a b", chrf, flags=flags) for n, chrf, flags in ((1, 30.0, ("loop",)), (2, 10.0, ("cut", "loop")))]
+    details = details_of(lines, tgt_lang="de", good_at=None)
+    assert details.flagged == {"cut": (2,), "loop": (1, 2)}
+    assert [each.number for each in details.worst] == [2, 1]
+    assert (details.calibration_error, details.reliability, details.better) == (None, (), ())
+
+
+def test_gains_and_losses_are_told_apart_and_ties_left_out() -> None:
+    lines = [
+        line(n, "a b", chrf, other="ein Hund", other_chrf=theirs)
+        for n, chrf, theirs in ((1, 50.0, 50.0), (2, 60.0, 20.0), (3, 20.0, 60.0), (4, 90.0, 10.0))
+    ]
+    details = details_of(lines, tgt_lang="de", good_at=None)
+    assert [each.number for each in details.better] == [4, 2]
+    assert [each.number for each in details.worse] == [3]
+    assert details.buckets == ((0, 4, 100.0, 100.0),)
+
+
+def test_confidence_is_compared_with_what_was_good() -> None:
+    lines = [line(n, "a", 80.0 if n % 2 else 20.0, confidence=0.75) for n in range(100)]
+    details = details_of(lines, tgt_lang="de", good_at=50.0)
+    assert details.calibration_error == pytest.approx(0.25)
+    assert sum(n for n, _, _ in details.reliability) == 100
+    assert details.to_json()["reliability"][0] == (10, 0.75, 0.5)

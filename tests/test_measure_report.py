@@ -1,0 +1,92 @@
+"""Details, reports and calibration when a model is measured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tiny_model import TinyRun
+from yiwen.errors import ConfigError
+from yiwen.evaluation import calibration
+from yiwen.files import sha256
+from yiwen.measure import calibrate_once, measure
+from yiwen.search import SearchConfig
+from yiwen.translator import Translator
+
+GREEDY = SearchConfig(beam_size=1)
+
+
+@pytest.fixture
+def model(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the best model whose text lies prepared, and whose validation set is taken to be large enough."""
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
+    monkeypatch.setattr(calibration, "MIN_PAIRS", 20)
+    return Path(shutil.copytree(tiny_run.best, tmp_path / "model"))
+
+
+def test_a_report_shows_two_models_side_by_side_and_the_json_has_its_numbers(
+    model: Path, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    report, output = tmp_path / "report.html", tmp_path / "r.json"
+    other = Path(shutil.copytree(tiny_run.early, tmp_path / "early"))
+    measured = measure(model, compare_with=other, search=GREEDY, report=report, output=output, threads=1)
+    html = report.read_text("utf-8")
+    assert f"<title>{model}: test</title>" in html
+    assert f"test: 40 lines by {model} (torch float32 on cpu)" in html
+    assert "Gains against the other model" in html
+    details = json.loads(output.read_text("utf-8"))["details"]
+    assert measured.details is not None
+    assert details == json.loads(json.dumps(measured.details.to_json()))
+    assert sum(n for _, n, _, _ in details["buckets"]) == 40
+    assert len(details["worst"]) == 15
+    assert all(line["other"] for line in details["worst"])
+    assert sum(n for n, _, _ in details["reliability"]) == 40
+    assert measured.report == report
+
+
+def test_without_a_report_there_are_no_details(model: Path, tmp_path: Path) -> None:
+    measured = measure(model, search=GREEDY, output=tmp_path / "r.json", threads=1)
+    assert (measured.details, measured.report) == (None, None)
+    assert "details" not in json.loads((tmp_path / "r.json").read_text("utf-8"))
+
+
+def test_a_report_cannot_be_a_folder(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--report .* is a folder; give the path of an HTML file"):
+        measure(model, report=tmp_path, threads=1)
+
+
+def test_a_measured_model_is_calibrated_once(model: Path, tmp_path: Path) -> None:
+    assert Translator.load(model, threads=1).usual is None
+    measure(model, search=GREEDY, output=tmp_path / "r.json", threads=1)
+    translator = Translator.load(model, threads=1)
+    assert translator.usual is not None
+    assert translator.usual.calibration.n_pairs == 30
+    before = sha256(model / "calibration" / "manifest.json")
+    (model / "calibration").rename(model / "kept")
+    (model / "kept").rename(model / "calibration")
+    calibrate_once(translator)
+    assert sha256(model / "calibration" / "manifest.json") == before
+
+
+def test_what_may_not_be_written_stays_uncalibrated(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(Translator, "calibrate", refuse)
+    translator = Translator.load(model, threads=1)
+    calibrate_once(translator)
+    assert translator.usual is None
+
+
+def test_checks_can_be_left_out(model: Path, tmp_path: Path) -> None:
+    src, ref = tmp_path / "t.en", tmp_path / "t.de"
+    src.write_text("Kabe 25 robu.\nPeku suse.\n", encoding="utf-8")
+    ref.write_text("Godi 25 pofo.\nLome teku.\n", encoding="utf-8")
+    with_checks, without = (
+        measure(model, src=src, ref=ref, search=GREEDY, checks=checks, threads=1).flags for checks in (True, False)
+    )
+    assert with_checks.get("numbers") == 1
+    assert "numbers" not in without
