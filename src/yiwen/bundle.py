@@ -6,6 +6,7 @@
     README.md           a model card
     manifest.json       SHA-256 of each file
     ctranslate2/        optional: the same model for another engine, with a manifest of its own
+    calibration/        optional: what is usual for the model, for checks and confidence, with a manifest of its own
 
 A bundle made for machines without torch has `ctranslate2/` and no `model.safetensors`. Nothing in it can run code.
 This module imports torch only where weights are read or written.
@@ -41,6 +42,8 @@ FORMAT_VERSION: Final = 1
 WEIGHTS: Final = "model.safetensors"
 EXPORTED: Final = "ctranslate2"
 """Folder of the exported model inside a bundle."""
+CALIBRATION: Final = "calibration"
+"""Folder inside a bundle that says what is usual for the model (`evaluation.calibration`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

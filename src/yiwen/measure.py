@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from yiwen.bundle import CALIBRATION, find_bundle
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_json, write_text
 from yiwen.search.config import SearchConfig
@@ -246,18 +247,25 @@ def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
     write_text(path, page(f"{measurements[0].model}: {measurements[0].test_set}", parts))
 
 
+def calibrate_model(model: Path, *, stop: StopFlag | None = None) -> None:
+    """Calibrate a model, as `calibrate_once` does."""
+    if not (find_bundle(model) / CALIBRATION).is_dir():
+        calibrate_once(Translator.load(model), stop=stop)
+
+
 def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> None:
     """Calibrate a model that is not calibrated yet, where the text that it was trained on lies prepared.
 
     A bundle that may not be written stays as it is.
     """
     from yiwen.data.store import Store
+    from yiwen.evaluation.calibration import calibrate
     from yiwen.recipe import runs_root
 
     folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
     if translator.usual is None and folder.is_dir():
         with suppress(PermissionError):
-            translator.calibrate(Store.open(folder), stop=stop)
+            translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
 
 
 def settings_of(model: Path) -> EvaluationConfig:

@@ -14,7 +14,7 @@ from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
-from yiwen.evaluation.calibration import calibrate, open_calibration
+from yiwen.evaluation.calibration import open_calibration
 from yiwen.evaluation.review import Answer, Rules, review, with_spares
 from yiwen.plan import Stretch, plan
 from yiwen.search.config import SearchConfig
@@ -31,7 +31,6 @@ from yiwen.translation import assemble
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
-    from yiwen.data.store import Store
     from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
@@ -166,13 +165,6 @@ class Translator:
             assemble(text, stretches, queue, reader=reader, by_sentence=by_sentence and not whole)
             for text, stretches, whole in zip(texts, plans, wholes, strict=True)
         ]
-
-    def calibrate(self, store: Store, *, stop: StopFlag | None = None) -> None:
-        """Measure on the validation text of a store what is usual for the model, and write it into its bundle.
-
-        Nothing happens where that text has too few lines to tell.
-        """
-        self.usual = calibrate(self.bundle, self.engine, store, stop=stop) or self.usual
 
     def translate_lines(
         self,

@@ -35,6 +35,7 @@ def export(
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
+    from yiwen.measure import calibrate_model
     from yiwen.recipe import runs_root
     from yiwen.stop import stop_on_signals
 
@@ -66,6 +67,7 @@ def export(
             shortlist=store if shortlist else None,
             stop=stop,
         )
+        calibrate_model(report.folder, stop=stop)
     print_report(report, Console(stderr=as_json))
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))

@@ -21,6 +21,7 @@ def train(
     """Train a model; its text is prepared first where needed."""
     from rich.console import Console
 
+    from yiwen.measure import calibrate_model
     from yiwen.recipe import load_recipe
     from yiwen.runs import train_recipe
     from yiwen.stop import stop_on_signals
@@ -30,6 +31,8 @@ def train(
     loaded = load_recipe(recipe, settings or ())
     with stop_on_signals() as stop:
         folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
+        if loaded.recipe.task == "translate" and progress.best_score is not None:
+            calibrate_model(folder, stop=stop)
     score = 0.0 if progress.best_score is None else progress.best_score
     console.print(f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True)
     console.print(f"next: yiwen {COMMANDS[loaded.recipe.task]} {folder / 'best'} < YOUR_TEXT", soft_wrap=True)

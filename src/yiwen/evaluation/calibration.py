@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from yiwen.bundle import Bundle
+from yiwen.bundle import CALIBRATION, Bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from yiwen.data.store import Store
     from yiwen.engines.engine import Engine, Ids
 
-FOLDER: Final = "calibration"
 MIN_PAIRS: Final = 100
 """Fewer validation pairs do not tell what is usual."""
 N_TARGETS: Final = 10
@@ -113,7 +112,7 @@ def open_calibration(bundle: Bundle) -> Usual | None:
     Raises:
         CheckpointError: If the folder is damaged or of a newer format.
     """
-    folder = bundle.folder / FOLDER
+    folder = bundle.folder / CALIBRATION
     if not folder.is_dir():
         return None
     verify_manifest(folder)
@@ -158,7 +157,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     ]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
     calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
-    with new_folder(bundle.folder / FOLDER) as folder:
+    with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", dataclasses.asdict(calibration))
         (folder / "lexicon.json").write_text(json.dumps(lexicon), encoding="utf-8")
     return open_calibration(bundle)

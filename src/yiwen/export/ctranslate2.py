@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ctranslate2 import get_supported_compute_types
 
 import yiwen
-from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model
+from yiwen.bundle import CALIBRATION, EXPORTED, WEIGHTS, Bundle, load_model
 from yiwen.data.store import Store, TextPairs
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
@@ -98,6 +98,8 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
     if output is not None:
         try:
             _copy_bundle(bundle, output)
+            if (bundle.folder / CALIBRATION).is_dir():
+                shutil.copytree(bundle.folder / CALIBRATION, output / CALIBRATION)
             folder.rename(output / EXPORTED)
         except BaseException:
             remove(folder)
