@@ -24,7 +24,7 @@ def classify(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Label text line by line: every line in gives one line out."""
+    """Label text line by line: a line in gives a line out."""
     from yiwen.cli.streams import counted, input_lines, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals
