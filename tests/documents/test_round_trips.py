@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import polib
 import pysubs2
@@ -85,6 +86,8 @@ def test_markdown_keeps_its_marks_code_and_front_matter() -> None:
         ("a \\* b &amp; c", "A * B & C", "A \\* B & C"),
         ("| a |\n|---|\n| b |", "x|y", "| x\\|y |\n|---|\n| x\\|y |"),
         ("_a_ b", "c d", "*c* d"),
+        ("x `` a*b`_ `` y", "a*b`_ y z", "`` a*b`_ `` y z"),
+        ("x <http://a_b.org/*> y", "z", "<http://a_b.org/*> z"),
     ],
 )
 def test_a_translation_cannot_become_markdown(source: str, target: str, written: str) -> None:
@@ -279,6 +282,14 @@ PIECES = [
 def blocks_of(text: str) -> list[tuple[str, str]]:
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     return [(token.type, token.tag if token.type == "heading_open" else token.markup) for token in tokens]
+
+
+def test_the_manual_itself_keeps_its_blocks_and_marks() -> None:
+    for page in sorted((Path(__file__).parents[2] / "docs" / "en").glob("*.md")):
+        source = page.read_text("utf-8")
+        out = translated_here(source, "md", str.upper).decode()
+        assert blocks_of(out) == blocks_of(source), page.name
+        assert [code for code in re.findall(r"(?<!`)`[^`\n]+`", out) if code not in source] == [], page.name
 
 
 @given(st.lists(st.sampled_from([*PIECES, *"*_`[>-#|\\!  "]), max_size=14).map("".join))

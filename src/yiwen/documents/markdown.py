@@ -101,10 +101,7 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
         raw = source[_where(lines, start) : _where(lines, end)]
         at = end
         if child.type == "code_inline" or child.info == "auto":
-            n = len(child.markup) if child.type == "code_inline" else 1
-            yield Token("open", raw[:n], key="kept")
-            yield Token("text", raw[n:-n], child.content or raw[n:-n], is_kept=True)
-            yield Token("close", raw[-n:], key="kept")
+            yield Token("text", raw, child.content or raw[1:-1], is_kept=True)
         elif child.type == "text_special":
             yield Token("text", raw, child.content)
         elif child.type == "softbreak":

@@ -17,6 +17,10 @@ from typing import Any, Final
 
 from yiwen.documents.unit import CJK, Mark, Span
 
+SURE: Final = 0.5
+"""Attention from which a word is taken to stand for a number."""
+FAR: Final = 40
+"""Words, or places for a break, that are looked at on each side of where something should stand."""
 _WORD: Final = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")
@@ -106,11 +110,11 @@ def by_place(text: str, target: str) -> ByPlace:
     if not src:
         return ByPlace(src, tgt, ())
     if len(src) == len(tgt):
-        return ByPlace(src, tgt, tuple((i, i, 1.0) for i in range(len(src))))
+        return ByPlace(src, tgt, tuple((i, i, SURE / 2) for i in range(len(src))))
     links = []
     for j, (start, end) in enumerate(tgt):
         middle = (start + end) / 2 / len(target) * len(text)
-        links.append((min(bisect_left(src, middle, key=_end_of), len(src) - 1), j, 1.0))
+        links.append((min(bisect_left(src, middle, key=_end_of), len(src) - 1), j, SURE / 2))
     return ByPlace(src, tgt, tuple(links))
 
 
@@ -180,9 +184,12 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     allowed = known.targets_in(*room)
     own = [j for j in sorted(inside) if j in allowed and j not in taken]
     best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
-    if mark.is_number and own:
-        best, best_sum = (max(own, key=lambda j: inside[j]),) * 2, 1.0
-    for j in range(own[0], own[-1] + 1) if own and not mark.is_number else ():
+    if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
+        j = max(own, key=lambda j: inside[j])
+        start, end = known.tgt[j]
+        is_sure = inside[j] >= SURE or any(map(str.isdigit, known.target[start:end]))
+        return start, end if is_sure else start
+    for j in range(own[0], own[-1] + 1) if own else ():
         if j in taken:
             total = 0.0
             continue
@@ -194,10 +201,11 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     if best_sum == 0.0 and own:  # nothing is mostly its own: the word that is most so
         best = (max(own, key=lambda j: inside[j] / known.mass[j]),) * 2
     elif best_sum == 0.0:  # no word at all: the free one at the same part of the text
-        others = [j for j in allowed if j not in taken]
+        where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
+        near = bisect_left(known.tgt, where, key=_start_of)
+        others = [j for j in range(near - FAR, near + FAR) if j in allowed and j not in taken]
         if not others:
             return room[0], room[0]
-        where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         best = (min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where)),) * 2
     return _without_punctuation(mark, known, (known.tgt[best[0]][0], known.tgt[best[1]][1]))
 
@@ -255,7 +263,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
             return abs(spots[k][0] - ideal) - (slack if ends else 0.0)
 
         near = bisect_left(spots, ideal, key=_start_of)
-        best = min(range(max(first, min(near - 40, last - 1)), max(first + 1, min(near + 40, last))), key=cost)
+        best = min(range(max(first, min(near - FAR, last - 1)), max(first + 1, min(near + FAR, last))), key=cost)
         out.append(spots[best])
         first = best + 1
     return out

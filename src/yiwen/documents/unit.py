@@ -70,6 +70,8 @@ class Mark:
     is_break: bool = False
     is_number: bool = False
     """It is around a number that stands for a placeholder, and replaces one word at most."""
+    is_code: bool = False
+    """What is inside is written as it was: `before` is all of it."""
     before: str = ""
     after: str = ""
     wrap: Wrap = ("", "")
@@ -110,7 +112,11 @@ class Unit:
             n = bisect_right(ends, place)
             return place + (keep[n - 1][1] - ends[n - 1] if n else 0)
 
-        marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in self.marks]
+        spans, numbered = [(moved(mark.start), moved(mark.end)) for mark in self.marks], set(keep)
+        marks = [
+            replace(mark, start=start, end=end, is_number=(start, end) in numbered)
+            for mark, (start, end) in zip(self.marks, spans, strict=True)
+        ]
         for start, end in keep:
             around = [n for n, m in enumerate(marks[: len(self.marks)]) if m.start <= start and end <= m.end]
             marks.append(Mark(start, end, around[-1] if around else -1, is_number=True))
@@ -141,7 +147,7 @@ class Unit:
         if len(spans) > len(marks):  # the translation holds numbers where placeholders belong
             for mark, literal in zip(self.with_stand_ins().marks[len(marks) :], self.literals(), strict=True):
                 code = piece(self.marks[mark.parent].wrap if mark.parent >= 0 else self.wrap, literal)
-                marks.append(replace(mark, is_break=True, before=code, after=code))
+                marks.append(replace(mark, is_code=True, before=code))
         children: dict[int, list[int]] = defaultdict(list)
         for number, mark in enumerate(marks):
             children[mark.parent].append(number)
@@ -151,7 +157,10 @@ class Unit:
             for number in sorted(children[parent], key=lambda number: tuple(spans[number])):
                 mark, (first, last) = marks[number], spans[number]
                 out.append(piece(wrap, text[start:first]))
-                if mark.is_break:
+                if mark.is_code:  # between words where it took the place of none
+                    blanks = (" " * (first == last and side.isalnum()) for side in (text[:first][-1:], text[last:][:1]))
+                    out.append(mark.before.join(blanks))
+                elif mark.is_break:
                     out.append(mark.after if first == len(text) else mark.before)
                 else:
                     out += [mark.before, inside(number, mark.wrap, first, last), mark.after]
@@ -294,6 +303,7 @@ def _assembled(
             marks.append(Mark(length, length, parent, before=token.raw))
         if token.is_kept and piece.strip():
             code.append((length, length + len(piece.rstrip())))
+            marks.append(Mark(length, length + len(piece), parent, is_code=True, before=token.raw))
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
