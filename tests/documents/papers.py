@@ -78,7 +78,7 @@ def translated_here(
 ) -> bytes:
     """What `translate_document` does, in this process."""
     data = data.encode() if isinstance(data, str) else data
-    parse = parsers(suffix, src_lang=src_lang, tgt_lang=tgt_lang)
+    parse = parsers(src_lang=src_lang, tgt_lang=tgt_lang)[suffix]
     document = opened(data, suffix, Limits())
     units = list(document.units(parse))
     travelled = [Unit(unit.text, unit.marks, unit.keep) for unit in units]
@@ -90,7 +90,7 @@ def translated_here(
 def texts_of(data: bytes | str, suffix: str) -> list[str]:
     """The texts that a translator would be asked for."""
     data = data.encode() if isinstance(data, str) else data
-    return [unit.text for unit in opened(data, suffix, Limits()).units(parsers(suffix, tgt_lang="zh"))]
+    return [unit.text for unit in opened(data, suffix, Limits()).units(parsers(tgt_lang="zh")[suffix])]
 
 
 def zipped(files: dict[str, bytes | str]) -> bytes:

@@ -99,7 +99,7 @@ def _units(text: str, suffix: str) -> list[Unit]:
     from yiwen.documents.reading import opened, parsers
     from yiwen.documents.sandbox import Limits
 
-    return list(opened(text.encode(), suffix, Limits()).units(parsers(suffix)))
+    return list(opened(text.encode(), suffix, Limits()).units(parsers()[suffix]))
 
 
 def cue(number: int, text: str) -> str:

@@ -33,7 +33,7 @@ def main() -> None:
 
 def _answer(request: dict[str, Any], *, limits: Limits, suffix: str, src_lang: str, tgt_lang: str) -> dict[str, Any]:
     """The units of a document or, where there are answers, the document that they make."""
-    parse = parsers(suffix, src_lang=src_lang, tgt_lang=tgt_lang)
+    parse = parsers(src_lang=src_lang, tgt_lang=tgt_lang)[suffix]
     document = opened(base64.b64decode(request["data"]), suffix, limits)
     if "answers" in request:
         return {"data": base64.b64encode(document.rebuilt(parse, request["answers"])).decode()}

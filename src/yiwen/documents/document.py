@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Sequence
-from typing import Final
 
+from yiwen.documents.reading import parsers
 from yiwen.documents.sandbox import Limits, asked
 from yiwen.documents.translating import Align, Translate, translated
 from yiwen.documents.unit import Mark, Unit
@@ -13,13 +13,10 @@ from yiwen.documents.web import BLOCKS, KEPT
 from yiwen.documents.web import texts as web_texts
 from yiwen.errors import ConfigError, DataError
 
-_ALIASES: Final = {"markdown": "md", "tab": "tsv", "pot": "po"}
-_FORMATS: Final = "csv docx htm html json md po pptx srt tmx tsv txt vtt xlf xliff".split()  # noqa: SIM905
-
 
 def formats() -> tuple[str, ...]:
     """The suffixes of documents that can be translated, each with its dot."""
-    return tuple(f".{name}" for name in sorted([*_FORMATS, *_ALIASES]))
+    return tuple(f".{suffix}" for suffix in parsers())
 
 
 def translate_document(
@@ -55,7 +52,6 @@ def translate_document(
     suffix = suffix.removeprefix(".").lower()
     if f".{suffix}" not in formats():
         raise ConfigError(f"{suffix!r} is no format of documents here; known: {', '.join(formats())}")
-    suffix = _ALIASES.get(suffix, suffix)
     if suffix == "tmx" and not tgt_lang:
         raise ConfigError("a TMX file holds any number of languages; say which one to write (tgt_lang)")
     if len(data) > limits.max_bytes:

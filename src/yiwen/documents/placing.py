@@ -12,8 +12,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from yiwen.documents.unit import CJK, Mark, Span
 
@@ -22,6 +22,7 @@ SURE: Final = 0.5
 FAR: Final = 40
 """Words, or places for a break, that are looked at on each side of where something should stand."""
 _WORD: Final = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
+_START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")
 _SENTENCE_END: Final = set("。！？；.!?;…，,：:")
@@ -30,8 +31,7 @@ Piece = tuple[int, int, int, int]
 """src_start, src_end, tgt_start, tgt_end: characters that are each other's translation."""
 
 
-@dataclass(frozen=True)
-class Linked:
+class Linked(NamedTuple):
     """A text, its translation, and which words belong together."""
 
     text: str
@@ -43,25 +43,15 @@ class Linked:
     mass: tuple[float, ...]
     """Weights of each target word, summed."""
 
-    def words_in(self, start: int, end: int) -> range:
-        """Numbers of the source words that reach into [start, end)."""
-        return _reached(self.src, start, end)
-
-    def targets_in(self, start: int, end: int) -> range:
-        """Numbers of the target words that lie inside of [start, end)."""
-        return range(bisect_left(self.tgt, start, key=_start_of), bisect_right(self.tgt, end, key=_end_of))
-
 
 def _reached(words: Sequence[Span], start: int, end: int) -> range:
-    return range(bisect_right(words, start, key=_end_of), bisect_left(words, end, key=_start_of))
+    """Numbers of the words that reach into [start, end)."""
+    return range(bisect_right(words, start, key=_END), bisect_left(words, end, key=_START))
 
 
-def _start_of(span: Span) -> int:
-    return span[0]
-
-
-def _end_of(span: Span) -> int:
-    return span[1]
+def _within(words: Sequence[Span], start: int, end: int) -> range:
+    """Numbers of the words that lie inside of [start, end)."""
+    return range(bisect_left(words, start, key=_START), bisect_right(words, end, key=_END))
 
 
 def linked(
@@ -95,8 +85,7 @@ def linked(
     return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass))
 
 
-@dataclass(frozen=True)
-class ByPlace:
+class ByPlace(NamedTuple):
     """Words that belong together because they stand at the same part of their text."""
 
     src: tuple[Span, ...]
@@ -114,7 +103,7 @@ def by_place(text: str, target: str) -> ByPlace:
     links = []
     for j, (start, end) in enumerate(tgt):
         middle = (start + end) / 2 / len(target) * len(text)
-        links.append((min(bisect_left(src, middle, key=_end_of), len(src) - 1), j, SURE / 2))
+        links.append((min(bisect_left(src, middle, key=_END), len(src) - 1), j, SURE / 2))
     return ByPlace(src, tgt, tuple(links))
 
 
@@ -178,10 +167,10 @@ def _outside(at: int, siblings: Sequence[Span]) -> int:
 def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     """The target words that a mark belongs on: the contiguous ones that are most its own."""
     inside: dict[int, float] = defaultdict(float)
-    for i in known.words_in(mark.start, mark.end):
+    for i in _reached(known.src, mark.start, mark.end):
         for j, weight in known.by_src.get(i, ()):
             inside[j] += weight
-    allowed = known.targets_in(*room)
+    allowed = _within(known.tgt, *room)
     own = [j for j in sorted(inside) if j in allowed and j not in taken]
     best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
@@ -202,7 +191,7 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         best = (max(own, key=lambda j: inside[j] / known.mass[j]),) * 2
     elif best_sum == 0.0:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
-        near = bisect_left(known.tgt, where, key=_start_of)
+        near = bisect_left(known.tgt, where, key=_START)
         others = [j for j in range(near - FAR, near + FAR) if j in allowed and j not in taken]
         if not others:
             return room[0], room[0]
@@ -231,8 +220,8 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
         return room[1]
     text = known.text
     clings = not text[at - 1].isspace() and (text[at].isspace() or text[at] in _CLOSING)
-    allowed = known.targets_in(*room)
-    for i in reversed(known.words_in(parent.start, at)) if clings else known.words_in(at, parent.end):
+    allowed = _within(known.tgt, *room)
+    for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
         if found := [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
             return known.tgt[max(found)[1]][1 if clings else 0]
     return room[0] if clings else room[1]
@@ -262,7 +251,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
             ends = known.target[spots[k][0] - 1] in _SENTENCE_END
             return abs(spots[k][0] - ideal) - (slack if ends else 0.0)
 
-        near = bisect_left(spots, ideal, key=_start_of)
+        near = bisect_left(spots, ideal, key=_START)
         best = min(range(max(first, min(near - FAR, last - 1)), max(first + 1, min(near + FAR, last))), key=cost)
         out.append(spots[best])
         first = best + 1

@@ -33,31 +33,29 @@ _BOMS: Final = (
 _DECLARED: Final = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
-def parsers(suffix: str, *, src_lang: str = "", tgt_lang: str = "") -> Sequence[Parser]:
-    """What finds the texts of a format; a second one is given what the first has written."""
-    match suffix:
-        case "txt":
-            return (tables.lines,)
-        case "md":
-            return (markdown.texts,)
-        case "html" | "htm":
-            return partial(web.attributes, tgt_lang=tgt_lang), web.texts
-        case "srt" | "vtt":
-            return (partial(subtitles.cues, is_vtt=suffix == "vtt"),)
-        case "docx" | "pptx":
-            return (office.paragraphs,)
-        case "po":
-            return (exchange.po,)
-        case "xliff" | "xlf":
-            return (exchange.xliff,)
-        case "tmx":
-            return (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),)
-        case "json":
-            return (tables.values,)
-        case "csv" | "tsv":
-            return (partial(tables.cells, is_tsv=suffix == "tsv"),)
-        case _:
-            raise AssertionError(suffix)
+def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
+    """What finds the texts of each format, by suffix; a second one is given what the first has written."""
+    cells, cues, markup = tables.cells, subtitles.cues, (partial(web.attributes, tgt_lang=tgt_lang), web.texts)
+    return {
+        "csv": (partial(cells, is_tsv=False),),
+        "docx": (office.paragraphs,),
+        "htm": markup,
+        "html": markup,
+        "json": (tables.values,),
+        "markdown": (markdown.texts,),
+        "md": (markdown.texts,),
+        "po": (exchange.po,),
+        "pot": (exchange.po,),
+        "pptx": (office.paragraphs,),
+        "srt": (partial(cues, is_vtt=False),),
+        "tab": (partial(cells, is_tsv=True),),
+        "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "tsv": (partial(cells, is_tsv=True),),
+        "txt": (tables.lines,),
+        "vtt": (partial(cues, is_vtt=True),),
+        "xlf": (exchange.xliff,),
+        "xliff": (exchange.xliff,),
+    }
 
 
 class Text(NamedTuple):
@@ -142,7 +140,7 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
 
 def _decoded(data: bytes, suffix: str) -> Text:
     mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
-    declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po") and not mark else None
+    declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
     if declared:
         encoding = declared[1].decode().lower()
         encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(encoding, encoding)

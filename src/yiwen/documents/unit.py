@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from typing import Final, Literal, NamedTuple
 
@@ -128,8 +127,7 @@ class Unit:
         Raises:
             DataError: If there is too much inside of the text.
         """
-        inside = len(self.marks) + len(self.keep) / 5  # what is kept mostly needs no place
-        if len(self.text) * inside > WORK:
+        if len(self.text) * (len(self.marks) + len(self.keep) / 5) > WORK:  # what is kept mostly needs no place
             raise DataError(
                 f"a paragraph of {len(self.text):,} characters holds {len(self.marks):,} marks and {len(self.keep):,} "
                 f"placeholders; characters times marks may be {WORK:,}: split the paragraph"
@@ -189,16 +187,10 @@ def running(tokens: Iterable[Token | Part], *, escape: Escape = str, is_collapse
 
 def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Part]:
     """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
-    parts = units_of(tokens)
-    for number, unit in enumerate(parts):
-        if isinstance(unit, Unit):
-            sides = ("".join(map(str, side)) for side in (parts[:number], parts[number + 1 :]))
-            return [replace(unit, raw=raw, finish=partial(_finished, finish, *sides))]
+    match units_of(tokens):
+        case [str(before), Unit() as unit, str(after)]:
+            return [replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))]
     return []
-
-
-def _finished(finish: Escape, before: str, after: str, text: str) -> str:
-    return finish(f"{before}{text}{after}")
 
 
 def units_of(
@@ -244,25 +236,16 @@ def units_of(
 
 def is_prose(text: str, keep: Sequence[Span]) -> bool:
     """True where there is a letter to translate."""
-    at = 0
-    for start, end in (*keep, (len(text), 0)):
-        if any(character.isalpha() for character in text[at:start]):
-            return True
-        at = max(at, end)
-    return False
+    edges = [0, *(edge for span in keep for edge in span), len(text)]
+    return any(any(map(str.isalpha, text[a:b])) for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
 def _kept(text: str, marks: Sequence[Mark], code: Sequence[Span]) -> Iterator[Span]:
     """Placeholders and addresses, where they are not cut by a mark and are no part of code."""
-    edges = sorted(
-        {edge for mark in marks for edge in (mark.start, mark.end)} | {edge for span in code for edge in span}
-    )
-    within = [start for start, _ in code]
-    for match in _KEEP.finditer(text):
-        start, end = match.span()
-        n = bisect_right(within, start)
-        is_cut = bisect_right(edges, start) < len(edges) and edges[bisect_right(edges, start)] < end
-        if not is_cut and not (n and start < code[n - 1][1]):
+    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
+    inside = {place for span in code for place in range(*span)}
+    for start, end in (match.span() for match in _KEEP.finditer(text)):
+        if start not in inside and edges.isdisjoint(range(start + 1, end)):
             yield start, end
 
 
