@@ -99,8 +99,10 @@ def test_more_tokens_than_the_queue_holds_are_told_to_come_again(service: Callab
     (engine,) = running_service.pairs.engines
     with running(running_service) as address, ThreadPoolExecutor(4) as pool:
         slow.may_go.clear()
-        waiting = [pool.submit(ask, address, request(T, translation(f"{TEXT} {n}"))) for n in range(4)]
-        wait_for(lambda: engine.n_tokens > 0)
+        waiting = []
+        for n in range(4):  # two for the engine's threads, two that have to queue
+            waiting.append(pool.submit(ask, address, request(T, translation(f"{TEXT} {n}"))))
+            wait_for(lambda n=n: slow.n_begun == n + 1 if n < 2 else engine.n_tokens > 0)
         refused = ask(address, request(T, translation([f"{TEXT} {n}" for n in range(20)])))
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         assert "tokens are waiting" in refused.json["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import secrets
 import time
 from typing import Any, Final
@@ -30,7 +31,8 @@ HEADERS: Final = (
 )
 _LEFT: Final = 499
 """What is logged where the caller did not wait for an answer (nginx's number)."""
-_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+_WATCHED: Final = ("/", "/live", "/ready", "/metrics")
+_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
@@ -74,7 +76,7 @@ class Guard:
         """Why a request is refused before it is looked at."""
         config, host = self.service.config, headers.get("host", "").lower()
         names = config.allow_hosts or (_LOCAL_NAMES if config.is_loopback else ())
-        if names and _name(host) not in names:
+        if names and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         origin = headers.get("origin")
         is_own = origin is not None and origin.partition("://")[2].lower() == host
@@ -83,27 +85,9 @@ class Guard:
         return None
 
     def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        path = scope.get("endpoint_path") or (
-            scope["path"] if scope["path"] in ("/", "/live", "/ready", "/metrics") else "other"
-        )
+        path = scope.get("endpoint_path") or (scope["path"] if scope["path"] in _WATCHED else "other")
         self.service.metrics.requests.labels(path, status).inc()
         self.service.metrics.seconds.labels(path).observe(seconds)
-        sizes: dict[str, Any] = {"characters": scope["characters"]} if "characters" in scope else {}
-        LOG.info(
-            "request",
-            extra={
-                "request_id": request_id,
-                "method": scope["method"],
-                "path": path,
-                "status": status,
-                "took_ms": round(seconds * 1000, 1),
-                **sizes,
-            },
-        )
-
-
-def _name(host: str) -> str:
-    """A host without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+        known: dict[str, Any] = {"request_id": request_id, "method": scope["method"], "path": path, "status": status}
+        sizes = {"characters": scope["characters"]} if "characters" in scope else {}
+        LOG.info("request", extra={**known, "took_ms": round(seconds * 1000, 1), **sizes})

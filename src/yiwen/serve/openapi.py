@@ -5,40 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any, Final
+from typing import Any
 
 from yiwen import __version__
 from yiwen.serve.endpoint import JSON, Endpoint
 
-_REFUSALS: Final = {
-    400: "Something about the request is wrong.",
-    401: "No key, or not a valid one.",
-    403: "Not with this key, or not from this web site.",
-    404: "There is no such thing.",
-    413: "Too long.",
-    415: "Not in this encoding.",
-    422: "A field is not what it has to be.",
-    429: "Too much at a time; Retry-After says when to come again.",
-    456: "The characters of this month are used up.",
-    500: "Something failed.",
-    503: "Not now; Retry-After says when to come again.",
-    504: "It took too long.",
-}
-_ERRORS: Final = {
-    "v1": {"error": "source: Field required", "code": "invalid"},
-    "libre": {"error": "q: Field required"},
-    "deepl": {"message": "text: Field required"},
-    "openai": {"error": {"message": "model: Field required", "type": "invalid", "param": None, "code": "invalid"}},
-}
-
 
 def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """The whole document."""
-    examples = json.loads((resources.files("yiwen.serve") / "examples.json").read_text(encoding="utf-8"))
+    texts = json.loads((resources.files("yiwen.serve") / "examples.json").read_text(encoding="utf-8"))
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
-        operation = _operation(endpoint, examples[endpoint.where], schemas)
+        operation = _operation(endpoint, texts, schemas)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -48,12 +27,13 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint, example: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, texts: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """One method of one path; an example holds `asked`, `given` by media type, and `path` for its parameters."""
+    example = texts[endpoint.where]
     done: dict[str, Any] = {"description": "Done."}
     if given := example.get("given"):
         done["content"] = {media_type: _shown(value) for media_type, value in given.items()}
-    refusal = {"content": {JSON: _shown(_ERRORS[endpoint.style])}}
+    refusal = {"content": {JSON: _shown(texts["errors"][endpoint.style])}}
     operation: dict[str, Any] = {
         "summary": (endpoint.answer.__doc__ or "").partition("\n")[0].removesuffix("."),
         "operationId": endpoint.answer.__name__ + "_" + endpoint.style,
@@ -65,7 +45,7 @@ def _operation(endpoint: Endpoint, example: dict[str, Any], schemas: dict[str, A
         ],
         "responses": {
             str(endpoint.status): done,
-            **{str(status): {"description": meaning, **refusal} for status, meaning in _REFUSALS.items()},
+            **{status: {"description": meaning, **refusal} for status, meaning in texts["refusals"].items()},
         },
     }
     if endpoint.model is None:

@@ -45,20 +45,12 @@ def listen(config: ServeConfig) -> socket.socket:
 def make_server(service: Service) -> uvicorn.Server:
     """A server whose `run(sockets=[...])` ends after SIGINT or SIGTERM, when what was under way is finished."""
     config = service.config
-    server = uvicorn.Server(
-        uvicorn.Config(
-            build_app(service),
-            http=_protocol(config.receive_s),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=bool(config.trusted_proxies),
-            forwarded_allow_ips=list(config.trusted_proxies),
-            timeout_keep_alive=config.keep_alive_s,
-            timeout_graceful_shutdown=config.drain_s,
-        )
-    )
+    quiet: Any = {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
+    proxies = list(config.trusted_proxies)
+    known: Any = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
+    times: Any = {"timeout_keep_alive": config.keep_alive_s, "timeout_graceful_shutdown": config.drain_s}
+    http = _protocol(config.receive_s)
+    server = uvicorn.Server(uvicorn.Config(build_app(service), http=http, **quiet, **known, **times))
 
     def close_doors() -> None:
         server.should_exit = True
@@ -140,15 +132,12 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def _start(self) -> None:
             if self._receiving is None:
-                self._receiving = self.loop.call_later(receive_s, self._give_up)
+                self._receiving = self.loop.call_later(receive_s, self._refuse, _TOO_SLOW)
 
         def _end(self) -> None:
             if self._receiving is not None:
                 self._receiving.cancel()
                 self._receiving = None
-
-        def _give_up(self) -> None:
-            self._refuse(_TOO_SLOW)
 
         def _refuse(self, answer: bytes) -> None:
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:

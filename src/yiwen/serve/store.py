@@ -29,35 +29,24 @@ _SYNC_S: Final = 1.0
 _log = logging.getLogger("yiwen.serve")
 
 _tables = sa.MetaData()
-_keys = sa.Table(
-    "yiwen_keys",
-    _tables,
-    sa.Column("id", sa.String(16), primary_key=True),
-    sa.Column("name", sa.String(200), nullable=False),
-    sa.Column("sha256", sa.String(64), nullable=False, unique=True),
-    sa.Column("characters_per_month", sa.BigInteger, nullable=False),
-    sa.Column("requests_per_minute", sa.Integer, nullable=False),
-    sa.Column("created", sa.String(32), nullable=False),
-    sa.Column("revoked", sa.String(32)),
-)
-_usage = sa.Table(
-    "yiwen_usage",
-    _tables,
-    sa.Column("key_id", sa.String(16), primary_key=True),
-    sa.Column("month", sa.String(7), primary_key=True),
-    sa.Column("characters", sa.BigInteger, nullable=False),
-)
-_glossaries = sa.Table(
-    "yiwen_glossaries",
-    _tables,
-    sa.Column("id", sa.String(36), primary_key=True),
-    sa.Column("owner", sa.String(16), nullable=False, index=True),
-    sa.Column("name", sa.String(200), nullable=False),
-    sa.Column("source_lang", sa.String(35), nullable=False),
-    sa.Column("target_lang", sa.String(35), nullable=False),
-    sa.Column("entries", sa.Text, nullable=False),
-    sa.Column("created", sa.String(32), nullable=False),
-)
+
+
+def _table(table: str, /, *keys: str, **columns: Any) -> sa.Table:
+    """A table; `revoked` is the one column that may hold nothing."""
+    made = (sa.Column(c, type_, primary_key=c in keys, nullable=c == "revoked") for c, type_ in columns.items())
+    return sa.Table(f"yiwen_{table}", _tables, *made)
+
+
+_WORD, _NUMBER = sa.String(200), sa.BigInteger
+_keys = _table(
+    "keys", "id", id=_WORD, name=_WORD, sha256=_WORD, characters_per_month=_NUMBER, requests_per_minute=_NUMBER,
+    created=_WORD, revoked=_WORD,
+)  # fmt: skip
+_usage = _table("usage", "key_id", "month", key_id=_WORD, month=_WORD, characters=_NUMBER)
+_glossaries = _table(
+    "glossaries", "id", id=_WORD, owner=_WORD, name=_WORD, source_lang=_WORD, target_lang=_WORD, entries=sa.Text,
+    created=_WORD,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +102,8 @@ class Store:
     def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
         """Make a key; returns it with its secret, which can never be shown again."""
         secret = f"yw_{secrets.token_urlsafe(32)}"
-        key = Key(
-            id=secrets.token_hex(4),
-            name=name,
-            sha256=_hash(secret),
-            characters_per_month=characters_per_month,
-            requests_per_minute=requests_per_minute,
-            created=_now(),
-        )
+        limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
+        key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)
         with self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
         self.sync()
