@@ -64,7 +64,7 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
 async def detect_language(asked: LibreDetect, call: Call) -> Any:
     """Tell the language of a text, as LibreTranslate; confidence in percent."""
     call.service.check_texts([asked.q])
-    language, confidence = await call.run(lambda stop: detect(asked.q, call.service.pairs.sources))
+    language, confidence = await call.run(lambda stop: detect(asked.q, call.service.pairs.languages))
     return [{"language": language, "confidence": round(100 * confidence, 1)}]
 
 

@@ -188,7 +188,7 @@ async def languages(asked: None, call: Call) -> Any:
 async def detect_language(asked: DetectRequest, call: Call) -> Any:
     """Which of the languages that are served a text is in."""
     call.service.check_texts([asked.text])
-    language, confidence = await call.run(lambda stop: detect(asked.text, call.service.pairs.sources))
+    language, confidence = await call.run(lambda stop: detect(asked.text, call.service.pairs.languages))
     return [{"language": language, "confidence": confidence}]
 
 

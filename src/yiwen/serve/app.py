@@ -75,7 +75,11 @@ def build_app(service: Service) -> Guard:
     ]
     rest = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=lifespan)
     # What is asked a thousand times a second finds its way without a search through all routes.
-    direct = {(endpoint.path, endpoint.method): _handler(endpoint, service) for endpoint in ENDPOINTS}
+    direct = {
+        (endpoint.path, endpoint.method): _handler(endpoint, service)
+        for endpoint in ENDPOINTS
+        if "{" not in endpoint.path
+    }
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         handle = direct.get((scope["path"], scope["method"])) if scope["type"] == "http" else None

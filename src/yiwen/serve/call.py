@@ -15,6 +15,7 @@ from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Key
 from yiwen.stop import StopFlag
+from yiwen.text.langid import detect as detect_language
 from yiwen.translator import Translation
 
 T = TypeVar("T")
@@ -74,9 +75,12 @@ class Call:
 
     def way(self, texts: Sequence[str], src: str, tgt: str) -> Way:
         """How texts are translated; what `auto` means is told from all of them together."""
-        if src == AUTO:
-            src = detect("\n".join(texts), self.service.pairs.sources)[0]
-        return self.service.pairs.way(src, tgt)
+        pairs = self.service.pairs
+        if src != AUTO:
+            return pairs.way(src, tgt)
+        possible = [a for a, b in pairs.ways if b == pairs.code(tgt)] or [src]
+        found = detect("\n".join(texts), possible)[0]
+        return pairs.way(found if found in possible else possible[0], tgt)  # a number is no language's own
 
     def charge(self, characters: int) -> None:
         """Count characters.
@@ -104,7 +108,7 @@ class Call:
 
 def detect(text: str, among: Sequence[str]) -> tuple[str, float]:
     """The likeliest of some languages, and how sure that is."""
-    found = import_module("yiwen.text.langid").detect(text[:2000], among)
+    found = detect_language(text[:2000], among)
     return found.language, found.confidence
 
 

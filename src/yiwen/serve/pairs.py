@@ -105,7 +105,8 @@ class Pairs:
                 if middle == other and src != tgt:
                     self.ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
         self.sources = sorted({src for src, _ in self.ways})
-        self._code_of = _spellings({code for pair in direct for code in pair})
+        self.languages = sorted({code for pair in direct for code in pair})
+        self._code_of = _spellings(self.languages)
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Translator], SharedEngine], **options: Any) -> Pairs:

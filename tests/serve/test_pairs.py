@@ -1,0 +1,214 @@
+"""Languages as callers write them, ways through two models, texts whose language is not said, sentences one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from wire import ask, request, translation
+
+from conftest import running, service_of
+from tiny_model import TinyRun, exported, tampered
+from yiwen.serve.errors import ApiError
+from yiwen.serve.service import Service
+from yiwen.translator import Translator
+
+T = "/v1/translate"
+TEXT = "Deti gedi bapu."
+
+
+@pytest.fixture(scope="module")
+def bundles(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """en to de, de to zh-Hant, zh-Hant to en: one model under three names."""
+    base = tmp_path_factory.mktemp("pairs")
+    found = []
+    for number, (src, tgt) in enumerate((("en-US", "de"), ("de", "zh_TW"), ("zh-Hant", "en"))):
+        changed = tampered(tiny_run.best, base / f"t{number}", src_lang=src, tgt_lang=tgt)
+        found.append(exported(changed, base / f"{number}"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(bundles: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
+    service = service_of(tmp_path_factory.mktemp("serve"), *bundles)
+    with running(service) as address:
+        yield service, address
+
+
+def test_every_language_leads_to_every_other_directly_or_through_one(service: tuple[Service, str]) -> None:
+    ways = service[0].pairs.ways
+    assert {pair: len(way.hops) for pair, way in ways.items()} == {
+        ("en", "de"): 1,
+        ("de", "zh-Hant"): 1,
+        ("zh-Hant", "en"): 1,
+        ("en", "zh-Hant"): 2,
+        ("de", "en"): 2,
+        ("zh-Hant", "de"): 2,
+    }
+    assert ways["en", "zh-Hant"].name == "en-de-zh-Hant"
+
+
+def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], bundles: list[Path]) -> None:
+    first, second = (Translator.load(folder, threads=1) for folder in bundles[:2])
+    middle = first.translate([TEXT], by_sentence=True)[0].text
+    expected = second.translate([middle], by_sentence=True)[0].text
+    answer = ask(service[1], request(T, translation(TEXT, target="zh-Hant", alignment=True))).json
+    (found,) = answer["translations"]
+    assert (found["text"], answer["model"]) == (expected, "en-de-zh-Hant")
+    assert (found["sentences"], found["alignment"]) == ([], None), "nobody knows them through another language"
+    refused = ask(
+        service[1],
+        request(
+            "/v1/attention",
+            json.dumps({"source_text": "a", "target_text": "b", "source": "en", "target": "zh-Hant"}).encode(),
+        ),
+    )
+    assert (refused.status, refused.json["code"]) == (404, "no_attention")
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [
+        ("EN", "en"),
+        ("en_GB", "en"),
+        ("en-GB-oxendict", "en"),
+        ("eng", "en"),
+        ("English", "en"),
+        ("ger", "de"),
+        ("deu", "de"),
+        ("de-AT", "de"),
+        ("zh-TW", "zh-Hant"),
+        ("ZH_HANT", "zh-Hant"),
+        ("zh-hant-hk", "zh-Hant"),
+        ("zh", "zh-Hant"),
+        ("zh-CN", "zh-Hans"),
+        ("en-Shaw", "en-Shaw"),
+        ("xx", "xx"),
+        ("", ""),
+        ("-" * 30, "-" * 30),
+    ],
+)
+def test_a_language_is_known_by_its_spellings(written: str, code: str, service: tuple[Service, str]) -> None:
+    assert service[0].pairs.code(written) == code
+
+
+def test_what_is_not_served_is_told_with_what_is(service: tuple[Service, str]) -> None:
+    with pytest.raises(
+        ApiError, match="'zh-CN' to 'de' is not translated here; there is de to en, de to zh-Hant, en to de"
+    ):
+        service[0].pairs.way("zh-CN", "de")
+
+
+def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str]) -> None:
+    address = service[1]
+    for text, source in (
+        ("這是一個測試，我們在這裡。", "zh-Hant"),
+        ("The dog is in the house and it is very happy to be there.", "en"),
+        ("42", "en"),
+    ):
+        (found,) = ask(address, request(T, translation(text, source="auto"))).json["translations"]
+        assert found["source"] == source, text
+    found = ask(
+        address, request("/v1/detect", '{"text": "Der Hund ist nicht mit dem Mann auf der Straße."}'.encode())
+    ).json
+    assert found[0]["language"] == "de"
+    assert 0 < found[0]["confidence"] <= 1
+    libre = ask(
+        address, request("/detect", b"q=The+dog+is+in+the+house", content_type="application/x-www-form-urlencoded")
+    )
+    assert libre.json[0]["language"] == "en"
+    assert 1 < libre.json[0]["confidence"] <= 100
+    answer = ask(
+        address, request("/translate", '{"q": "這是一個測試。", "source": "auto", "target": "en"}'.encode())
+    ).json
+    assert answer["detectedLanguage"]["language"] == "zh-Hant"
+
+
+def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:
+    found = httpx.get(f"{service[1]}/v1/languages").json()
+    assert {"code": "zh-Hant", "name": "Chinese (Traditional)", "native": "繁體中文", "targets": ["de", "en"]} in found
+
+
+def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(service: tuple[Service, str]) -> None:
+    address = service[1]
+    text = f"{TEXT} Kabe robu.\n\n  Gedi bapu! " + "Robu gedi. " * 20
+    whole = ask(address, request(T, translation(text))).json["translations"][0]
+    with httpx.stream(
+        "POST", f"{address}{T}", content=translation(text, stream=True), headers={"content-type": "application/json"}
+    ) as answer:
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        lines = [json.loads(line) for line in answer.read().decode().strip().split("\n")]
+    assert lines[-1] == {"done": True}
+    assert [line["sentence"] for line in lines[:-1]] == list(range(23))
+    spans = [tuple(line["source"]) for line in lines[:-1]]
+    assert spans == [tuple(sentence["source"]) for sentence in whole["sentences"]]
+    assert text[slice(*spans[2])] == "Gedi bapu!"
+    for line, sentence in zip(lines, whole["sentences"], strict=False):
+        assert line["text"] == whole["text"][slice(*sentence["target"])]
+
+
+def test_a_stream_that_cannot_begin_has_a_status_and_a_blank_one_ends_at_once(service: tuple[Service, str]) -> None:
+    address = service[1]
+    assert ask(address, request(T, translation("a", target="xx", stream=True))).status == 400
+    assert ask(address, request(T, translation("a" * 6000, stream=True))).status == 413
+    assert (
+        httpx.post(f"{address}{T}", json={"text": " ", "source": "en", "target": "de", "stream": True}).text
+        == '{"done":true}\n'
+    )
+
+
+def test_words_are_linked_in_the_whole_text(service: tuple[Service, str]) -> None:
+    text = f"{TEXT} Kabe robu."
+    (found,) = ask(service[1], request(T, translation(text, alignment=True))).json["translations"]
+    words = found["alignment"]
+    assert [text[start:end] for start, end in words["source"]] == ["Deti", "gedi", "bapu", ".", "Kabe", "robu", "."]
+    assert all(0 <= i < len(words["source"]) and 0 <= j < len(words["target"]) for i, j, _ in words["links"])
+    assert all(0 < weight <= 1 for _, _, weight in words["links"])
+    boundary = found["sentences"][1]
+    for i, j, _ in words["links"]:
+        is_second = (words["source"][i][0] >= boundary["source"][0], words["target"][j][0] >= boundary["target"][0])
+        assert is_second in ((True, True), (False, False)), "no link leaves its sentence"
+
+
+def test_a_prefix_is_kept(service: tuple[Service, str]) -> None:
+    (found,) = ask(service[1], request(T, translation(TEXT, prefix="Soto"))).json["translations"]
+    assert found["text"].startswith("Soto")
+
+
+def test_heads_of_every_layer_are_shown(service: tuple[Service, str]) -> None:
+    body = {"source_text": "Deti gedi.", "target_text": "Reta lire.", "source": "en", "target": "de"}
+    answer = ask(service[1], request("/v1/attention", json.dumps(body).encode())).json
+    assert (answer["source_tokens"][-1], answer["target_tokens"][-1]) == ("</s>", "</s>")
+    assert len(answer["layers"]) == 1
+    assert len(answer["layers"][0]["heads"]) == 2
+    for head in answer["layers"][0]["heads"]:
+        assert len(head) == len(answer["target_tokens"])
+        assert all(sum(row) == pytest.approx(1, abs=1e-3) and len(row) == len(answer["source_tokens"]) for row in head)
+    blank = ask(service[1], request("/v1/attention", json.dumps({**body, "source_text": " "}).encode()))
+    assert (blank.status, blank.json["error"]) == (400, "a text without words has no attention; send one with words")
+
+
+def test_a_model_without_its_weights_shows_no_heads(tiny_run: TinyRun, tmp_path: Path) -> None:
+    bundle = exported(tiny_run.best, tmp_path / "bundle", has_weights=False)
+    body = {"source_text": "Deti.", "target_text": "Reta.", "source": "en", "target": "de"}
+    with running(service_of(tmp_path, bundle)) as address:
+        found = ask(address, request("/v1/attention", json.dumps(body).encode()))
+    assert (found.status, found.json["code"]) == (404, "no_attention")
+
+
+def test_corrections_are_a_corpus(service: tuple[Service, str], tmp_path: Path) -> None:
+    from yiwen.data.corpus import CorpusConfig, read_blocks
+
+    state, address = service
+    for text, right in (("Deti\tgedi.", "Reta\nlire."), ("=cmd|' /C calc'", "Soto.")):
+        body = {"source": "EN", "target": "de-AT", "source_text": text, "translation": "x", "correction": right}
+        assert ask(address, request("/v1/corrections", json.dumps(body).encode())).json == {"status": "kept"}
+    file = state.folder / "corrections.en-de.tsv"
+    assert file.read_text(encoding="utf-8") == "Deti gedi.\tReta lire.\n=cmd|' /C calc'\tSoto.\n"
+    assert file.stat().st_mode & 0o077 == 0, "nobody else reads what users wrote"
+    (block,) = read_blocks(CorpusConfig(path=str(file)), base=tmp_path, src_lang="en", tgt_lang="de")
+    assert block.src == [b"Deti gedi.", b"=cmd|' /C calc'"]
+    assert block.tgt == [b"Reta lire.", b"Soto."]
