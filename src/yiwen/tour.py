@@ -23,7 +23,6 @@ from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
-    import numpy as np
     from rich.console import Console
 
 RECIPE: Final = "demo-en-zh"
@@ -152,34 +151,12 @@ def write_text(n_pairs: int) -> Path:
 
 
 def attention_of(translator: Translator, text: str, translation: str) -> str:
-    """A picture of the cross-attention behind a translation: rows are its words, columns those of the text.
+    """A picture of the attention behind a translation: rows are its words, columns those of the text."""
+    from yiwen.analysis.inspection import inspect_sentence
+    from yiwen.analysis.terminal import picture
 
-    Mean over the heads of the decoder's last layer; the pieces of a word are put together.
-    """
-    from yiwen.analysis.attention import attention_picture, word_weights
-
-    weights, src_pieces, tgt_pieces = _cross_attention(translator, text, translation)
-    words = word_weights(weights, src_pieces, tgt_pieces)
-    return attention_picture(*words, width=WIDTH)
-
-
-def _cross_attention(translator: Translator, text: str, translation: str) -> tuple[np.ndarray, list[str], list[str]]:
-    """Weights (T, S) and the pieces they belong to, the end of both sentences included."""
-    import torch
-
-    from yiwen.bundle import load_model
-    from yiwen.data.batching import collate
-    from yiwen.model.attention import recorded_attention
-    from yiwen.text.normalise import normalise
-
-    source, target, model = translator.bundle.source, translator.bundle.target, load_model(translator.bundle)
-    src_ids, tgt_ids = source.encode([normalise(text)]), target.encode([normalise(translation)])
-    batch = collate(src_ids, tgt_ids)
-    with recorded_attention(model) as maps, torch.inference_mode():
-        model(batch.src_ids, batch.tgt_in)
-    layer = model.config.n_decoder_layers - 1
-    weights = maps[f"decoder.layers.{layer}.cross_attention"][0].mean(dim=0).numpy()
-    return weights, [*source.pieces(src_ids[0]), "</s>"], [*target.pieces(tgt_ids[0]), "</s>"]
+    seen = inspect_sentence(translator.bundle, text, target=translation)
+    return picture(seen, seen.aligning).plain
 
 
 def _is_earlier_demo(run: Path) -> bool:

@@ -76,6 +76,19 @@ def cut(text: str, subword: Subword) -> Cut:
     """Cut raw text into subwords and find its words."""
     clean, origin = normalise_with_spans(text)
     ids, pieces = subword.encode_with_spans(clean)
+    found = _grouped(clean, ids, pieces)
+    words = tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words)
+    return Cut(ids, words, found.first)
+
+
+def uncut(ids: Sequence[int], subword: Subword) -> tuple[str, Cut]:
+    """The text of subwords that a model wrote, and its words."""
+    text, pieces = subword.decode_with_spans(ids)
+    return text, _grouped(text, list(ids), pieces)
+
+
+def _grouped(clean: str, ids: list[int], pieces: Sequence[Span]) -> Cut:
+    """Words of a text from the characters that each subword stands for."""
     first: list[int] = []
     words: list[Span] = []
     waiting: int | None = None  # the first of the pieces that stand for nothing, and belong to what follows
@@ -94,7 +107,7 @@ def cut(text: str, subword: Subword) -> Cut:
             words.append((start, start + len(word)))
             first.append(waiting)
         waiting, before = None, word
-    return Cut(ids, tuple((origin[start][0], origin[end - 1][1]) for start, end in words), first)
+    return Cut(ids, tuple(words), first)
 
 
 def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool = False) -> Alignment:
@@ -109,11 +122,19 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
     if weights is None or not src.words or not tgt.words:
         return Alignment(src.words, tgt.words, (), (0.0,) * len(src.words))
     rows = weights[1:] if is_late else weights[:-1]
-    by_word_TI = np.add.reduceat(rows[:, :-1], src.first, axis=1)
+    by_word_JI = between_words(rows[:, :-1], src, tgt)
     n_pieces = np.diff([*tgt.first, len(tgt.ids)])
-    by_word_JI = np.add.reduceat(by_word_TI, tgt.first, axis=0) / n_pieces[:, None]
     nothing_J = np.add.reduceat(rows[:, -1], tgt.first) / n_pieces  # attention to eos: made from no word
     strongest_J = by_word_JI.max(axis=1)
     is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]
     links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]
-    return Alignment(src.words, tgt.words, tuple(links), tuple(map(float, by_word_TI.sum(axis=0))))
+    coverage = np.add.reduceat(rows[:, :-1].sum(axis=0), src.first)
+    return Alignment(src.words, tgt.words, tuple(links), tuple(map(float, coverage)))
+
+
+def between_words(weights_TS: np.ndarray, src: Cut, tgt: Cut) -> np.ndarray:
+    """From subwords to words, (J, I): the sum over a source word's subwords, the mean over a target word's."""
+    n_pieces = np.diff([*tgt.first, len(tgt.ids)])
+    by_word_TI = np.add.reduceat(weights_TS, src.first, axis=1)
+    by_word_JI: np.ndarray = np.add.reduceat(by_word_TI, tgt.first, axis=0) / n_pieces[:, None]
+    return by_word_JI

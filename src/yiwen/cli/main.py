@@ -28,9 +28,11 @@ from yiwen.cli.doctor import doctor
 from yiwen.cli.embed import embed
 from yiwen.cli.evaluate import evaluate
 from yiwen.cli.export import export
+from yiwen.cli.inspect import inspect
 from yiwen.cli.keys import keys
 from yiwen.cli.new import new
 from yiwen.cli.package import package
+from yiwen.cli.plot import plot
 from yiwen.cli.prepare import prepare
 from yiwen.cli.score import score
 from yiwen.cli.serve import serve
@@ -54,6 +56,8 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     embed,
     evaluate,
     score,
+    inspect,
+    plot,
     average,
     export,
     package,

@@ -23,7 +23,7 @@ from yiwen.model.cache import DecoderCache
 from yiwen.model.config import AlignmentHead
 from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
-from yiwen.search.beam import beam_search
+from yiwen.search.beam import Watch, beam_search
 from yiwen.search.config import SearchConfig
 from yiwen.search.ensemble import MemberStates, mean_of, together
 from yiwen.search.greedy import extend, greedy_search
@@ -89,6 +89,7 @@ class TorchEngine:
         prefixes: Sequence[Ids] | None = None,
         with_scores: bool = True,
         stop: StopFlag | None = None,
+        watch: Watch | None = None,
     ) -> list[list[Hypothesis]]:
         """Translate.
 
@@ -98,6 +99,7 @@ class TorchEngine:
             prefixes: Subword ids that each translation starts with.
             with_scores: Changes nothing: they cost no time here.
             stop: Polled between batches.
+            watch: Is shown every step of a beam search; a beam of one counts as one then.
 
         Returns:
             For each source its hypotheses, best first.
@@ -109,7 +111,7 @@ class TorchEngine:
             if stop is not None:
                 stop.check("translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
-            results = self._search_batch([sources[i] for i in batch], chosen, config, generator)
+            results = self._search_batch([sources[i] for i in batch], chosen, config, generator, watch)
             for i, hypotheses in zip(batch, results, strict=True):
                 found[i] = hypotheses
         return found
@@ -151,7 +153,12 @@ class TorchEngine:
         return found
 
     def _search_batch(
-        self, sources: list[Ids], prefixes: list[Ids], config: SearchConfig, generator: torch.Generator
+        self,
+        sources: list[Ids],
+        prefixes: list[Ids],
+        config: SearchConfig,
+        generator: torch.Generator,
+        watch: Watch | None,
     ) -> list[list[Hypothesis]]:
         copies = config.n_best if config.sampling else 1
         sources = [ids for ids in sources for _ in range(copies)]
@@ -173,9 +180,9 @@ class TorchEngine:
             flat = [single[0] for single in singles]
             groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
             return [sorted(group, key=lambda h: -h.score) for group in groups]
-        if config.beam_size == 1:
+        if config.beam_size == 1 and watch is None:
             return greedy_search(step, state, task, config)
-        return beam_search(step, state, task, config)
+        return beam_search(step, state, task, config, watch=watch)
 
     def _start(self, sources: Sequence[Ids]) -> tuple[StepFn[Any], Any]:
         """The step function and its state before the first step."""

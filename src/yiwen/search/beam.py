@@ -13,6 +13,7 @@ Shapes: B sentences in the batch, W beam size, V vocabulary.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -23,8 +24,13 @@ from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
 from yiwen.search.step import State, StepFn, Task, places_kept
 
+Watch = Callable[[Tensor, Tensor, Tensor], None]
+"""(sums, hypotheses, tokens), each (B, at most 2 W): the best continuations of a step, best first."""
 
-def beam_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:
+
+def beam_search(
+    step: StepFn[State], state: State, task: Task, config: SearchConfig, *, watch: Watch | None = None
+) -> list[list[Hypothesis]]:
     """Find up to W hypotheses for each sentence, best first.
 
     Args:
@@ -32,6 +38,7 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
         state: Its state for B = len(task.max_lens) sentences before the first step.
         task: Limits and prefixes of the sentences.
         config: Beam size W, length penalty, shortest length, how many to return.
+        watch: Is shown the continuations of every step, for those who want to look on.
 
     Returns:
         For each sentence its n_best hypotheses, best first; fewer where the vocabulary holds no more.
@@ -50,6 +57,8 @@ def beam_search(step: StepFn[State], state: State, task: Task, config: SearchCon
         n_going = sums_BW.size(1)
         log_probs = task.force_prefix(log_probs, batch, t, n_going)
         top_sums, from_beam, tokens = best_continuations(sums_BW, log_probs, min(2 * W, n_going * log_probs.size(1)))
+        if watch is not None:
+            watch(top_sums, from_beam, tokens)
         is_end = tokens == task.eos_id
         open_found = [None if done else found[sentence] for sentence, done in zip(batch, is_done, strict=True)]
         _collect_ends(open_found, (top_sums, from_beam, is_end), history_BWT, config)

@@ -186,6 +186,11 @@ class Subword:
             texts = self._processor.decode(plain, num_threads=1) if plain else []
         return [_CONTROL.sub(" ", text.replace(_STAND_IN, _REAL_BLOCK)) for text in texts]
 
+    def decode_with_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
+        """The text of `decode` for one sequence without pad, bos and eos, and the characters of each id in it."""
+        found = self._processor.decode(list(ids), return_type="offset_mapping")
+        return _CONTROL.sub(" ", found["text"].replace(_STAND_IN, _REAL_BLOCK)), found["offsets"]
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The written form of each id, e.g. ["▁a", "b"]."""
         return [str(self._processor.id_to_piece(int(piece))) for piece in ids]

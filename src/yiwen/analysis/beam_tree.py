@@ -1,0 +1,97 @@
+"""The hypotheses that a beam search looked at, as a tree, and why one of them won."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.penalties import length_divisor
+from yiwen.text.subword import EOS_ID
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One continuation of a hypothesis."""
+
+    parent: int
+    """Number of the node it continues; -1 at the beginning."""
+    step: int
+    """From 0."""
+    token: int
+    log_prob: float
+    """Of the whole hypothesis up to here."""
+    fate: Literal["kept", "ended", "dropped"]
+    """Went on, is a result, or was not among the best."""
+    score: float | None = None
+    """What results are ordered by."""
+
+
+class BeamTree:
+    """Watches the search of one sentence (`beam_search(watch=...)`) and keeps what it sees."""
+
+    def __init__(self, config: SearchConfig, *, eos_id: int = EOS_ID) -> None:
+        self.nodes: list[Node] = []
+        self._config, self._eos_id = config, eos_id
+        self._going = [-1]  # node of each hypothesis that goes on
+
+    def watch(self, sums: Tensor, beams: Tensor, tokens: Tensor) -> None:
+        """One step: the best continuations, best first, under the rules of `search.beam`."""
+        step = self.nodes[-1].step + 1 if self.nodes else 0
+        width = self._config.beam_size
+        going: list[int] = []
+        for rank, (log_prob, beam, token) in enumerate(
+            zip(sums[0].tolist(), beams[0].tolist(), tokens[0].tolist(), strict=True)
+        ):
+            if log_prob == -math.inf or beam >= len(self._going):
+                continue
+            is_end = token == self._eos_id
+            is_kept = not is_end and len(going) < width
+            is_result = is_end and rank < width
+            if is_kept:
+                going.append(len(self.nodes))
+            self.nodes.append(
+                Node(
+                    parent=self._going[beam],
+                    step=step,
+                    token=token,
+                    log_prob=log_prob,
+                    fate="kept" if is_kept else "ended" if is_result else "dropped",
+                    score=log_prob / length_divisor(step + 1, self._config) if is_result else None,
+                )
+            )
+        self._going = going
+
+    def path(self, ids: Sequence[int]) -> list[int]:
+        """The nodes of a hypothesis, first step first; it ends early where the search did not look further."""
+        found: list[int] = []
+        children: dict[tuple[int, int], int] = {(node.parent, node.token): i for i, node in enumerate(self.nodes)}
+        for token in (*ids, self._eos_id):
+            number = children.get((found[-1] if found else -1, token))
+            if number is None:
+                break
+            found.append(number)
+        return found
+
+
+def verdict(hypotheses: Sequence[Hypothesis], config: SearchConfig, decode: Callable[[Sequence[int]], str]) -> str:
+    """One sentence that says why the first of the hypotheses, best first, won."""
+    best = hypotheses[0]
+    if len(hypotheses) == 1:
+        return f"It was the only one that was found, with a beam of {config.beam_size}."
+    second = hypotheses[1]
+    gap = best.score - second.score
+    said = f"It beats “{decode(second.ids)}” by {gap:.3f} points of score ({best.score:.3f} against {second.score:.3f})"
+    n_best, n_second = (len(h.ids) + h.is_finished for h in (best, second))
+    if best.log_prob >= second.log_prob:
+        return f"{said}: it is the likelier one, e^{best.log_prob - second.log_prob:.2f} times."
+    return (
+        f"{said} although it is the less likely one (log-probability {best.log_prob:.2f} against "
+        f"{second.log_prob:.2f}): the length penalty divides by {length_divisor(n_best, config):.1f} for its {n_best} "
+        f"subwords and by {length_divisor(n_second, config):.1f} for the other's {n_second}."
+    )

@@ -1,0 +1,120 @@
+"""What a translation depends on: source subwords by gradient and by erasure, and heads by what losing them would cost.
+
+All of them ask about log p(y_t | x, y_<t) of a given translation. Shapes: S source length and T target length, both
+with eos, D d_model, H heads, C target positions at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from yiwen.data.batching import Batch, collate
+from yiwen.engines.engine import Ids
+from yiwen.model.attention import CrossAttention, MultiHeadAttention, SelfAttention, plain_attention
+from yiwen.model.encoder import EncoderLayer
+from yiwen.model.masks import padding_mask
+from yiwen.model.transformer import Transformer
+
+CHUNK: Final = 16
+"""Copies of the sentence that pass through the model together."""
+
+
+def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.ndarray:
+    """How strongly log p(y_t) hangs on the embedding of each source subword, to first order: (T, S).
+
+    The sum of |gradient x embedding| over the D dimensions (Atanasova et al. 2020, section 3). The plain sum says
+    little here: behind a layer norm the size of an embedding hardly matters, so that its dimensions cancel out.
+    """
+    rows = []
+    for start in range(0, len(tgt_ids) + 1, CHUNK):
+        places = torch.arange(start, min(start + CHUNK, len(tgt_ids) + 1))
+        leaves: list[Tensor] = []
+
+        def keep(x_CSD: Tensor, leaves: list[Tensor] = leaves) -> Tensor:
+            leaves.append(x_CSD.detach().requires_grad_())
+            return leaves[0]
+
+        with torch.enable_grad():
+            gold_CT = _gold_log_probs(model, collate([src_ids] * len(places), [tgt_ids] * len(places)), keep)
+            chosen = gold_CT[torch.arange(len(places)), places].sum()
+            (gradient_CSD,) = torch.autograd.grad(chosen, leaves)
+        rows.append((gradient_CSD * leaves[0]).abs().sum(dim=2).detach())
+    return torch.cat(rows).numpy()
+
+
+@torch.inference_mode()
+def erasure(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.ndarray:
+    """How much log p(y_t) falls when the embedding of a source subword is set to zero: (T, S) (Li et al. 2016)."""
+    n_src = len(src_ids) + 1
+    whole_T = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x)[0]
+    columns = []
+    for start in range(0, n_src, CHUNK):
+        places = torch.arange(start, min(start + CHUNK, n_src))
+        is_kept_CS = torch.ones(len(places), n_src)
+        is_kept_CS[torch.arange(len(places)), places] = 0.0
+        batch = collate([src_ids] * len(places), [tgt_ids] * len(places))
+        columns.append(whole_T - _gold_log_probs(model, batch, is_kept_CS[:, :, None].mul))
+    return torch.cat(columns).T.numpy()
+
+
+def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str, np.ndarray]:
+    """How much log p(y) would change, to first order, if a head's output were scaled (Michel et al. 2019, section 4.1).
+
+    Returns:
+        `encoder`, `decoder` and `cross`, each (layers, H): absolute derivative by a gate of 1 on the head, divided by
+        the norm of its layer's as the authors do.
+    """
+    gates: list[Tensor] = []
+    heads = {name: [module.heads for module in modules] for name, modules in attentions(model).items()}
+    with torch.enable_grad(), _replaced([module for modules in heads.values() for module in modules], gates):
+        log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x).sum()
+        derivatives = torch.autograd.grad(log_prob, gates)
+    found = iter(derivative.flatten().abs() for derivative in derivatives)
+    rows = {name: torch.stack([next(found) for _ in modules]) for name, modules in heads.items()}
+    return {name: (row / row.norm(dim=1, keepdim=True).clamp_min(1e-20)).numpy() for name, row in rows.items()}
+
+
+def attentions(model: Transformer) -> dict[str, list[SelfAttention] | list[CrossAttention]]:
+    """The attention modules by kind, first layer first."""
+    decoder = list(model.decoder)
+    return {
+        "encoder": [cast(EncoderLayer, layer).self_attention for layer in model.encoder.layers],
+        "decoder": [layer.self_attention for layer in decoder],
+        "cross": [layer.cross_attention for layer in decoder],
+    }
+
+
+@contextmanager
+def _replaced(modules: Sequence[MultiHeadAttention], gates: list[Tensor]) -> Iterator[None]:
+    """Every head behind a gate of 1; the gates are added to the list, in order."""
+    before = [module.attend for module in modules]
+
+    def gated(gate: Tensor) -> Callable[..., Tensor]:
+        return lambda q, k, v, bias, dropout_p: plain_attention(q, k, v, bias) * gate
+
+    for module in modules:
+        gates.append(torch.ones(1, module.out_proj.in_features // module.d_head, 1, 1, requires_grad=True))
+        module.attend = gated(gates[-1])
+    try:
+        yield
+    finally:
+        for module, attend in zip(modules, before, strict=True):
+            module.attend = attend
+
+
+def _gold_log_probs(model: Transformer, batch: Batch, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Log-probability of each target token, (C, T), after `change` was done to the source embeddings (C, S, D)."""
+    hook = model.src_embedding.register_forward_hook(lambda module, given, embedded: change(embedded))
+    try:
+        memory_CSD = model.encode(batch.src_ids)
+    finally:
+        hook.remove()  # before the decoder runs: it may use the same matrix
+    states_CTD = model.decode(batch.tgt_in, memory_CSD, padding_mask(batch.src_ids, model.pad_id))
+    log_probs_CTV = model.logits(states_CTD).log_softmax(dim=-1)
+    return log_probs_CTV.gather(2, batch.tgt_out[..., None])[..., 0]

@@ -1,0 +1,64 @@
+"""`yiwen inspect`: how a model translates one sentence, and how right its word alignments are."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yiwen.cli.options import AsJson, BeamSize, LengthPenalty, Model
+
+
+def inspect(
+    model: Model,
+    text: Annotated[str | None, typer.Argument(help="The sentence to look into.")] = None,
+    target: Annotated[str | None, typer.Option(help="Look at this translation instead of the model's own.")] = None,
+    output: Annotated[
+        list[Path] | None, typer.Option(help="Write a report: .html, .json, .svg or .png. Repeatable.")
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Gold alignments, as the demo's test.align.jsonl: prints the error rate.")
+    ] = None,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look inside the translation of one sentence.
+
+    Shows the search, attention, word alignment and what mattered, in 80 columns or
+    in files (--output). The .html report works without a network and shows most.
+    """
+    from rich.console import Console
+
+    from yiwen.bundle import open_bundle
+    from yiwen.errors import ConfigError
+
+    if (text is None) == (gold is None):
+        raise ConfigError("give a sentence to look into, or gold alignments with --gold; one of the two")
+    bundle = open_bundle(model)
+    if gold is not None:
+        from yiwen.analysis.gold import measure_alignment
+        from yiwen.stop import stop_on_signals
+
+        with stop_on_signals() as stop:
+            rate = measure_alignment(bundle, gold, stop=stop)
+        print(json.dumps(dataclasses.asdict(rate)) if as_json else rate)
+        return
+    from yiwen.analysis.inspection import inspect_sentence
+    from yiwen.analysis.report import write_report
+    from yiwen.analysis.terminal import show
+
+    assert text is not None
+    search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, n_best=1)
+    seen = inspect_sentence(bundle, text, target=target, search=search)
+    for path in output or ():
+        write_report(seen, path)
+    if as_json:
+        print(json.dumps(seen.to_json(), ensure_ascii=False))
+    elif not output:
+        show(seen, Console(width=80))
+    else:
+        print(f"wrote {', '.join(map(str, output))}")

@@ -1,0 +1,82 @@
+"""`yiwen plot`: figures of positions, masks, schedules, lengths and training curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS: Final = {"positions": (0, 1), "masks": (0, 0), "schedule": (1, 20), "lengths": (1, 1), "curves": (1, 20)}
+"""What can be drawn, and of how many things."""
+
+
+def plot(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(KINDS)}.")],
+    of: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[OF]...",
+            help="positions: a model (optional). schedule, lengths: recipes. curves: runs. masks: nothing.",
+        ),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="An .svg or .png; WHAT.svg where not given.")] = None,
+) -> None:
+    """Draw positions, masks, schedules, lengths, curves."""
+    from yiwen.analysis import plots
+
+    path = output or Path(f"{what}.svg")
+    plots.save(_figure(what, of or []), path)
+    print(f"wrote {path}")
+
+
+def _figure(what: str, of: list[str]) -> Figure:
+    from yiwen.analysis import plots
+    from yiwen.bundle import load_model, open_bundle
+    from yiwen.errors import ConfigError
+
+    if what not in KINDS:
+        raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
+    least, most = KINDS[what]
+    if not least <= len(of) <= most:
+        raise ConfigError(f"`yiwen plot {what}` takes {least} to {most} of what its help names, not {len(of)}")
+    match what:
+        case "masks":
+            return plots.masks()
+        case "positions":
+            return plots.positions(load_model(open_bundle(Path(of[0]))) if of else None)
+        case "curves":
+            return plots.lines(plots.run_curves([Path(run) for run in of]), x="step")
+        case "schedule":
+            return _schedule(of)
+        case _:
+            return _lengths(of[0])
+
+
+def _schedule(recipes: list[str]) -> Figure:
+    from yiwen.analysis import plots
+    from yiwen.recipe import load_recipe
+    from yiwen.training.schedule import learning_rate
+
+    curves = {}
+    for name in recipes:
+        recipe = load_recipe(name).recipe
+        steps = range(1, recipe.training.max_steps + 1)
+        rates = [learning_rate(step, recipe.training, d_model=recipe.model.d_model) for step in steps]
+        curves[f"{name} ({recipe.training.schedule})"] = (list(steps), rates)
+    return plots.lines({"learning rate": curves}, x="step")
+
+
+def _lengths(recipe: str) -> Figure:
+    from yiwen.analysis import plots
+    from yiwen.data.store import Store
+    from yiwen.recipe import load_recipe
+    from yiwen.runs import prepare_recipe
+    from yiwen.stop import stop_on_signals
+
+    with stop_on_signals() as stop:
+        store = Store.open(prepare_recipe(load_recipe(recipe), stop=stop).folder)
+    return plots.lengths(store.src_lengths, store.tgt_lengths, languages=(store.src_lang, store.tgt_lang))

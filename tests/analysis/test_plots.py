@@ -1,0 +1,124 @@
+"""Figures: what they show is measured, what they write is the same every time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tiny_model import TinyRun
+from yiwen.analysis import plots
+from yiwen.bundle import load_model, open_bundle
+from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.model.attention import split_heads
+from yiwen.model.config import ModelConfig
+from yiwen.model.positions import sinusoids
+from yiwen.model.transformer import Transformer
+
+
+def build(**changes: object) -> Transformer:
+    torch.manual_seed(1)
+    shape = {"d_model": 24, "n_heads": 4, "d_ff": 7, "n_encoder_layers": 1, "n_decoder_layers": 1, "max_len": 211}
+    return Transformer(ModelConfig(**{**shape, **changes}), src_vocab_size=11, tgt_vocab_size=11)  # type: ignore[arg-type]
+
+
+def test_products_of_positions_depend_on_the_distance_alone_and_are_symmetric_until_a_matrix_mixes_them() -> None:
+    table = sinusoids(200, 128).numpy()
+    offsets, products = plots.offset_products(table, np.eye(128))
+    assert (offsets[0], offsets[-1]) == (-50, 50)
+    frequencies = 10000.0 ** (-np.arange(0, 128, 2) / 128)
+    np.testing.assert_allclose(products, [np.cos(k * frequencies).sum() for k in offsets], rtol=1e-4)
+    assert plots.symmetry(products) == pytest.approx(1.0)
+    noise = np.random.default_rng(1).normal(size=(128, 128))
+    assert plots.symmetry(plots.offset_products(table, noise)[1]) < 0.7
+
+
+def test_symmetry_is_one_for_an_even_curve_and_zero_for_an_odd_one() -> None:
+    x = np.arange(-7, 8)
+    assert plots.symmetry(np.cos(x)) == pytest.approx(1.0)
+    assert plots.symmetry(np.sin(x)) == pytest.approx(0.0)
+    assert plots.symmetry(np.sin(x) + 3.0) == pytest.approx(0.0)  # a constant says nothing of distances
+
+
+@pytest.mark.parametrize("n_kv_heads", [0, 2])
+def test_the_trained_product_is_that_of_queries_and_keys(n_kv_heads: int) -> None:
+    model = build(n_kv_heads=n_kv_heads, norm_order="pre")
+    layer = model.encoder.layers[0]
+    norm = torch.linspace(0.5, 1.5, 24)
+    with torch.no_grad():
+        layer.self_residual.norm.weight.copy_(norm)  # type: ignore[union-attr,operator]
+        layer.self_attention.qkv_proj.bias.zero_()  # type: ignore[union-attr,operator]
+        x, y = torch.randn(2, 1, 1, 24)
+        heads = layer.self_attention.heads  # type: ignore[union-attr]
+        q = split_heads(layer.self_attention.qkv_proj(x * norm)[..., :24], 6)  # type: ignore[union-attr,operator]
+        k = split_heads(layer.self_attention.qkv_proj(y * norm)[..., 24 : 24 + heads.d_kv], 6)  # type: ignore
+        scores = (q * k.repeat_interleave(heads.n_shared, dim=1)).sum(dim=-1)[0, :, 0]  # type: ignore[union-attr,operator]
+    products = plots.query_key_products(model)
+    found = [x[0, 0].numpy() @ product @ y[0, 0].numpy() for product in products]
+    np.testing.assert_allclose(found, scores.numpy(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("positions", [None, "sinusoidal", "learned", "rotary", "alibi"])
+def test_positions_are_drawn_for_every_kind_of_model(positions: str | None, tmp_path: Path) -> None:
+    figure = plots.positions(build(positions=positions) if positions else None)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles[0] == f"PE(pos, i), {'learned' if positions == 'learned' else 'sinusoidal'}"
+    legend = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
+    assert legend[0] == "identity: 1.00" or positions == "learned"
+    assert len(legend) == (6 if positions in ("sinusoidal", "learned") else 2)
+    plots.save(figure, tmp_path / "positions.svg")
+    assert "Rotary: product of equal vectors" in (tmp_path / "positions.svg").read_text(encoding="utf-8")
+
+
+def test_equal_figures_give_equal_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        for end in ("svg", "png"):
+            plots.save(plots.masks(), tmp_path / f"{name}.{end}")
+    for end in ("svg", "png"):
+        assert (tmp_path / f"one.{end}").read_bytes() == (tmp_path / f"two.{end}").read_bytes()
+    with pytest.raises(ConfigError, match=r"mask\.jpg ends in '\.jpg'; a figure is \.svg or \.png"):
+        plots.save(plots.masks(), tmp_path / "mask.jpg")
+
+
+def test_the_masks_are_those_of_the_model() -> None:
+    encoder, cross, causal, decoder = (axis.images[0].get_array() for axis in plots.masks().axes)
+    assert (encoder > 0).sum() == 6 * 4
+    assert (cross > 0).sum() == 5 * 4
+    assert (causal > 0).sum() == 15
+    assert (decoder > 0).sum() == 14  # the padded query looks at what is real
+
+
+def test_curves_are_those_of_the_record(tiny_run: TinyRun, tmp_path: Path) -> None:
+    curves = plots.run_curves([tiny_run.folder])
+    assert set(curves) == {"loss", "learning_rate", "gradient_norm", "valid_loss", "valid_bleu"}
+    steps, values = curves["valid_bleu"]["tiny"]
+    assert steps == [60, 120, 180]
+    assert all(0 <= value <= 100 for value in values)
+    figure = plots.lines(curves, x="step")
+    assert [axis.get_title() for axis in figure.axes][:2] == ["loss", "learning rate"]
+    with pytest.raises(DataError, match=r"metrics\.jsonl is not there or empty; give the folder of a run"):
+        plots.run_curves([tmp_path])
+
+
+def test_lengths_are_counted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    src, tgt = rng.integers(3, 17, 500), rng.integers(2, 13, 500)
+    figure = plots.lengths(src, tgt, languages=("en", "zh"))
+    assert figure.axes[0].get_title() == "Length of 500 pairs"
+    legend = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+    assert legend == {f"en: mean {src.mean():.1f}", f"zh: mean {tgt.mean():.1f}"}
+    plots.save(figure, tmp_path / "lengths.png")
+
+
+def test_positions_of_a_trained_model_are_drawn(tiny_run: TinyRun) -> None:
+    figure = plots.positions(load_model(open_bundle(tiny_run.best)))
+    assert "trained, head 2" in " ".join(text.get_text() for text in figure.axes[2].get_legend().get_texts())
+
+
+def test_without_matplotlib_the_message_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"figures need matplotlib: pip install 'yiwen\[plots\]'"):
+        plots.masks()

@@ -1,0 +1,131 @@
+"""Reports of an inspection: the terminal's, the page's, JSON and pictures."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import io
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from tiny_model import TinyRun
+from yiwen.analysis import terminal
+from yiwen.analysis.inspection import Inspection, inspect_sentence
+from yiwen.analysis.report import to_html, write_report
+from yiwen.analysis.terminal import show
+from yiwen.bundle import open_bundle
+from yiwen.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def seen(tiny_run: TinyRun) -> Inspection:
+    sentence = (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").split("\n")[1]
+    return inspect_sentence(open_bundle(tiny_run.best), sentence)
+
+
+def shown(seen: Inspection) -> str:
+    file = io.StringIO()
+    show(seen, Console(file=file, width=80))
+    return file.getvalue()
+
+
+def test_the_terminal_shows_every_part_in_80_columns(seen: Inspection) -> None:
+    text = shown(seen)
+    assert max(cell_len(line) for line in text.split("\n")) <= 80
+    assert "\x1b" not in text
+    for part in (
+        "Results of the search, best first",
+        "Why the first one won",
+        "The tree: where hypotheses that ended part ways",
+        "Word alignment",
+        "Attention of the alignment head: layer 1",
+        "Erasure",
+        "Gradient x input",
+        "Heads: entropy in bits",
+        "What else could have come next",
+    ):
+        assert f"── {part}" in text
+    assert seen.source in text
+    assert "◀ won" in text
+    assert "encoder 1" in text
+    assert text.count("│") > 20  # three pictures
+
+
+def test_a_given_translation_has_no_search_to_show(seen: Inspection) -> None:
+    given = dataclasses.replace(seen, candidates=[], tree=[], winner=[], gradient=None, erasure=None)
+    text = shown(given)
+    assert "Results of the search" not in text
+    assert "Erasure" not in text
+
+
+def test_pictures_of_long_sentences_are_left_to_the_page(seen: Inspection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "MAX_PICTURED", 3)
+    assert "longer than 3 subwords: look at it with --output report.html" in shown(seen)
+
+
+def test_words_without_a_link_are_named(seen: Inspection) -> None:
+    bare = dataclasses.replace(seen, alignment=dataclasses.replace(seen.alignment, links=()))
+    text = shown(bare)
+    assert "← nothing" in text
+    assert f"not linked: {seen.source.split()[0]}" in text
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+    assert found is not None
+    table: dict[str, Any] = json.loads(found[1])
+    return table
+
+
+def test_the_page_holds_everything_and_fetches_nothing(seen: Inspection) -> None:
+    page = to_html(seen)
+    assert re.findall(r"""(?:src|href)=["']([^"']*)""", page) == ["data:,"]
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", page)
+    assert "innerHTML" not in page
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    data = data_of(page)
+    assert data["target"] == seen.target
+    for kind, weights in seen.attention.items():
+        values = np.frombuffer(zlib.decompress(base64.b64decode(data["maps"][kind]["bytes"])), np.uint8)
+        assert data["maps"][kind]["shape"] == list(weights.shape)
+        np.testing.assert_allclose(values.reshape(weights.shape) / 255, weights, atol=0.5 / 255 + 1e-6)
+    assert data["maps"]["erasure"]["shape"] == [1, 1, *seen.attention["cross"].shape[2:]]
+    assert data["links"]["alignment"] == [[i, j, pytest.approx(w, abs=1e-4)] for i, j, w in seen.alignment.links]
+
+
+def test_no_text_can_leave_its_place_in_the_page(seen: Inspection) -> None:
+    evil = "</script><img src=x onerror=alert(1)>$data${hash}<!--"
+    page = to_html(dataclasses.replace(seen, source=evil, verdict=evil))
+    assert page.count("</script>") == to_html(seen).count("</script>")
+    assert "<img" not in page
+    assert data_of(page)["source"] == evil
+
+
+def test_the_page_of_a_long_sentence_says_what_is_left_out(seen: Inspection) -> None:
+    data = data_of(to_html(dataclasses.replace(seen, gradient=None, erasure=None)))
+    assert data["left_out"] == "saliency is left out: a side has more than 128 subwords"
+    assert set(data["maps"]) == {"encoder", "decoder", "cross"}
+    assert data_of(to_html(seen))["left_out"] == ""
+
+
+def test_the_end_of_the_name_decides_the_form(seen: Inspection, tmp_path: Path) -> None:
+    for end in ("html", "json", "svg", "png"):
+        write_report(seen, tmp_path / f"report.{end}")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["source"] == seen.source
+    picture = (tmp_path / "report.svg").read_text(encoding="utf-8")
+    assert all(f">{word}<" in picture for word in seen.source.removesuffix(".").split())  # text stays text
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ConfigError, match=r"report\.pdf ends in '\.pdf'; a report is \.html, \.json, \.svg or \.png"):
+        write_report(seen, tmp_path / "report.pdf")

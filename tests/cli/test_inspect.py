@@ -1,0 +1,88 @@
+"""`yiwen inspect` and `yiwen plot` as users type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+
+
+@pytest.fixture
+def sentence(tiny_run: TinyRun) -> str:
+    return (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").split("\n")[2]
+
+
+def test_inspect_prints_for_a_terminal(run: Commands, tiny_run: TinyRun, sentence: str) -> None:
+    done = run("inspect", tiny_run.folder, sentence, "--beam-size", 3)
+    assert (done.code, done.err) == (0, "")
+    assert sentence in done.lines
+    assert "── Why the first one won " in done.out.decode()
+
+
+def test_inspect_writes_reports_and_json(run: Commands, tiny_run: TinyRun, sentence: str, tmp_path: Path) -> None:
+    files = [tmp_path / "report.html", tmp_path / "report.svg"]
+    done = run("inspect", tiny_run.folder, sentence, "--output", files[0], "--output", files[1])
+    assert done.lines == [f"wrote {files[0]}, {files[1]}"]
+    assert all(path.stat().st_size > 5000 for path in files)
+    table = json.loads(run("inspect", tiny_run.folder, sentence, "--target", "Nobu.", "--json").lines[-1])
+    assert (table["target"], table["is_given"]) == ("Nobu.", True)
+
+
+def test_inspect_measures_alignments(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text(
+        '{"src": "Deme beti.", "tgt": "Kifu pofu.", "src_spans": [[0, 4], [5, 9], [9, 10]], '
+        '"tgt_spans": [[0, 4], [5, 9], [9, 10]], "alignment": [[0, 0], [1, 1], [2, 2]]}\n',
+        encoding="utf-8",
+    )
+    done = run("inspect", tiny_run.folder, "--gold", gold)
+    assert done.out.decode().startswith("alignment error rate ")
+    assert done.out.decode().endswith(" on 1 pairs\n")
+    table = json.loads(run("inspect", tiny_run.folder, "--gold", gold, "--json").lines[-1])
+    assert set(table) == {"aer", "precision", "recall", "n_pairs"}
+
+
+def test_inspect_wants_one_of_sentence_and_gold(run: Commands, tiny_run: TinyRun, sentence: str) -> None:
+    for arguments in ((), (sentence, "--gold", "gold.jsonl")):
+        done = run("inspect", tiny_run.folder, *arguments)
+        assert done.code == 2
+        assert "give a sentence to look into, or gold alignments with --gold; one of the two" in done.err
+
+
+def test_plot_draws_each_kind(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
+    of = {
+        "positions": [trained.folder],
+        "masks": [],
+        "schedule": [trained.recipe, "demo-en-zh"],
+        "lengths": [trained.recipe],
+        "curves": [trained.folder],
+    }
+    for what, arguments in of.items():
+        path = tmp_path / f"{what}.svg"
+        done = run("plot", what, *arguments, "--output", path)
+        assert (done.code, done.lines) == (0, [f"wrote {path}"]), done.err
+        assert path.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_plot_writes_beside_you_where_no_output_is_named(
+    run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("plot", "masks").lines == ["wrote masks.svg"]
+    assert (tmp_path / "masks.svg").is_file()
+
+
+def test_plot_says_what_it_needs(run: Commands) -> None:
+    for arguments, message in (
+        (("weather",), "WHAT='weather' is unknown; use one of positions, masks, schedule, lengths, curves"),
+        (("masks", "model"), "`yiwen plot masks` takes 0 to 0 of what its help names, not 1"),
+        (("curves",), "`yiwen plot curves` takes 1 to 20 of what its help names, not 0"),
+        (("positions", "a", "b"), "`yiwen plot positions` takes 0 to 1 of what its help names, not 2"),
+    ):
+        done = run("plot", *arguments)
+        assert done.code == 2
+        assert message in done.err

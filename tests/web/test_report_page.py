@@ -1,0 +1,180 @@
+"""The report of `yiwen inspect` in a browser: it works from a file, at every width, for a sentence of any length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browsing import Web
+from playwright.sync_api import Page, expect
+
+from tiny_model import TinyRun
+from yiwen.analysis.inspection import Inspection, inspect_sentence
+from yiwen.analysis.report import to_html
+from yiwen.bundle import open_bundle
+
+pytestmark = pytest.mark.web
+
+READY = "html[data-ready]"
+
+
+@pytest.fixture(scope="module")
+def seen(tiny_run: TinyRun) -> Inspection:
+    sentence = (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").split("\n")[0]
+    return inspect_sentence(open_bundle(tiny_run.best), sentence)
+
+
+@pytest.fixture(scope="module")
+def report(seen: Inspection, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(to_html(seen), encoding="utf-8")
+    return f"file://{path}"
+
+
+def ink(page: Page) -> int:
+    """Pixels of the large map that are not blank."""
+    counted: int = page.evaluate("""() => {
+        const map = document.getElementById("map");
+        const pixels = map.getContext("2d").getImageData(0, 0, map.width, map.height).data;
+        return pixels.filter((value, i) => i % 4 === 3 && value).length;
+    }""")
+    return counted
+
+
+@pytest.mark.parametrize("width", [80, 320, 768, 1280, 1600])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_is_there_at_every_width(width: int, theme: str, web: Web, report: str, seen: Inspection) -> None:
+    page = web.open(report, viewport={"width": width, "height": 900}, color_scheme=theme)
+    page.wait_for_selector(READY)
+    expect(page.locator("#source")).to_have_text(seen.source)
+    expect(page.locator("#target")).to_have_text(seen.target)
+    expect(page.locator("#verdict")).to_have_text(seen.verdict)
+    expect(page.locator("#candidates tbody tr")).to_have_count(5)
+    expect(page.locator("#next tbody tr")).to_have_count(len(seen.tgt_tokens))
+    expect(page.locator(".head canvas")).to_have_count(2)  # one layer of two heads
+    assert ink(page) > 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_keeps_the_rules_of_accessibility(theme: str, web: Web, report: str) -> None:
+    page = web.open(report, color_scheme=theme)
+    page.wait_for_selector(READY)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_pointing_at_a_word_lights_up_its_counterparts(web: Web, report: str, seen: Inspection) -> None:
+    page = web.open(report)
+    page.wait_for_selector(READY)
+    i, j, _ = max(seen.alignment.links, key=lambda link: link[2])
+    word = page.locator("#target .word").nth(j)
+    word.hover()
+    start, end = seen.alignment.src[i]
+    expect(page.locator("#words-readout")).to_contain_text(seen.source[start:end])
+    lit = page.locator("#source .word").nth(i)
+    assert float(lit.evaluate("word => word.style.getPropertyValue('--weight')")) > 0
+    page.get_by_role("group", name="What the links come from").get_by_role("button", name="Erasure").click()
+    expect(page.locator("#words-readout")).not_to_be_empty()
+
+
+def test_every_map_can_be_chosen_read_and_moved(web: Web, report: str, seen: Inspection) -> None:
+    web.expected = ("Canvas2D: Multiple readback",)  # by `ink`
+    page = web.open(report)
+    page.wait_for_selector(READY)
+    for name, kind in (("Source at itself", "encoder"), ("Target at itself", "decoder"), ("Erasure", "erasure")):
+        page.locator("#kinds").get_by_role("button", name=name).click()
+        assert ink(page) > 100, kind
+    page.locator("#kinds").get_by_role("button", name="Target looks at source").click()
+    page.get_by_role("button", name="Layer 1, head 2").click()
+    bits, weight = seen.entropy["cross"][0, 1], seen.importance["cross"][0, 1]
+    expect(page.locator("#map-title")).to_contain_text(f"entropy {bits:.1f} bits · importance {weight:.2f}")
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    share = round(100 * float(seen.attention["cross"][0, 1, 1, 1]))
+    expect(page.locator("#map-readout")).to_contain_text(f"{seen.tgt_tokens[1].replace('▁', '')} (2)")
+    if share >= 10:
+        expect(page.locator("#map-readout")).to_contain_text(f"{share} %")
+    before = ink(page)
+    page.get_by_role("button", name="Larger").click()
+    page.wait_for_timeout(100)
+    assert ink(page) != before
+    page.get_by_role("button", name="Whole map").click()
+
+
+def test_dropped_hypotheses_are_shown_on_demand(web: Web, report: str, seen: Inspection) -> None:
+    page = web.open(report)
+    page.wait_for_selector(READY)
+    kept = sum(node.fate != "dropped" for node in seen.tree)
+    expect(page.locator("#tree path")).to_have_count(kept)
+    page.get_by_label("Show those that were dropped").check()
+    expect(page.locator("#tree path")).to_have_count(len(seen.tree))
+    expect(page.locator("#tree path.won")).to_have_count(len(seen.winner))
+
+
+def test_512_subwords_on_both_sides_are_one_picture_a_head(
+    web: Web, seen: Inspection, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    n, layers, heads = 512, 6, 8
+    rng = np.random.default_rng(1)
+
+    def maps(rows: int, columns: int) -> np.ndarray:
+        one = rng.dirichlet(np.full(columns, 0.1), size=rows).astype(np.float32)
+        return np.stack(
+            [[np.roll(one, layer * heads + head, axis=1) for head in range(heads)] for layer in range(layers)]
+        )
+
+    tokens = [f"▁word{i}" for i in range(n)]
+    scores = {name: np.ones((layers, heads)) for name in seen.importance}
+    long = replace(
+        seen,
+        src_tokens=tokens,
+        tgt_tokens=tokens,
+        tgt_inputs=tokens,
+        attention={name: maps(n, n) for name in seen.attention},
+        importance=scores,
+        log_probs=[-0.1] * n,
+        alternatives=[[("▁word", 0.5)]] * n,
+        gradient=None,
+        erasure=None,
+    )
+    path = tmp_path_factory.mktemp("long") / "long.html"
+    path.write_text(to_html(long), encoding="utf-8")
+    assert path.stat().st_size < 40_000_000
+    page = web.open(f"file://{path}")
+    page.wait_for_selector(READY, timeout=120_000)
+    expect(page.locator("header")).to_contain_text("saliency is left out: a side has more than 128 subwords")
+    expect(page.locator(".head canvas")).to_have_count(layers * heads)
+    # Whatever is shown of it, drawing takes one picture and the labels in sight, not 262,144 rectangles.
+    drawn = page.evaluate("""async () => {
+        const counts = {drawImage: 0, fillText: 0, fillRect: 0};
+        const context = document.getElementById("map").getContext("2d");
+        for (const name of Object.keys(counts)) {
+            const before = context[name].bind(context);
+            context[name] = (...given) => { counts[name]++; return before(...given); };
+        }
+        const box = document.getElementById("map").getBoundingClientRect();
+        const event = new PointerEvent("pointermove", {clientX: box.x + 300, clientY: box.y + 200});
+        document.getElementById("map").dispatchEvent(event);
+        await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        return counts;
+    }""")
+    assert drawn["drawImage"] == 1
+    assert drawn["fillRect"] == 0
+    assert 0 < drawn["fillText"] < 300
+
+
+def test_it_works_without_a_network(web: Web, report: str) -> None:
+    page = web.open("about:blank")
+    page.context.set_offline(True)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(report)
+    page.wait_for_selector(READY)
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert Path(report.removeprefix("file://")).is_file()
