@@ -55,6 +55,8 @@ def word_pairs(sentence: str) -> list[tuple[str, str]]:
 
 
 def detected(text: str) -> str:
+    if not re.search(r"[^\W\d_]", text):
+        return "und"
     return "zh" if re.search(r"[\u4e00-\u9fff]", text) else "ar" if re.search(r"[\u0600-\u06ff]", text) else "en"
 
 
@@ -158,7 +160,7 @@ class FakeService:
     def translate(self, body: Json) -> Json | Refusal:
         source, target = body["source"], body["target"]
         source = detected("\n".join(texts_of(body))) if source == "auto" else source
-        if source == target:
+        if source in (target, "und"):
             return Refusal(400, f"{source!r} to {target!r} is not translated here", code="language")
         wants_words = bool(body.get("alignment"))
         answers = [translated(text, source=source, target=target, alignment=wants_words) for text in texts_of(body)]

@@ -13,7 +13,7 @@ import pytest
 from browsing import REFUSED, Web
 from playwright.sync_api import Page, expect
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, tampered
 
 pytestmark = pytest.mark.web
 
@@ -81,6 +81,23 @@ def test_a_text_is_translated_aligned_and_looked_into(web: Web, start: Start, se
     page.click("summary:has-text('Where the model looked')")
     expect(page.locator(".head")).to_have_count(1 * (1 + 2))
     expect(page.locator(".heat tbody td >> nth=0")).to_be_visible()
+
+
+def test_two_models_are_swapped_and_a_text_in_no_language_stays(
+    web: Web, start: Start, sentences: list[str], tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    web.expected = (REFUSED,)
+    back = tampered(tiny_run.best, tmp_path / "back", src_lang="de", tgt_lang="en")
+    page = web.open(start(str(back)))
+    page.select_option("#from", "en")
+    translate(page, sentences[0], 1)
+    translation = page.locator("#output").inner_text()
+    page.click("#swap")
+    expect(page.locator("#source")).to_have_value(translation)
+    expect(page.locator("#status-text")).to_contain_text("de-en")
+    page.select_option("#from", "auto")
+    page.fill("#source", "42 + 17")
+    expect(page.locator("#output")).to_have_text("42 + 17")
 
 
 def test_a_glossary_is_understood(web: Web, start: Start, sentences: list[str]) -> None:

@@ -51,6 +51,17 @@ def test_a_text_in_the_chosen_target_language_is_said_to_be_so(page: Page, servi
     expect(page.locator("#to")).to_have_value("zh")
 
 
+@pytest.mark.usefixtures("refusals")
+def test_a_text_in_no_language_is_its_own_translation(page: Page, service: FakeService) -> None:
+    page.fill("#source", "42 + 17 😀")
+    expect(page.locator("#output")).to_have_text("42 + 17 😀")
+    expect(page.locator("#from option:checked")).to_have_text("Detect language")
+    page.hover("#output .sentence")
+    page.click("#output .sentence")
+    expect(page.locator("#sentence")).to_be_hidden()
+    assert len(service.bodies("/v1/translate")) == 1
+
+
 def test_swapping_takes_the_translation_over_and_translates_it_back(page: Page, write: Write) -> None:
     write("The river is quiet this morning.")
     page.click("#swap")

@@ -16,7 +16,7 @@ import { remarks } from "./remarks.js";
 import { createSentencePanel } from "./sentence.js";
 import { setUpSettings } from "./settings.js";
 import { keepKey } from "./store.js";
-import { createTranslating, waitAfter } from "./translating.js";
+import { createTranslating, UNKNOWN, waitAfter } from "./translating.js";
 import { createStatus } from "./trouble.js";
 
 /** @typedef {import("./translating.js").Asked} Asked */
@@ -133,7 +133,7 @@ function done(asked, whole, { model, ms }) {
   answered = asked;
   pane.classList.remove("pending");
   pane.removeAttribute("aria-busy");
-  pair.detect(from);
+  pair.detect(from === UNKNOWN ? null : from);
   reading.show(whole);
   showFoot(whole.sentences.flatMap(({ flags }, index) => (remarks(flags).length ? [index] : [])), whole.confidence);
   const { index, source: looked } = panel.chosen() ?? { index: 0, source: "" };
@@ -171,7 +171,7 @@ async function wantWords(index) {
   const whole = reading.shown();
   if (!whole || !answered) return;
   const { known } = whole.parts[whole.sentences[index].part];
-  if (known.alignment || whole.from === whole.to) return;
+  if (known.alignment) return;
   if (!underWay.has(known)) underWay.set(known, fetchWords(answered, known));
   await underWay.get(known);
 }
@@ -195,6 +195,8 @@ function openSentence(index, before) {
   const whole = reading.shown();
   if (!whole || !answered) return;
   const { flags, from } = whole.sentences[index];
+  // Of a text that is its own translation there are no others.
+  if (from === whole.to || from === UNKNOWN) return;
   panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: occurring(answered.glossary ?? [], reading.sentence(index).source) });
 }
 

@@ -12,6 +12,10 @@ import { assemble, groups, languageOf, paragraphs } from "./paragraphs.js";
 /** @typedef {import("./paragraphs.js").Whole} Whole */
 /** @typedef {Omit<Question, "text"> & {text: string}} Asked */
 
+/** The code of no language in particular. */
+export const UNKNOWN = "und";
+/** @type {import("./api.js").Alignment} */
+const NO_WORDS = { source: [], target: [], links: [] };
 /** Paragraphs that are remembered. */
 const REMEMBERED = 1000;
 /** Fewer characters than this say little about their language; the rest of the text says more. */
@@ -60,8 +64,8 @@ export function createTranslating({ pending, part, done, failed }) {
   }
 
   /**
-   * Translate pieces. A service has no way from a language to itself; a text that was in the target language all along
-   * is its own translation.
+   * Translate pieces. A service has no way from a language to itself, nor from none: a text that was in the target
+   * language all along, and one of digits or signs alone, is its own translation.
    * @param {Asked} asked @param {string[]} group @param {string} source @param {AbortSignal} signal
    * @returns {Promise<import("./api.js").Answer>}
    */
@@ -71,9 +75,10 @@ export function createTranslating({ pending, part, done, failed }) {
       return await translate({ text: group, source, target, glossary: occurring(glossary, text) }, signal);
     } catch (error) {
       if (source !== "auto" || !(error instanceof ApiError) || error.code !== "language") throw error;
-      if ((await detect(text, signal)) !== target) throw error;
+      const language = (await detect(text, signal)) ?? UNKNOWN;
+      if (language !== target && language !== UNKNOWN) throw error;
       const translations = group.map((piece) => ({
-        text: piece, source: target, target, confidence: null, flags: [], alternatives: [], sentences: [],
+        text: piece, source: language, target, confidence: null, flags: [], alternatives: [], sentences: [], alignment: NO_WORDS,
       }));
       return { translations, model, took_ms: 0 };
     }
@@ -91,7 +96,10 @@ export function createTranslating({ pending, part, done, failed }) {
       const isShort = group.join("").length < TELLING;
       const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
       const answer = await answerTo(asked, group, source, signal);
-      group.forEach((piece, i) => remember(keyOf(asked, piece), { text: piece, translation: answer.translations[i] }));
+      group.forEach((piece, i) => {
+        const translation = answer.translations[i];
+        remember(keyOf(asked, piece), { text: piece, translation, alignment: translation.alignment ?? undefined });
+      });
       ms += answer.took_ms;
       model = answer.model;
       if (index + 1 < missing.length) part(assemble(text, target, look));
@@ -150,11 +158,10 @@ export function createTranslating({ pending, part, done, failed }) {
      */
     async align(asked, known) {
       const { source, target } = known.translation;
-      if (source === target) return;
       const glossary = occurring(asked.glossary ?? [], known.text);
       const question = { source, target, glossary, text: [known.text], alignment: true };
       const { translations: [{ alignment, text }] } = await translate(question);
-      known.alignment = alignment && text === known.translation.text ? alignment : { source: [], target: [], links: [] };
+      known.alignment = alignment && text === known.translation.text ? alignment : NO_WORDS;
     },
   };
 }
