@@ -172,6 +172,7 @@ def test_everything_can_be_done_from_the_keyboard(page: Page) -> None:
     expect(page.locator("#output .sentence >> nth=1")).to_be_focused()
     press("Enter")
     expect(page.locator("#sentence-title")).to_be_focused()
+    expect(page.locator("#sentence .choice")).to_have_count(4)
     press("Tab")  # close
     press("Tab")
     press("Tab")
