@@ -29,7 +29,8 @@ def test_every_built_in_recipe_loads(name: str) -> None:
     loaded = load_recipe(name)
     assert loaded.name == name
     assert (loaded.base / f"{name}.toml").is_file()
-    assert loaded.recipe.data.src_lang == name.removesuffix("-student").split("-")[-2]
+    data = loaded.recipe.data
+    assert name.removesuffix("-student").endswith("-".join(filter(None, (data.src_lang, data.tgt_lang))))
 
 
 def test_built_in_recipes_are_there() -> None:

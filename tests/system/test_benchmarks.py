@@ -163,7 +163,7 @@ def test_charts_escape_what_is_no_markup(figures: ModuleType) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("script", ["training.py", "translation.py", "time_to_bleu.py"])
+@pytest.mark.parametrize("script", ["training.py", "translation.py", "time_to_bleu.py", "encoder.py"])
 def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("YIWEN_DATA", "YIWEN_RUNS")}
     done = subprocess.run(
