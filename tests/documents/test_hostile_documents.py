@@ -120,7 +120,7 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
     ids=range(20),
 )
 def test_what_is_bounded(data: bytes | str, suffix: str) -> None:
-    """Done or refused, within 20 seconds of a processor and 512 MB: the child's own limits see to it."""
+    """Done or refused, within 10 seconds of a processor and 256 MB: the child's own limits see to it."""
     with suppress(DataError):
         assert translate(data, suffix)
 

@@ -54,7 +54,8 @@ def translate_file(
 
         def translate(texts: Sequence[str]) -> list[Translation]:
             found = translator.translate(texts, search=search, by_sentence=True, with_scores=False, stop=stop)
-            flags.update(flag for translation in found for flag in translation.flags)
+            # A placeholder that was lost is put back in its place.
+            flags.update(flag for translation in found for flag in translation.flags if flag != "placeholders")
             return found
 
         content = translate_document(

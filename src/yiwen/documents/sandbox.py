@@ -27,9 +27,9 @@ class Limits:
     """Unpacked bytes for each byte of the file."""
     max_characters: int = 2_000_000
     """Text to translate."""
-    memory_mb: int = 512
+    memory_mb: int = 256
     """Address space of the process that parses (where the system has such a limit)."""
-    seconds: int = 20
+    seconds: int = 10
     """Processor time of the process that parses."""
     clock_seconds: int = 300
     """The same by the clock, which goes on where the machine is busy with something else."""

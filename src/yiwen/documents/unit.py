@@ -58,7 +58,7 @@ class Token(NamedTuple):
     """Goes around each piece of text inside, in formats whose formatting belongs to pieces of text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mark:
     """Something inside of a text: formatting around words, a code between them, or a break."""
 
@@ -76,7 +76,7 @@ class Mark:
     wrap: Wrap = ("", "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A text to translate, and how its translation is written down."""
 
