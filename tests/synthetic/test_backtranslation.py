@@ -156,7 +156,7 @@ def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
     assert lines(again, "corpus-0.de") == sources
     assert len(set(sources)) > 0.8 * len(sources)
     beam = back_translate(tiny_run.best, [text], threads=1)
-    found = Translator.load(tiny_run.best, threads=1).translate(lines(beam, "corpus-0.en")[:7])
+    found = Translator.load(tiny_run.best, threads=1).translate(lines(beam, "corpus-0.en")[:7], checks=False)
     assert lines(beam, "corpus-0.de")[:7] == [f"<2bt> {each}" for each in found]
 
 

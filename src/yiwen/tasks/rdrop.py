@@ -73,16 +73,16 @@ class _RDropLoss(torch.autograd.Function):
 
 
 def _loss_of_logits(z_2CV: Tensor, targets_C: Tensor, *, smoothing: float, alpha: float) -> tuple[Tensor, Tensor]:
-    """Summed loss, (), and its gradient in the logits, (2, C, V)."""
-    log_p = torch.log_softmax(z_2CV, dim=2)
-    p = log_p.exp()
+    """Summed loss, (), and its gradient in the logits, (2, C, V), which takes their place."""
+    log_p = torch.log_softmax(z_2CV, dim=2, out=z_2CV)
     gold_2C1 = targets_C.expand(2, -1)[..., None]
-    cross_entropy = (smoothing - 1) * log_p.gather(2, gold_2C1).sum() - smoothing * log_p.mean(dim=2).sum()
+    cross_entropy = (smoothing - 1) * log_p.gather(2, gold_2C1).sum() - smoothing / log_p.size(2) * log_p.sum()
+    p = log_p.exp()
     gap_CV = log_p[0] - log_p[1]
-    kl_2C1 = (p * gap_CV).sum(dim=2, keepdim=True)  # KL(p || q), and KL(q || p) with a minus
+    kl_2C1 = torch.linalg.vecdot(p, gap_CV)[..., None]  # KL(p || q), and KL(q || p) with a minus
     loss = cross_entropy / 2 + alpha / 4 * (kl_2C1[0] - kl_2C1[1]).sum()
-    difference_CV = p[0] - p[1]
-    grad = (gap_CV - kl_2C1).mul_(p).add_(difference_CV)  # of the disagreement; for the second pass with a minus
+    grad = torch.sub(gap_CV, kl_2C1, out=z_2CV).mul_(p)  # of the disagreement; for the second pass with a minus
+    grad.add_(torch.sub(p[0], p[1], out=gap_CV))
     grad[0].mul_(alpha / 4).add_(p[0], alpha=0.5)
     grad[1].mul_(-alpha / 4).add_(p[1], alpha=0.5)
     grad.sub_(smoothing / 2 / grad.size(2)).scatter_add_(
