@@ -46,6 +46,22 @@ CHINESE = {
     "student / teacher, beam 5": "学生 / 教师，束宽 5",
     "validation BLEU by minutes of training": "验证集 BLEU 与训练分钟数",
     "measured on": "测量日期",
+    "recipe": "配方",
+    "test set": "测试集",
+    "BLEU, cased": "BLEU（区分大小写）",
+    "BLEU, lower-cased": "BLEU（小写）",
+    "chrF2": "chrF2",
+    "TER": "TER",
+    "search": "搜索",
+    "minutes": "分钟",
+    "trained on": "训练硬件",
+    "Signatures of cased BLEU": "区分大小写的 BLEU 的签名",
+    "system": "系统",
+    "BLEU, as published": "发表的 BLEU",
+    "read or recalled": "读到或凭记忆",
+    "read": "读到",
+    "recalled": "凭记忆",
+    "where": "出处",
 }
 
 Say = Callable[[str], str]
@@ -56,7 +72,14 @@ def pages(results: Path, language: str) -> dict[str, str]:
     found = [
         {**json.loads(path.read_text(encoding="utf-8")), "file": path.name} for path in sorted(results.glob("*.json"))
     ]
-    chosen = {name: [each for each in found if each.get("benchmark", "") == name] for name in PARTS}
+    chosen = {
+        name: [
+            each
+            for each in found
+            if each.get("benchmark", "") in ((name, "published") if name == "scores" else (name,))
+        ]
+        for name in PARTS
+    }
     say: Say = (lambda text: CHINESE.get(text, text)) if language == "zh" else (lambda text: text)
     return {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
 
@@ -129,10 +152,66 @@ def time_to_bleu(results: list[Result], say: Say) -> str:
     return f"{chart}\n{table(header, rows, say)}"
 
 
+def scores(results: list[Result], say: Say) -> str:
+    """Test scores of each recipe, and what others published for the same text."""
+    ours = newest((r for r in results if r["benchmark"] == "scores"), lambda r: (r["run"],))
+    rows, signatures, published = [], [], []
+    for result in ours:
+        chosen = result["hardware"]["chosen"]
+        where = f"{result['hardware']['machine']['processor']}, {chosen['threads']} × {chosen['precision']}"
+        minutes = "–" if result["minutes"] is None else f"{result['minutes']:.1f}"
+        for test in result["tests"]:
+            cells = {"cased": "", "lower-cased": "", "chrF2": "", "TER": ""}
+            for score in test["scores"]:
+                is_lower = "case:lc" in score["signature"]
+                kind = ("lower-cased" if is_lower else "cased") if score["name"] == "BLEU" else score["name"]
+                interval = f" [{score['low']:.1f}, {score['high']:.1f}]" if score["low"] is not None else ""
+                if score["name"] == "BLEU" or not is_lower:
+                    cells[kind] = f"{score['value']:.2f}{interval}"
+                if kind == "cased" and score["signature"] not in signatures:
+                    signatures.append(score["signature"])
+            rows.append(
+                [
+                    f"`{result['run']}`",
+                    test["test_set"],
+                    *cells.values(),
+                    result["search"],
+                    minutes,
+                    where,
+                    result["date"],
+                ]
+            )
+    for entry in (row for r in results if r["benchmark"] == "published" for row in r["rows"]):
+        cells = [f"`{entry['recipe']}`", entry["test_set"], entry["system"], f"{entry['bleu']:.2f}"]
+        published.append([*cells, say(entry["status"]), entry["where"]])
+    header = [
+        "recipe",
+        "test set",
+        "BLEU, cased",
+        "BLEU, lower-cased",
+        "chrF2",
+        "TER",
+        "search",
+        "minutes",
+        "trained on",
+        "measured on",
+    ]
+    commands = "\n".join(dict.fromkeys(result["command"] for result in ours))
+    return "\n".join(
+        [
+            table(header, rows, say),
+            f"{say('Signatures of cased BLEU')}: {', '.join(f'`{each}`' for each in signatures)}.\n",
+            f"```bash\n{commands}\n```\n",
+            table(["recipe", "test set", "system", "BLEU, as published", "read or recalled", "where"], published, say),
+        ]
+    )
+
+
 PARTS: dict[str, Callable[[list[Result], Say], str]] = {
     "training": training,
     "translation": translation,
     "time_to_bleu": time_to_bleu,
+    "scores": scores,
 }
 
 

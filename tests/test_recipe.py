@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,23 @@ def test_a_task_says_what_text_and_score_it_needs(tmp_path: Path, text: str, mes
     with pytest.raises(ConfigError) as caught:
         load_recipe(str(tmp_path / "my.toml"))
     assert message in str(caught.value)
+
+
+METHODS = re.findall(
+    r"`([a-z_]+\.[a-z_]+ = [^`]+)`",
+    (Path(__file__).parents[1] / "docs" / "en" / "quality.md").read_text(encoding="utf-8").split("\n## Try them")[0],
+)
+
+
+@pytest.mark.parametrize("setting", METHODS)
+def test_every_method_of_the_manual_can_be_named_in_a_recipe(setting: str) -> None:
+    key, _, value = setting.partition(" = ")
+    others = {"training.average_last": ["training.keep_last=5"], "tokenizer.shared": ["model.tied_embeddings=target"]}
+    before = {each.key: each.value for each in describe(load_recipe("tatoeba-en-zh").recipe)}
+    recipe = load_recipe("tatoeba-en-zh", [f"{key}={value}", *others.get(key, [])]).recipe
+    assert {each.key: each.value for each in describe(recipe)}[key] == tomllib.loads(f"v = {value}")["v"]
+    assert key in before
+
+
+def test_the_manual_names_all_methods() -> None:
+    assert len(METHODS) >= 11

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from yiwen.recipe import load_recipe
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -177,3 +179,38 @@ def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_p
     assert result["benchmark"] == script.removesuffix(".py")
     assert script == "time_to_bleu.py" or result["ratio"] > 0
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
+
+
+def test_results_stand_beside_what_others_published(figures: ModuleType, tmp_path: Path) -> None:
+    score = {"name": "BLEU", "value": 31.126, "signature": "case:mixed|tok:13a", "low": 29.0, "high": 33.25}
+    hardware = {"chosen": {"threads": 2, "precision": "bf16"}, "machine": {"processor": "P"}}
+    lowered = {**score, "value": 32.0, "signature": "case:lc|tok:13a", "low": None}
+    result = {
+        "benchmark": "scores",
+        "date": "2026-01-01",
+        "run": "a-en-de",
+        "command": "yiwen train a-en-de",
+        "search": "beam 5",
+        "minutes": 12.5,
+        "hardware": hardware,
+        "tests": [{"test_set": "t", "scores": [score, lowered]}],
+    }
+    row = {"recipe": "a-en-de", "test_set": "t", "bleu": 33.0, "system": "S", "status": "recalled", "where": "memory"}
+    published = {"benchmark": "published", "date": "2026-01-01", "rows": [row]}
+    for name, content in (("scores", result), ("published", published)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    page = figures.pages(tmp_path, "en")["scores"]
+    assert "| `a-en-de` | t | 31.13 [29.0, 33.2] | 32.00 |" in page
+    assert "12.5 | P, 2 × bf16 | 2026-01-01 |" in page
+    assert "| `a-en-de` | t | S | 33.00 | recalled | memory |" in page
+    assert "yiwen train a-en-de" in page
+    assert "凭记忆" in figures.pages(tmp_path, "zh")["scores"]
+
+
+def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None:
+    module = load("scores")
+    recipe = load_recipe("tatoeba-en-zh", ["training.max_steps=7"]).recipe
+    assert module.test_name(recipe) == "tatoeba-en-zh/test"
+    assert module.changes("tatoeba-en-zh", recipe) == ["training.max_steps=7"]
+    assert module.changes("no-such-recipe", recipe) == []
+    assert module.test_name(load_recipe("multi30k-en-fr").recipe) == "test_2016_flickr"
