@@ -31,7 +31,11 @@ def test_every_built_in_recipe_loads(name: str) -> None:
     assert loaded.name == name
     assert (loaded.base / f"{name}.toml").is_file()
     data = loaded.recipe.data
-    assert name.removesuffix("-student").removesuffix("-quality").endswith("-".join(filter(None, (data.src_lang, data.tgt_lang))))
+    assert (
+        name.removesuffix("-student")
+        .removesuffix("-quality")
+        .endswith("-".join(filter(None, (data.src_lang, data.tgt_lang))))
+    )
 
 
 def test_built_in_recipes_are_there() -> None:
