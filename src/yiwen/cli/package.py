@@ -15,7 +15,7 @@ def package(
     to: Annotated[Literal["argos"], typer.Option(help="For Argos Translate and LibreTranslate.")] = "argos",
     output: Annotated[Path | None, typer.Option(help="Where to write; named by its languages if not given.")] = None,
 ) -> None:
-    """Pack an exported model for Argos Translate and LibreTranslate."""
+    """Pack an exported model for Argos and LibreTranslate."""
     from yiwen.bundle import open_bundle
     from yiwen.export.argos import package_argos
 

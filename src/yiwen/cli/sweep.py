@@ -21,7 +21,9 @@ def sweep(
     folder: Annotated[Path | None, typer.Option(help="Folder of the runs; runs/RECIPE-sweep where not given.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try settings: --set training.rdrop=0,1,5 --set training.max_steps=2000.
+    """Try settings: every combination of them is a run.
+
+    Settings are given as --set training.rdrop=0,1,5 --set training.max_steps=2000.
 
     Each combination is a run of its own; a stopped command goes on where it
     was, and finished runs are not trained again. The first is what the others
