@@ -13,6 +13,8 @@ import pytest
 from rich.console import Console
 from toy_job import Killed, toy_job, train, trainer
 
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
 from yiwen.training.log import Record, TrainingLog, training_line, whole_lines
 from yiwen.training.validation import Validation
 
@@ -36,8 +38,9 @@ def show(job: Any) -> Any:
     def validate(model: Any, stop: Any) -> Validation:
         return replace(
             job.validate(model, stop),
-            samples=[("ein Hund", "a dog", "a dog .")],
+            samples=[("ein Hund", "a dog", "a dog .|")],
             picture=np.full((24, 36), 0.25, dtype=np.float32),
+            drawing="狗 │██│\n   └──┘",
         )
 
     return replace(job, validate=validate)
@@ -99,7 +102,39 @@ def test_tensorboard_shows_everything(tmp_path: Path) -> None:
     assert shown == pytest.approx(record)
     assert found.Images("cross-attention")[-1].width == 36
     text = found.Tensors("samples/text_summary")[0].tensor_proto.string_val[0].decode()
-    assert "| ein Hund | a dog | a dog . |" in text
+    assert "| ein Hund | a dog | a dog .\\| |" in text
+    drawn = found.Tensors("cross-attention/text_summary")[0].tensor_proto.string_val[0].decode()
+    assert drawn == "    狗 │██│\n       └──┘"
+
+
+def test_tensorboard_compares_runs_by_their_settings(tmp_path: Path) -> None:
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    for _ in range(2):  # the second start adds nothing
+        train(tmp_path)
+    found = board(tmp_path).summary_metadata
+    parts = [HParamsPluginData.FromString(each.plugin_data.content) for tag, each in found.items() if "hparams" in tag]
+    (settings,) = (part.session_start_info.hparams for part in parts if part.HasField("session_start_info"))
+    assert settings["learning_rate"].number_value == 0.01
+    assert settings["optimizer"].string_value == "adamw"
+    assert (settings["d_model"].number_value, settings["preset"].string_value) == (5, "None")
+    (experiment,) = (part.experiment for part in parts if part.HasField("experiment"))
+    metrics = [info.name.tag for info in experiment.metric_infos]
+    assert metrics == ["valid/loss", "valid/bleu"]
+    assert set(metrics) <= set(board(tmp_path).Tags()["scalars"])
+
+
+def test_the_projector_is_given_subwords_by_name(tmp_path: Path) -> None:
+    from google.protobuf import text_format
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    vectors = np.array([[0.12345, -1.0], [2.0, 0.0], [3.0, 1e-9]])
+    train(tmp_path, job=replace(toy_job(), subwords=lambda weights: (vectors, ["▁the", "一\t个", "\n"])))
+    folder = tmp_path / "tensorboard"
+    config = text_format.Parse((folder / "projector_config.pbtxt").read_text(encoding="utf-8"), ProjectorConfig())
+    (embedding,) = config.embeddings
+    assert (folder / embedding.metadata_path).read_text(encoding="utf-8") == "▁the\n一 个\n·\n"
+    assert np.loadtxt(folder / embedding.tensor_path, delimiter="\t").tolist() == vectors.round(3).tolist()
 
 
 def test_tensorboard_hides_what_a_killed_start_wrote(tmp_path: Path) -> None:
@@ -162,3 +197,19 @@ def test_a_bar_is_drawn_on_a_terminal_alone(tmp_path: Path, is_terminal: bool) -
 def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     train(tmp_path)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_translators_board_is_complete_readable_and_small(tiny_run: TinyRun) -> None:
+    found, folder = board(tiny_run.folder), tiny_run.folder / "tensorboard"
+    assert {"train/loss", "valid/bleu", "valid/loss"} <= set(found.Tags()["scalars"])
+    names = (folder / "names.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    pieces = open_bundle(tiny_run.best).target
+    assert names == pieces.pieces(range(260, pieces.vocab_size))
+    assert np.loadtxt(folder / "subwords.tsv", delimiter="\t").shape == (len(names), 32)
+    drawn = found.Tensors("cross-attention/text_summary")[-1].tensor_proto.string_val[0].decode()
+    sample = found.Tensors("samples/text_summary")[-1].tensor_proto.string_val[0].decode().split("\n")[2]
+    translation = sample.split("|")[2].strip()
+    for word in translation.removesuffix(".").split():
+        assert f"{word} │" in drawn
+    assert found.Images("cross-attention")[-1].height % 12 == 0
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 200_000

@@ -122,6 +122,7 @@ def toy_job(*, seed: int = 1) -> Job:
         validate=validate,
         save_bundle=save_bundle,
         where=lambda row: f"toy.tsv line {row + 1}",
+        settings={"d_model": D, "preset": None},
     )
 
 

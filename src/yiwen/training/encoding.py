@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -116,6 +117,7 @@ def encoder_job(
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
+        settings=dataclasses.asdict(model_config),
         rate_of=lambda name: rate_of(name, encoder, n_layers=model_config.n_encoder_layers),
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch, Lengths, Rows
@@ -36,5 +38,9 @@ class Job:
     """(folder, weights, step, which weights, scores)."""
     where: Callable[[int], str]
     """Names the file and line of a row."""
+    settings: Mapping[str, Any]
+    """Shape of the model, for those who compare runs."""
+    subwords: Callable[[Mapping[str, Tensor]], tuple[np.ndarray, list[str]]] | None = None
+    """weights -> embeddings that are worth a look (N, D), and their names; None where there are none."""
     rate_of: Callable[[str], float] = lambda name: 1.0
     """A parameter's learning rate relative to the schedule's, by its name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from yiwen.errors import CheckpointError
+from yiwen.files import write_text
 
 if TYPE_CHECKING:
     import numpy as np
     from torch.utils.tensorboard import SummaryWriter
+
+    from yiwen.training.validation import Validation
 
 
 class Record:
@@ -69,7 +72,8 @@ class TrainingLog:
             opened.callback(self.metrics.close)
             self._timing = Record(timing, n_bytes=whole_lines(timing))
             opened.callback(self._timing.close)
-            self._board = _board(run / "tensorboard", step)
+            self._folder = run / "tensorboard"
+            self._board = _board(self._folder, step)
             opened.callback(self._board.close)
             self._opened = opened.pop_all()
         self._console = console or Console(quiet=True, stderr=True)
@@ -122,9 +126,23 @@ class TrainingLog:
         self._board.add_scalar("train/tgt_tokens_per_s", rate, step)
         self._progress.update(self._task, description=f"loss {line['loss']:.3f}", rate=f"{rate:,.0f} tok/s")
 
-    def validation(
-        self, line: Mapping[str, Any], *, samples: list[tuple[str, str, str]], picture: np.ndarray[Any, Any] | None
-    ) -> None:
+    def settings(self, settings: Mapping[str, Any], *, metrics: Sequence[str]) -> None:
+        """Show what a run was set to beside the scalars it is judged by, in TensorBoard's table of runs."""
+        from torch.utils.tensorboard.summary import hparams
+
+        plain = {name: each if isinstance(each, (int, float, str)) else str(each) for name, each in settings.items()}
+        for summary in hparams(plain, dict.fromkeys(metrics, 0)):  # type: ignore[no-untyped-call]
+            self._board._get_file_writer().add_summary(summary, 0)  # type: ignore[no-untyped-call]
+
+    def embeddings(self, vectors: np.ndarray[Any, Any], names: Sequence[str]) -> None:
+        """Give TensorBoard's projector vectors (N, D) and their names; replaces those of an earlier start."""
+        rows = "".join("\t".join(f"{value:.3f}" for value in row) + "\n" for row in vectors.tolist())
+        write_text(self._folder / "subwords.tsv", rows)
+        write_text(self._folder / "names.tsv", "".join(f"{' '.join(name.split()) or '·'}\n" for name in names))
+        config = 'embeddings { tensor_name: "subwords" tensor_path: "subwords.tsv" metadata_path: "names.tsv" }\n'
+        write_text(self._folder / "projector_config.pbtxt", config)
+
+    def validation(self, line: Mapping[str, Any], found: Validation) -> None:
         """Write a validation's scores, sample translations and the attention of one."""
         step = line["step"]
         self.metrics.write(line)
@@ -132,10 +150,13 @@ class TrainingLog:
         for key, value in line.items():
             if key not in ("step", "epoch"):
                 self._board.add_scalar(f"valid/{key.removeprefix('valid_')}", value, step)
-        rows = "\n".join(f"| {src} | {hypothesis} | {reference} |" for src, hypothesis, reference in samples)
+        escaped = ([text.replace("|", "\\|") for text in sample] for sample in found.samples)
+        rows = "\n".join(f"| {src} | {hypothesis} | {reference} |" for src, hypothesis, reference in escaped)
         self._board.add_text("samples", f"| source | translation | reference |\n|---|---|---|\n{rows}", step)
-        if picture is not None:
-            self._board.add_image("cross-attention", picture, step, dataformats="HW")
+        if found.picture is not None:
+            self._board.add_image("cross-attention", found.picture, step, dataformats="HW")
+        if found.drawing:  # four blanks: as it stands, in a fixed width
+            self._board.add_text("cross-attention", "\n".join(f"    {row}" for row in found.drawing.split("\n")), step)
         self._board.flush()
         scores = "  ".join(f"{key} {value:.4g}" for key, value in line.items() if key not in ("step", "epoch"))
         self.say(f"step {step:,}  {scores}  ({self.train_seconds / 60:.1f} min)")

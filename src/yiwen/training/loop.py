@@ -99,6 +99,8 @@ class Trainer:
                 restore_best(self.run, step=self.progress.best_step)
                 if self.saved_step < 0:
                     self._save()
+                    settings = {**vars(self.config), **self.job.settings}
+                    self.log.settings(settings, metrics=("valid/loss", f"valid/{self.config.metric}"))
                 self._try_largest_batch()
                 self._validate_if_due()  # a stop inside a validation left it to be done
                 self._save_if_due()
@@ -229,7 +231,7 @@ class Trainer:
         score = validation.scores[self.config.metric]
         line: dict[str, float] = {"step": progress.step, "epoch": progress.epoch}
         line |= {f"valid_{name}": value for name, value in validation.scores.items()}
-        self.log.validation(line, samples=validation.samples, picture=validation.picture)
+        self.log.validation(line, validation)
         progress.validated_step = progress.step
         if progress.best_score is None or score > progress.best_score:
             progress.best_score, progress.best_step, progress.n_worse = score, progress.step, 0
@@ -322,4 +324,6 @@ class Trainer:
             scores = validation.scores
             self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
         self._publish("final", weights, kind, scores)
+        if self.job.subwords is not None:
+            self.log.embeddings(*self.job.subwords(weights))
         remove_others(self.run, "final", step=self.progress.step)

@@ -26,12 +26,15 @@ from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.guided import guided_loss, lexical_guide
 from yiwen.tasks.translate import translation_loss
+from yiwen.text.subword import N_BYTES, N_SPECIAL
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
 
+N_PROJECTED: Final = 2000
+"""Target subwords whose embeddings TensorBoard is given: the first, which are the frequent ones."""
 NOTHING: Final = "{folder} holds no training pair; see its report for what was dropped and why"
 
 
@@ -106,6 +109,10 @@ def translation_job(
         )
         save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
 
+    def subwords(weights: Mapping[str, Tensor]) -> tuple[np.ndarray, list[str]]:
+        rows = range(N_SPECIAL + N_BYTES, store.target.vocab_size)[:N_PROJECTED]
+        return weights["tgt_embedding.weight"][rows.start : rows.stop].float().cpu().numpy(), store.target.pieces(rows)
+
     return Job(
         model=model,
         d_model=model_config.d_model,
@@ -118,6 +125,8 @@ def translation_job(
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
+        settings=dataclasses.asdict(model_config),
+        subwords=subwords,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from yiwen.analysis.attention import attention_picture, word_weights
 from yiwen.data.batching import collate
 from yiwen.data.store import Store
 from yiwen.engines.torch_engine import TorchEngine
@@ -20,6 +21,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.normalise import normalise
+from yiwen.text.subword import EOS_ID
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,6 +39,8 @@ class Validation:
     """(source, translation, reference) of a few lines."""
     picture: npt.NDArray[np.float32] | None
     """Cross-attention of the last layer for the first sample, mean over heads: (T, S), 0 to 1."""
+    drawing: str = ""
+    """The same word by word, as plain text."""
 
 
 class ValidationSet:
@@ -83,11 +87,12 @@ class ValidationSet:
             translations[i] = text
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
-        picture = self._picture(engine.model, device, found[0][0].ids) if found else None
+        picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
         return Validation(
             scores={"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score},
             samples=samples,
             picture=picture,
+            drawing=drawing,
         )
 
     @torch.inference_mode()
@@ -103,11 +108,14 @@ class ValidationSet:
         return loss_sum / max(n_tokens, 1)
 
     @torch.inference_mode()
-    def _picture(self, model: Transformer, device: str, ids: tuple[int, ...]) -> npt.NDArray[np.float32]:
-        batch = collate([self.src_ids[self.decoded[0]]], [list(ids)]).to(device)
+    def _picture(self, model: Transformer, device: str, ids: tuple[int, ...]) -> tuple[npt.NDArray[np.float32], str]:
+        src_ids = self.src_ids[self.decoded[0]]
+        batch = collate([src_ids], [list(ids)]).to(device)
         with recorded_attention(model) as maps:
             model(batch.src_ids, batch.tgt_in)
         last = model.config.n_decoder_layers - 1
         weights_TS = maps[f"decoder.layers.{last}.cross_attention"][0].mean(dim=0).cpu().numpy()
+        src, tgt = self.store.source.pieces([*src_ids, EOS_ID]), self.store.target.pieces([*ids, EOS_ID])
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
-        return np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
+        blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
+        return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
