@@ -62,6 +62,8 @@ CHINESE = {
     "read": "读到",
     "recalled": "凭记忆",
     "where": "出处",
+    "ours, cased": "我们的（区分大小写）",
+    "not measured": "尚未测量",
 }
 
 Say = Callable[[str], str]
@@ -156,6 +158,7 @@ def scores(results: list[Result], say: Say) -> str:
     """Test scores of each recipe, and what others published for the same text."""
     ours = newest((r for r in results if r["benchmark"] == "scores"), lambda r: (r["run"],))
     rows, signatures, published = [], [], []
+    best: dict[tuple[str, str], str] = {}
     for result in ours:
         chosen = result["hardware"]["chosen"]
         where = f"{result['hardware']['machine']['processor']}, {chosen['threads']} × {chosen['precision']}"
@@ -168,6 +171,8 @@ def scores(results: list[Result], say: Say) -> str:
                 interval = f" [{score['low']:.1f}, {score['high']:.1f}]" if score["low"] is not None else ""
                 if score["name"] == "BLEU" or not is_lower:
                     cells[kind] = f"{score['value']:.2f}{interval}"
+                if kind == "cased":
+                    best[result["run"], test["test_set"]] = f"{score['value']:.2f}"
                 if kind == "cased" and score["signature"] not in signatures:
                     signatures.append(score["signature"])
             rows.append(
@@ -182,7 +187,8 @@ def scores(results: list[Result], say: Say) -> str:
                 ]
             )
     for entry in (row for r in results if r["benchmark"] == "published" for row in r["rows"]):
-        cells = [f"`{entry['recipe']}`", entry["test_set"], entry["system"], f"{entry['bleu']:.2f}"]
+        ours_is = best.get((entry["recipe"], entry["test_set"]), say("not measured"))
+        cells = [f"`{entry['recipe']}`", entry["test_set"], ours_is, entry["system"], f"{entry['bleu']:.2f}"]
         published.append([*cells, say(entry["status"]), entry["where"]])
     header = [
         "recipe",
@@ -196,13 +202,14 @@ def scores(results: list[Result], say: Say) -> str:
         "trained on",
         "measured on",
     ]
+    beside = ["recipe", "test set", "ours, cased", "system", "BLEU, as published"]
     commands = "\n".join(dict.fromkeys(result["command"] for result in ours))
     return "\n".join(
         [
             table(header, rows, say),
             f"{say('Signatures of cased BLEU')}: {', '.join(f'`{each}`' for each in signatures)}.\n",
             f"```bash\n{commands}\n```\n",
-            table(["recipe", "test set", "system", "BLEU, as published", "read or recalled", "where"], published, say),
+            table([*beside, "read or recalled", "where"], published, say),
         ]
     )
 

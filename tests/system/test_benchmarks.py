@@ -202,7 +202,7 @@ def test_results_stand_beside_what_others_published(figures: ModuleType, tmp_pat
     page = figures.pages(tmp_path, "en")["scores"]
     assert "| `a-en-de` | t | 31.13 [29.0, 33.2] | 32.00 |" in page
     assert "12.5 | P, 2 × bf16 | 2026-01-01 |" in page
-    assert "| `a-en-de` | t | S | 33.00 | recalled | memory |" in page
+    assert "| `a-en-de` | t | 31.13 | S | 33.00 | recalled | memory |" in page
     assert "yiwen train a-en-de" in page
     assert "凭记忆" in figures.pages(tmp_path, "zh")["scores"]
 

@@ -60,8 +60,10 @@ class Job:
 
     @property
     def names(self) -> list[str]:
-        """What each corpus is called in the report: the name of its first file."""
-        return [files[0].name for files in self.paths]
+        """What each corpus is called in the report: its first file, with the folder where two would be called alike."""
+        names = [files[0].name for files in self.paths]
+        is_clear = len(set(names)) == len(names)
+        return names if is_clear else [f"{files[0].parent.name}/{files[0].name}" for files in self.paths]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,57 @@
+"""Several tests, several corpora of one file name: each is told from the others, and none is trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from test_prepare import pair, run, write
+
+from yiwen.data.config import DataConfig, more_tests
+from yiwen.data.corpus import CorpusConfig
+from yiwen.data.fingerprint import fingerprint_of
+from yiwen.data.store import Store
+from yiwen.text.subword import TokenizerConfig
+
+
+def test_tests_are_called_after_their_folder_and_file() -> None:
+    corpora = tuple(
+        CorpusConfig(src=f"{name}.en", tgt=f"{name}.zh")
+        for name in ("data/ted/dev", "data/news/dev", "other/ted/dev", "x")
+    )
+    data = DataConfig(src_lang="en", tgt_lang="zh", corpora=(CorpusConfig(path="a.tsv"),), more_tests=corpora)
+    assert list(more_tests(data)) == ["test-ted-dev", "test-news-dev", "test-ted-dev-again", "test-x"]
+
+
+def test_each_test_is_kept_as_it_is_and_out_of_training(tmp_path: Path) -> None:
+    pairs = [pair(n) for n in range(60)]
+    train = write(tmp_path, "train", pairs)
+    tests = (write(tmp_path, "one", pairs[3:7]), write(tmp_path, "two", [*pairs[50:53], pair(99)]))
+    prepared = run(tmp_path, train, more_tests=tests)
+    store = Store.open(prepared.folder)
+    assert list(store.more_tests) == ["test-one", "test-two"]
+    assert [list(zip(*text, strict=True)) for text in store.more_tests.values()] == [
+        pairs[3:7],
+        [*pairs[50:53], pair(99)],
+    ]
+    assert {drop.reason: drop.count for drop in prepared.report.dropped} == {"held-out overlap": 7}
+    assert len(store) == 53
+    assert store.test.src == []
+
+
+def test_other_tests_make_another_store(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,))
+    tokenizer = TokenizerConfig()
+    plain = fingerprint_of(data, tokenizer, base=tmp_path)
+    other = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), more_tests=(corpus,))
+    assert fingerprint_of(other, tokenizer, base=tmp_path) != plain
+
+
+def test_corpora_of_one_file_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    corpora = []
+    for name, rows in (("one", range(20)), ("two", range(20, 31))):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "train", [pair(n) for n in rows])
+        corpora.append(CorpusConfig(src=f"{name}/train.en", tgt=f"{name}/train.xx"))
+    report = run(tmp_path, *corpora).report
+    assert report.corpora == (("one/train.en", 20, 20), ("two/train.en", 11, 11))
