@@ -60,6 +60,15 @@ def test_the_terminal_shows_every_part_in_80_columns(seen: Inspection) -> None:
     assert text.count("│") > 20  # three pictures
 
 
+def test_heads_that_there_is_no_room_for_are_counted(seen: Inspection) -> None:
+    many = {name: np.repeat(weights, 8, axis=1) for name, weights in seen.attention.items()}
+    importance = {name: np.repeat(weights, 8, axis=1) for name, weights in seen.importance.items()}
+    text = shown(dataclasses.replace(seen, attention=many, importance=importance))
+    assert "importance (0 to 1); first 8 of 16" in text
+    assert max(cell_len(line) for line in text.split("\n")) <= 80
+    assert "; first" not in shown(seen)
+
+
 def test_a_given_translation_has_no_search_to_show(seen: Inspection) -> None:
     given = dataclasses.replace(seen, candidates=[], tree=[], winner=[], gradient=None, erasure=None)
     text = shown(given)

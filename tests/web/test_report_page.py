@@ -12,6 +12,7 @@ from browsing import Web
 from playwright.sync_api import Page, expect
 
 from tiny_model import TinyRun
+from yiwen.analysis import plots
 from yiwen.analysis.inspection import Inspection, inspect_sentence
 from yiwen.analysis.report import to_html
 from yiwen.bundle import open_bundle
@@ -178,3 +179,17 @@ def test_it_works_without_a_network(web: Web, report: str) -> None:
     page.wait_for_selector(READY)
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert Path(report.removeprefix("file://")).is_file()
+
+
+@pytest.mark.parametrize("width", [80, 1600])
+def test_figures_are_pictures_that_a_browser_shows_with_their_words(width: int, web: Web, tmp_path: Path) -> None:
+    for name, figure, words in (
+        ("masks", plots.masks(), ["causal: no looking ahead", "小", "dog"]),
+        ("positions", plots.positions(), ["Waves: one dimension along the sentence", "identity: 1.00", "ALiBi"]),
+    ):
+        plots.save(figure, tmp_path / f"{name}.svg")
+        page = web.open(f"file://{tmp_path / name}.svg", viewport={"width": width, "height": 900})
+        shown = page.locator("svg").first
+        for word in words:
+            expect(shown).to_contain_text(word)
+        assert page.evaluate("document.querySelectorAll('path, image').length") > 5

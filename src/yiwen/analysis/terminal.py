@@ -16,6 +16,8 @@ from yiwen.analysis.attention import attention_picture, word_weights
 from yiwen.analysis.inspection import Inspection
 
 WIDTH: Final = 80
+MAX_HEADS: Final = 8
+"""Heads of a layer that there is room for."""
 MAX_PICTURED: Final = 64
 """Longest side, in subwords, that pictures are drawn for; the page shows longer ones."""
 
@@ -45,7 +47,9 @@ def _parts(seen: Inspection) -> Iterator[tuple[str, RenderableType]]:
         yield "Erasure: without which source word a target word would be less likely", picture(seen, seen.erasure)
     if seen.gradient is not None:
         yield "Gradient x input: which source word a target word hangs on", picture(seen, seen.gradient)
-    yield "Heads: entropy in bits (0: looks at one subword) and importance (0 to 1)", _heads(seen)
+    n_heads = seen.attention["cross"].shape[1]
+    more = f"; first {MAX_HEADS} of {n_heads}" if n_heads > MAX_HEADS else ""
+    yield f"Heads: entropy in bits (0: one subword), importance (0 to 1){more}", _heads(seen)
     yield "What else could have come next", _alternatives(seen)
 
 
@@ -117,13 +121,11 @@ def picture(seen: Inspection, weights_TS: np.ndarray) -> Text:
 
 
 def _heads(seen: Inspection) -> Table:
-    n_heads = next(iter(seen.attention.values())).shape[1]
-    shown = min(n_heads, 8)
-    table = Table("", *(f"head {i + 1}" for i in range(shown)), box=box.SIMPLE, padding=(0, 0), width=WIDTH)
+    shown = range(1, seen.attention["cross"].shape[1] + 1)[:MAX_HEADS]
+    table = Table("", *(f"head {i}" for i in shown), box=box.SIMPLE, padding=(0, 0), width=WIDTH)
     for kind in seen.attention:
-        for layer, (bits, weights) in enumerate(zip(seen.entropy[kind], seen.importance[kind], strict=True), 1):
-            cells = (f"{bit:.1f} {weight:.2f}" for bit, weight in zip(bits[:shown], weights[:shown], strict=True))
-            table.add_row(f"{kind} {layer}", *cells)
+        for layer, row in enumerate(zip(seen.entropy[kind], seen.importance[kind], strict=True), 1):
+            table.add_row(f"{kind} {layer}", *(f"{row[0][i - 1]:.1f} {row[1][i - 1]:.2f}" for i in shown))
     return table
 
 

@@ -365,6 +365,13 @@
     element.textContent = text;
     return element;
   }
+  /** As much of a token as a column has room for: five Chinese characters or nine letters. */
+  function brief(token) {
+    let [room, end] = [9, 0];
+    const chars = Array.from(token);
+    while (end < chars.length && (room -= chars[end] > "\u2e7f" ? 1.8 : 1) >= 0) end++;
+    return end < chars.length ? chars.slice(0, end - 1).join("") + "…" : token;
+  }
   function showTree() {
     const [WIDE, HIGH] = [104, 26];
     const withDropped = at("dropped").checked;
@@ -386,8 +393,7 @@
       const [px, py] = node.parent < 0 ? top : place[node.parent];
       const kind = won.has(i) ? "won" : node.fate;
       svg.append(shape("path", { class: kind, d: `M${px + 56} ${py} C${px + 78} ${py} ${x - 26} ${y} ${x - 6} ${y}` }));
-      const token = Array.from(plain(data.node_tokens[i]));
-      svg.append(shape("text", { class: kind, x, y: y + 4 }, token.length > 7 ? token.slice(0, 6).join("") + "…" : token.join("")));
+      svg.append(shape("text", { class: kind, x, y: y + 4 }, brief(plain(data.node_tokens[i]))));
       if (node.score !== null) svg.append(shape("text", { class: "ended", x: x + 46, y: y + 4 }, node.score.toFixed(3)));
     });
     at("tree").replaceChildren(svg);
