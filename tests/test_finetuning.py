@@ -171,3 +171,13 @@ def test_two_vocabularies_are_taken_over_as_two(recipe: Path, tiny_run: TinyRun)
     rows = torch.tensor([rng.randrange(100) for _ in range(7)]).numpy()
     ids = [Store.open(each.folder).src_ids(rows) for each in (prepared, one)]
     assert [row.tolist() for row in ids[0]] == [row.tolist() for row in ids[1]]
+
+
+def test_the_recipe_of_the_manual_is_one(tmp_path: Path) -> None:
+    pages = [Path(__file__).parents[1] / "docs" / language / "quality.md" for language in ("en", "zh")]
+    english, chinese = (page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0] for page in pages)
+    assert english == chinese
+    (tmp_path / "fine.toml").write_text(english, encoding="utf-8")
+    recipe = load_recipe(str(tmp_path / "fine.toml")).recipe
+    assert [corpus.weight for corpus in recipe.data.corpora] == [0.7, 0.3]
+    assert recipe.training.init_from == "runs/multi30k-en-de"
