@@ -41,11 +41,18 @@ def test_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, task: str) -> Non
     rng = random.Random(task)
     codes = []
     for n in range(3):
-        saving = n == 2
         end = time.monotonic() + rng.uniform(0.2, 1) * seconds
 
-        def when(saving: bool = saving, end: float = end) -> bool:
-            return any((run / "checkpoints").glob(".tmp-step-*")) if saving else time.monotonic() > end
+        def when(n: int = n, end: float = end) -> bool:
+            """Soon after a checkpoint, at some time, while a checkpoint is written."""
+            written = run / "checkpoints"
+            match n:
+                case 0:
+                    return len([*written.glob("step-*")]) > 1
+                case 1:
+                    return time.monotonic() > end
+                case _:
+                    return any(written.glob(".tmp-step-*"))
 
         codes.append(yiwen.run("train", recipe, "--run", str(run), "--resume", signum=signal.SIGKILL, when=when)[0])
     code, output = yiwen.run("train", recipe, "--run", str(run), "--resume")
