@@ -156,7 +156,7 @@ def masks() -> Figure:
 
     from yiwen.model.masks import causal_mask, padding_mask, target_mask
 
-    src, tgt = ["a", "small", "dog", "</s>", "·", "·"], ["<s>", "一只", "小", "狗", "·"]
+    src, tgt = ["a", "small", "dog", "</s>", "pad", "pad"], ["<s>", "一只", "小", "狗", "pad"]
     src_ids, tgt_ids = torch.tensor([[5, 6, 7, 3, 0, 0]]), torch.tensor([[2, 5, 6, 7, 0]])
     cpu = torch.device("cpu")
     shown = {
