@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-slow test-web notebooks notebooks-test docs bench
+.PHONY: help setup demo check test test-slow test-web notebooks notebooks-test docs bench campaign
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -51,6 +51,9 @@ docs: $(VENV)/.ready-all ## The manual in both languages, into site/
 
 bench: $(VENV)/.ready-all ## Every benchmark, small
 	for script in $(wildcard benchmarks/*.py); do $(BIN)/python $$script --quick || exit 1; done
+
+campaign: $(VENV)/.ready-all ## The campaign against the service, long (20 minutes), its table into benchmarks/results
+	$(BIN)/python benchmarks/campaign.py --output
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

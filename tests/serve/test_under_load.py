@@ -17,9 +17,9 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from campaign import IS_LONG, noted, size
 from wire import ask, connect, read_answer, request, translation
 
+from campaign import IS_LONG, noted, size
 from conftest import running, service_of
 from tiny_model import TinyRun, exported
 from yiwen.errors import CheckpointError
@@ -100,9 +100,9 @@ def test_more_tokens_than_the_queue_holds_are_told_to_come_again(service: Callab
     with running(running_service) as address, ThreadPoolExecutor(4) as pool:
         slow.may_go.clear()
         waiting = []
-        for n in range(4):  # two for the engine's threads, two that have to queue
+        for n in range(4):  # one for the engine's thread, the others have to queue
             waiting.append(pool.submit(ask, address, request(T, translation(f"{TEXT} {n}"))))
-            wait_for(lambda n=n: slow.n_begun == n + 1 if n < 2 else engine.n_tokens > 0)
+            wait_for(lambda n=n: slow.n_begun == 1 if n == 0 else engine.n_tokens > 0)
         refused = ask(address, request(T, translation([f"{TEXT} {n}" for n in range(20)])))
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         assert "tokens are waiting" in refused.json["error"]
@@ -246,28 +246,26 @@ def test_callers_who_leave_give_their_places_back(service: Callable[..., Service
     rng = random.Random(seed)
     with running(running_service) as address:
         slow.may_go.clear()
-        first = [connect(address) for _ in range(2)]
-        for number, sock in enumerate(first):
-            sock.sendall(request(T, translation(f"{TEXT} first {number}")))
-            wait_for(lambda number=number: slow.n_begun == number + 1)
+        first = connect(address)
+        first.sendall(request(T, translation(f"{TEXT} first")))
+        wait_for(lambda: slow.n_begun == 1)
         for _ in range(n // 10):
             left = [connect(address) for _ in range(10)]
             for sock in left:
                 sock.sendall(request(T, translation(f"{TEXT} {rng.random()}")))
-            wait_for(lambda: running_service.n_running == 12)
+            wait_for(lambda: running_service.n_running == 11)
             for sock in left:
                 sock.close()
-            wait_for(lambda: running_service.n_running == 2)
+            wait_for(lambda: running_service.n_running == 1)
         n_begun = slow.n_begun
         (engine,) = running_service.pairs.engines
         n_waiting = engine.n_tokens
         slow.may_go.set()
-        assert [read_answer(sock).status for sock in first] == [200, 200]
+        assert read_answer(first).status == 200
         counted = httpx.get(f"{address}/metrics").text
-        for sock in first:
-            sock.close()
-    noted("S5", f"{n} callers leave while they queue", seed=seed, begun=n_begun - 2, tokens_left=n_waiting)
-    assert n_begun == 2
+        first.close()
+    noted("S5", f"{n} callers leave while they queue", seed=seed, begun=n_begun - 1, tokens_left=n_waiting)
+    assert n_begun == 1
     assert n_waiting == 0
     assert f'yiwen_requests_total{{path="/v1/translate",status="499"}} {n}.0' in counted
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""
-_POLL_S: Final = 0.2
-"""Seconds between two looks at whether the caller has left."""
+_POLL_S: Final = 5.0
+"""Seconds between two looks at the flag of a caller, for those who set it and never call `drop`."""
 _ALIKE: Final = 16
 """Sentences up to this length ride with the shortest."""
 
@@ -89,6 +89,7 @@ class _Call:
     """Place, source and prefix of each sentence, the longest last."""
     n_open: int
     turn: float
+    stop: StopFlag | None
     done: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
@@ -116,13 +117,14 @@ class SharedEngine:
         self.n_tokens = 0
         """Tokens waiting."""
         self._max_tokens, self._cache, self._observe = max_tokens, cache, observe
-        self._calls: list[_Call] = []  # by turn
+        self._calls: list[_Call] = []  # with sentences that wait, by turn
+        self._open: set[_Call] = set()  # those that somebody waits for
         self._is_closed = False
         self._changed = threading.Condition()
-        # One more than replicas: the next batch is put together while the engine computes.
+        # No more than replicas: a batch that is put together while all of them compute is a smaller one.
         self._threads = [
             threading.Thread(target=self._work, name=f"batches-{i}", daemon=True)
-            for i in range(getattr(engine, "replicas", 0) + 1)
+            for i in range(getattr(engine, "replicas", 1))
         ]
         # An engine that tells of no replicas is one model for one thread.
         self._alone: Any = nullcontext() if hasattr(engine, "replicas") else threading.Lock()
@@ -158,13 +160,14 @@ class SharedEngine:
         waiting.sort(key=lambda sentence: len(sentence[1]))
         n_tokens = sum(len(ids) for _, ids, _ in waiting)
         turn = time.monotonic() + n_tokens * _S_PER_TOKEN
-        call = _Call(rules=rules, found=found, waiting=waiting, n_open=len(waiting), turn=turn)
+        call = _Call(rules=rules, found=found, waiting=waiting, n_open=len(waiting), turn=turn, stop=stop)
         with self._changed:
             if self.n_tokens and self.n_tokens + n_tokens > self._max_tokens:
                 raise Overloaded(
                     f"{self.n_tokens} tokens are waiting, {n_tokens} more would pass {self._max_tokens}; ask later"
                 )
             self.n_tokens += n_tokens
+            self._open.add(call)
             bisect.insort(self._calls, call, key=lambda other: other.turn)
             self._changed.notify()
         self._wait(call, stop)
@@ -190,21 +193,26 @@ class SharedEngine:
             self._is_closed = True
             self._changed.notify_all()
 
-    def _wait(self, call: _Call, stop: StopFlag | None) -> None:
-        while not call.done.wait(_POLL_S):
-            if stop:
-                self._withdraw(call)
-                raise Stopped("the caller has left", signum=stop.signum or signal.SIGTERM)
-        if call.error is not None:
-            self._withdraw(call)
-            raise call.error
-
-    def _withdraw(self, call: _Call) -> None:
-        """What has not begun never begins."""
+    def drop(self, stop: StopFlag) -> None:
+        """Wake those who wait under a flag that was set, so that they need not look at it all the time."""
         with self._changed:
+            for call in self._open:
+                if call.stop is stop:
+                    call.done.set()
+
+    def _wait(self, call: _Call, stop: StopFlag | None) -> None:
+        while not call.done.wait(_POLL_S) and not stop:
+            pass
+        with self._changed:  # what has not begun never begins
+            self._open.discard(call)
             self.n_tokens -= sum(len(ids) for _, ids, _ in call.waiting)
-            call.waiting.clear()
-            self._calls = [other for other in self._calls if other is not call]
+            if call.waiting:
+                call.waiting.clear()
+                self._calls.remove(call)
+        if call.error is not None:
+            raise call.error
+        if call.n_open:
+            raise Stopped("the caller has left", signum=signal.SIGTERM)
 
     def _work(self) -> None:
         while True:

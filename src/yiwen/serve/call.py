@@ -39,7 +39,12 @@ class Call:
 
     async def run(self, work: Callable[[StopFlag], T]) -> T:
         """Do work in a thread, as `Service.run`."""
-        return await self.service.run(work, is_gone=self.request.is_disconnected)
+        return await self.service.run(work, gone=self._gone)
+
+    async def _gone(self) -> None:
+        """Return when the caller has left."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
 
     async def translate(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -155,7 +154,7 @@ class Jobs:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _forget(self, job: Job) -> None:
-        job.stop.signum = signal.SIGTERM
+        job.call.service.drop(job.stop)
         self._jobs.pop(job.id, None)
 
     def _work(self, job: Job) -> None:

@@ -24,8 +24,8 @@ from yiwen.stop import StopFlag
 
 T = TypeVar("T")
 
-_POLL_S: Final = 0.1
-"""Seconds between two looks at whether the caller is still there."""
+_SOON_S: Final = 0.05
+"""Seconds after which it is watched whether the caller leaves: nearly all answers are there by then."""
 
 
 class Service:
@@ -102,7 +102,7 @@ class Service:
             raise ApiError(401, "key", f"{given}; send one that `yiwen keys create` made, as Authorization: Bearer KEY")
         return key
 
-    async def run(self, work: Callable[[StopFlag], T], *, is_gone: Callable[[], Awaitable[bool]]) -> T:
+    async def run(self, work: Callable[[StopFlag], T], *, gone: Callable[[], Awaitable[object]]) -> T:
         """Do a caller's work in a thread, if there is room; it is given up when its time is over or nobody waits.
 
         Raises:
@@ -111,22 +111,33 @@ class Service:
         """
         self._check_room()
         loop = asyncio.get_running_loop()
-        stop, deadline = StopFlag(), loop.time() + self.config.deadline_s
+        stop, deadline_s = StopFlag(), self.config.deadline_s
         self.n_running += 1
         future = loop.run_in_executor(self._threads, work, stop)
         future.add_done_callback(self._leave)
+        leaving = None
         try:
-            while not (await asyncio.wait((future,), timeout=_POLL_S))[0]:
-                if loop.time() > deadline:
-                    late = f"no answer within {self.config.deadline_s:g} s"
-                    raise ApiError(504, "deadline", f"{late}; send less text at a time")
-                if await is_gone():
+            if not (await asyncio.wait((future,), timeout=_SOON_S))[0]:
+                leaving = asyncio.ensure_future(gone())
+                done, _ = await asyncio.wait((future, leaving), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+                if leaving in done:
                     raise Gone
+                if not done:
+                    raise ApiError(504, "deadline", f"no answer within {deadline_s:g} s; send less text at a time")
             return future.result()
         except Overloaded as error:
             raise ApiError(429, "overloaded", str(error), retry_after_s=1) from error
         finally:
-            stop.signum = signal.SIGTERM
+            if leaving is not None:
+                leaving.cancel()
+            if not future.done():
+                self.drop(stop)
+
+    def drop(self, stop: StopFlag) -> None:
+        """Give up what is done under a flag."""
+        stop.signum = signal.SIGTERM
+        for engine in self.pairs.engines:
+            engine.drop(stop)
 
     def check_texts(self, texts: list[str]) -> int:
         """Make sure that texts are within the limits; returns how many characters they have.

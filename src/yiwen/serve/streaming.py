@@ -46,7 +46,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
                 tell(part)
 
         # Who sends the parts sees when the caller leaves, and cancels.
-        task = asyncio.create_task(call.service.run(work, is_gone=_never))
+        task = asyncio.create_task(call.service.run(work, gone=asyncio.Event().wait))
         task.add_done_callback(lambda _: ready.put_nowait(None))
         try:
             while (part := await ready.get()) is not None:
@@ -75,7 +75,3 @@ def gap(between: str, tgt: str, *, is_first: bool) -> str:
     if is_first or "\n" in between:
         return between
     return "" if base(tgt) in UNSPACED else " "
-
-
-async def _never() -> bool:
-    return False
