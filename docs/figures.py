@@ -64,6 +64,22 @@ CHINESE = {
     "where": "出处",
     "ours, cased": "我们的（区分大小写）",
     "not measured": "尚未测量",
+    "development set": "开发集",
+    "lines": "行数",
+    "false alarms": "误报",
+    "clause omitted": "漏译分句",
+    "clause omitted, 40 % or more": "漏译分句（四成以上）",
+    "phrase repeated": "重复短语",
+    "number changed": "数字改变",
+    "placeholder lost": "丢失占位符",
+    "checking costs": "检查的开销",
+    "with repairs": "连同修复",
+    "flagged": "有标记",
+    "repairs with a higher chrF2": "修复后 chrF2 更高",
+    "planted into its translations": "植入它的译文",
+    "found": "发现",
+    "of": "总数",
+    "confidence and share that was good": "置信度与好译文的比例",
 }
 
 Say = Callable[[str], str]
@@ -214,11 +230,51 @@ def scores(results: list[Result], say: Say) -> str:
     )
 
 
+def checks(results: list[Result], say: Say) -> str:
+    """Planted faults found, false alarms, and what checks and repairs do to a model's translations."""
+    result = max(results, key=lambda r: (r["date"], r["model"] is not None, r["file"]))
+    kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
+    rows = [
+        [
+            *(row["set"], f"{row['lines']:,}", percent(row["false_alarms"].get("any", 0), 1)),
+            *(percent(row["found"][kind]["share"]) if kind in row["found"] else "" for kind in kinds),
+        ]
+        for row in result["sets"]
+    ]
+    text = table(["development set", "lines", "false alarms", *kinds], rows, say)
+    if (model := result["model"]) is None:
+        return f"{text}\n{result['date']}\n"
+    rows = [
+        [
+            *(f"{model['name']}, {say('beam')} {beam}", percent(b["looking"], 1), percent(b["all"], 1)),
+            f"{percent(b['flagged_before'], 1)} → {percent(b['flagged_after'], 1)}",
+            *(f"{b[score][0]:.2f} → {b[score][1]:.2f}" for score in ("bleu", "chrf")),
+            f"{percent(b['changed_better'])} / {b['changed']}",
+        ]
+        for beam, b in model["beams"].items()
+    ]
+    header = ["model", "checking costs", "with repairs", "flagged", "BLEU", "chrF2", "repairs with a higher chrF2"]
+    found = [[say(kind), percent(f["share"]), f["n"]] for kind, f in model["found"].items()]
+    parts = [text, table(header, rows, say), table(["planted into its translations", "found", "of"], found, say)]
+    if "reliability" in model:
+        points = [(mean, share) for _, mean, share in model["reliability"]]
+        parts.append(
+            scatter(points, f"{say('confidence and share that was good')} ({percent(model['calibration_error'], 1)})")
+        )
+    return "\n".join([*parts, f"{result['date']}\n"])
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share for a reader."""
+    return f"{100 * share:.{digits}f} %"
+
+
 PARTS: dict[str, Callable[[list[Result], Say], str]] = {
     "training": training,
     "translation": translation,
     "time_to_bleu": time_to_bleu,
     "scores": scores,
+    "checks": checks,
 }
 
 
@@ -268,6 +324,18 @@ def line_chart(lines: dict[str, list[tuple[float, float]]], title: str) -> str:
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="610" y="{40 + 18 * i}" fill="{colour}">{escape(name)}</text>')
     return svg(parts, height=250, title=title)
+
+
+def scatter(points: list[tuple[float, float]], title: str) -> str:
+    """Points between 0 and 1 beside the diagonal."""
+    parts = [f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>']
+    parts.append('<path d="M40 30V230H240" fill="none" stroke="currentColor" opacity="0.5"/>')
+    parts.append('<line x1="40" y1="230" x2="240" y2="30" stroke="currentColor" opacity="0.3" stroke-dasharray="4"/>')
+    for tick in (0, 0.5, 1):
+        parts.append(f'<text x="{40 + 200 * tick:.0f}" y="246" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="34" y="{234 - 200 * tick:.0f}" text-anchor="end">{tick:g}</text>')
+    parts += [f'<circle cx="{40 + 200 * x:.0f}" cy="{230 - 200 * y:.0f}" r="4" fill="#009688"/>' for x, y in points]
+    return svg(parts, height=252, title=title)
 
 
 def svg(parts: list[str], *, height: int, title: str) -> str:

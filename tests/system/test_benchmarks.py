@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -163,10 +164,64 @@ def test_charts_escape_what_is_no_markup(figures: ModuleType) -> None:
     assert "a &lt;b&gt; &amp; c" in figures.bar_chart([("a <b> & c", 1.0, True)], "x")
 
 
+def test_planted_faults_change_one_thing_and_leave_the_source(load: Any) -> None:
+    faults = load("sides.faults")
+    rng = random.Random(1)
+    pair = ("Two dogs play, and a man looks on.", "Zwei Hunde spielen, und ein Mann schaut zu.")
+    for _ in range(30):
+        source, rest = faults.omitted_clause(*pair, tgt_lang="de", rng=rng)
+        assert (source, rest) in [(pair[0], text) for text in ("Zwei Hunde spielen.", "und ein Mann schaut zu.")]
+        _, repeated = faults.repeated_phrase(*pair, tgt_lang="de", rng=rng)
+        assert len(repeated) > len(pair[1])
+        _, changed = faults.changed_number(*pair, src_lang="en", tgt_lang="de", rng=rng)
+        assert changed.endswith(pair[1].removeprefix("Zwei"))
+        assert not changed.startswith("Zwei")
+        with_it, without = faults.lost_placeholder(*pair, rng=rng)
+        assert without == (with_it[0], pair[1])
+        assert with_it[1] != pair[1]
+    assert faults.omitted_clause("A dog.", "Ein Hund.", tgt_lang="de", rng=rng) is None
+    assert faults.changed_number("A dog.", "Ein Hund.", src_lang="en", tgt_lang="de", rng=rng) is None
+    assert faults.omitted_clause("x", "两只狗在公园里玩，一个男人在旁边看。", tgt_lang="zh", rng=rng)[1] in (
+        *("两只狗在公园里玩。", "一个男人在旁边看。"),
+    )
+
+
+def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_path: Path) -> None:
+    row = {
+        "set": "a b-c",
+        "lines": 1000,
+        "false_alarms": {"any": 0.0123},
+        "found": {"number changed": {"n": 40, "share": 0.95}},
+    }
+    result = {"benchmark": "checks", "date": "2026-01-01", "sets": [row], "model": None}
+    (tmp_path / "checks.json").write_text(json.dumps(result), encoding="utf-8")
+    page = figures.pages(tmp_path, "en")["checks"]
+    assert "| development set | lines | false alarms | number changed |" in page
+    assert "| a b-c | 1,000 | 1.2 % | 95 % |" in page
+    beam = {
+        "looking": 0.01, "all": 0.05, "flagged_before": 0.04, "flagged_after": 0.01, "repaired": 0.03,
+        "bleu": [38.0, 38.1], "chrf": [60.0, 60.2], "changed": 30, "changed_better": 0.7, "changed_chrf": [40.0, 45.0],
+    }  # fmt: skip
+    model = {
+        "name": "m",
+        "lines": 1000,
+        "beams": {"5": beam},
+        "found": row["found"],
+        "calibration_error": 0.03,
+        "reliability": [[10, 0.5, 0.6]],
+    }
+    (tmp_path / "checks.json").write_text(json.dumps({**result, "model": model}), encoding="utf-8")
+    page = figures.pages(tmp_path, "zh")["checks"]
+    assert "| m, 束宽 5 | 1.0 % | 5.0 % | 4.0 % → 1.0 % | 38.00 → 38.10 | 60.00 → 60.20 | 70 % / 30 |" in page
+    assert "95 %" in page
+    assert "<circle" in page
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "script", ["training.py", "translation.py", "time_to_bleu.py", "encoder.py", "serving.py", "campaign.py"]
+    "script",
+    ["training.py", "translation.py", "time_to_bleu.py", "encoder.py", "serving.py", "campaign.py", "checks.py"],
 )
 def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("YIWEN_DATA", "YIWEN_RUNS")}
@@ -179,7 +234,7 @@ def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_p
     )
     result = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
     assert result["benchmark"] == script.removesuffix(".py")
-    assert script in ("time_to_bleu.py", "campaign.py") or result["ratio"] > 0
+    assert script in ("time_to_bleu.py", "campaign.py", "checks.py") or result["ratio"] > 0
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
 
 

@@ -72,6 +72,15 @@ def test_other_words_hint_at_numbers() -> None:
     assert numbers_in("一双，两点半", "zh") == Numbers((), frozenset({1.0, 2.0}), frozenset({2.0, 0.5, 30.0}))
 
 
+def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:
+    found = numbers_in("at twenty-five to eight or a quarter to nine", "en")
+    assert found.words == {25, 8, 9}
+    assert found.hints >= {35, 7, 45, 8}
+    assert numbers_in("um zehn vor drei", "de").hints == {50, 2}
+    assert numbers_in("三点一刻，五点三刻", "zh") == Numbers((), frozenset({3.0, 5.0}), frozenset({15.0, 45.0}))
+    assert numbers_in("two to Berlin", "en").hints == frozenset()
+
+
 def test_the_unit_behind_a_number_is_no_number_of_its_own() -> None:
     assert numbers_in("3万人", "zh").words == frozenset()
     assert numbers_in("3 million people", "en").words == frozenset()

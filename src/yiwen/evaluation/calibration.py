@@ -89,10 +89,11 @@ class Usual:
     def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
         """True where a translation is short and leaves words in a row uncovered."""
         short = self._shortness(len(src_ids), len(tgt_ids))
-        if short < 0:  # longer than usual: not worth the look
+        mean, deviation = self.calibration.coverage
+        limit = self.calibration.incomplete_at
+        if short < 0 or short + mean / deviation <= limit:  # nine of ten: too long to miss anything, were none covered
             return False
-        covered = _z(self.coverage.least(src_ids, tgt_ids), self.calibration.coverage)
-        return short - covered > self.calibration.incomplete_at
+        return short + (mean - self.coverage.least(src_ids, tgt_ids)) / deviation > limit
 
     def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float | None:
         """Probability that a translation is good; None where its log-probability is not known."""
@@ -149,7 +150,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)
-    lexicon = _likeliest(store)
+    lexicon = likeliest(store)
     lengths = usual_lengths(src, ref, Coverage.of(**lexicon, source=bundle.source))
     features = [
         _features(h.log_prob, len(h.ids), _z(shortness(len(ids), len(h.ids)), lengths["shortness"]))
@@ -227,7 +228,7 @@ def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _likeliest(store: Store) -> dict[str, list[list[Any]]]:
+def likeliest(store: Store) -> dict[str, list[list[Any]]]:
     """What the training text says that each source subword becomes, cut down to what tells an omission."""
     import numpy as np
 

@@ -26,8 +26,13 @@ _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suf
 _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_HAN_HINTS: Final = {"半": (0.5, 30.0), "双": (2.0,), "雙": (2.0,), "对": (2.0,), "對": (2.0,)}
-_NUMERAL: Final = re.compile(f"[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
+_HAN_HINTS: Final = {
+    "半": (0.5, 30.0),
+    "一刻": (15.0,),
+    "三刻": (45.0,),
+    **dict.fromkeys("双雙对對", (2.0,)),
+}
+_NUMERAL: Final = re.compile(f"[一三]刻|[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
@@ -72,9 +77,13 @@ def numbers_in(text: str, language: str) -> Numbers:
             words.update(() if found in _HAN_HINTS else _numeral(found))
     elif base(language) in _WORDS:
         pattern, part, values, known_hints = _lexicon(base(language))
-        for found in pattern.findall(text.lower()):
+        for found, before in pattern.findall(text.lower()):
+            each = _spelt(values[word] for word in part.findall(found)) if found not in known_hints else set()
+            words |= each
             hints.update(known_hints.get(found, ()))
-            words.update(() if found in known_hints else _spelt(values[each] for each in part.findall(found)))
+            if before:  # twenty to eight is 7:40
+                hour = _spelt(values[word] for word in part.findall(before))
+                hints |= {60 - value for value in each} | {value - 1 for value in hour}
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
 
 
@@ -137,5 +146,6 @@ def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str,
         word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
     part = "|".join(sorted(values, key=len, reverse=True))
-    whole = rf"\b(?:(?:{part})(?:{_BETWEEN}(?:{part}))*{_ENDING}|{'|'.join(hints)})\b"
+    number = rf"(?:{part})(?:{_BETWEEN}(?:{part}))*"
+    whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
     return re.compile(whole), re.compile(part), values, hints

@@ -1,0 +1,309 @@
+"""How many faults the checks find, how often they cry wolf, what they cost, and what repairs gain.
+
+    python benchmarks/checks.py --model runs/multi30k-en-de --output
+    python benchmarks/checks.py --quick         # ends within a minute: the generated demo corpus, no model
+
+Text: people's translations of a development set are taken for good ones. What is usual is measured on every other
+line; the rest is checked as it is (false alarms) and with a fault planted in it: a clause omitted, a phrase repeated, a
+number changed, a placeholder lost; then the halves change places. Multi30k, Tatoeba, 3AM, Wikipedia and the Python
+manual where YIWEN_DATA is set, else the generated demo corpus. The lexicon is learnt from the training text; no model
+takes part.
+
+Model: the development set of a model's recipe is translated with checks and without, in turn, by processor time. Faults
+are planted into the translations that passed. Without --model this part is left out.
+
+`benchmarks/sides/faults.py` holds the faults. Prints one JSON object as its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yiwen
+from sides.faults import Pair, changed_number, lost_placeholder, omitted_clause, repeated_phrase
+from sides.report import RESULTS, machine_lines, publish
+from yiwen import hardware
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import CorpusConfig
+from yiwen.data.demo import write_demo
+from yiwen.data.prepare import prepare
+from yiwen.data.store import Store
+from yiwen.evaluation.calibration import Calibration, Usual, likeliest, sentence_scores, usual_lengths
+from yiwen.evaluation.checks import FAULTS, check
+from yiwen.evaluation.metrics import quick_score
+from yiwen.evaluation.omission import Coverage
+from yiwen.measure import calibrate_once
+from yiwen.recipe import runs_root
+from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import TokenizerConfig
+from yiwen.translator import Translator
+
+SETS = (
+    ("multi30k", "train", "val", "en", "de"),
+    ("multi30k", "train", "val", "en", "fr"),
+    ("tatoeba-en-zh", "train", "dev", "en", "zh"),
+    ("tatoeba-en-zh", "train", "dev", "zh", "en"),
+    ("3am-en-zh", "train", "dev", "en", "zh"),
+    ("mlqe-wiki-en-zh", "train", "dev", "en", "zh"),
+    ("pydocs-en-zh", "train", "dev", "en", "zh"),
+)
+FOUND_BY = {
+    "clause omitted": {"omission", "length_ratio"},
+    "phrase repeated": {"loop"},
+    "number changed": {"numbers"},
+    "placeholder lost": {"placeholders"},
+}
+LARGE = 0.4
+"""Share of the words from which on an omitted clause is counted once more, as a large one."""
+
+Flags = Callable[[Pair], tuple[str, ...]]
+"""What the checks say of a pair."""
+
+
+def text_part(folder: Path, *, is_quick: bool) -> list[dict[str, Any]]:
+    """A row for each development set."""
+    data = os.environ.get("YIWEN_DATA", "")
+    if data and not is_quick:
+        corpora = [
+            (f"{name} {src}-{tgt}", Path(data) / name, *files) for name, *files in SETS for src, tgt in [files[2:]]
+        ]
+    else:
+        write_demo(folder / "demo", n_train=4_000, n_valid=400, n_test=1)
+        corpora = [("demo en-zh", folder / "demo", "train", "valid", "en", "zh")]
+    return [checked_set(*corpus, work=folder) for corpus in corpora]
+
+
+def checked_set(name: str, home: Path, train: str, dev: str, src: str, tgt: str, *, work: Path) -> dict[str, Any]:
+    """Check one development set, clean and with faults."""
+    began = time.perf_counter()
+    corpus, valid = (
+        CorpusConfig(**{key: str(home / f"{part}.{lang}") for key, lang in (("src", src), ("tgt", tgt))})
+        for part in (train, dev)
+    )
+    data = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(corpus,), valid=valid, test_pairs=0)
+    prepared = prepare(data, TokenizerConfig(), root=work, base=home, stop=StopFlag(), progress=False)
+    store = Store.open(prepared.folder)
+    coverage = Coverage.of(**likeliest(store), source=store.source)
+    pairs = [(normalise(a), normalise(b)) for a, b in zip(*store.valid, strict=True)]
+    pairs = [pair for pair in pairs if all(pair)]
+    rng = random.Random(1)
+    alarms: Counter[str] = Counter()
+    faults: list[tuple[str, bool, float]] = []
+    for half in (0, 1):
+        seen = pairs[half::2]
+        ids = [
+            side.encode(list(texts))
+            for side, texts in zip((store.source, store.target), zip(*seen, strict=True), strict=True)
+        ]
+        lengths = usual_lengths(*ids, coverage)
+        nothing = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
+        usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage)
+        flags = flags_of(usual, store.source, store.target, src, tgt)
+        for pair in pairs[1 - half :: 2]:
+            found = flags(pair)
+            alarms.update({*found, "any"} if found else ())
+            faults += planted(pair, flags, src, tgt, rng)
+    row = {
+        "set": name,
+        "lines": len(pairs),
+        "false_alarms": {flag: n / len(pairs) for flag, n in sorted(alarms.items())},
+    }
+    print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
+    return {**row, "found": summary(faults)}
+
+
+def flags_of(usual: Usual | None, source: Any, target: Any, src: str, tgt: str) -> Flags:
+    """The checks as a function of a pair."""
+
+    def flags(pair: Pair) -> tuple[str, ...]:
+        (src_ids,), (tgt_ids,) = source.encode([pair[0]]), target.encode([pair[1]])
+        return check(
+            *pair,
+            src_lang=src,
+            tgt_lang=tgt,
+            has_odd_length=usual is not None and usual.is_odd_length(len(src_ids), len(tgt_ids)),
+            is_incomplete=usual is not None and usual.is_incomplete(src_ids, tgt_ids),
+        )
+
+    return flags
+
+
+def planted(pair: Pair, flags: Flags, src: str, tgt: str, rng: random.Random) -> list[tuple[str, bool, float]]:
+    """Of each fault that can be planted into a pair: its name, whether it was found, how much of the words it took."""
+    with_placeholder, without = lost_placeholder(*pair, rng=rng)
+    made: dict[str, Pair | None] = {
+        "clause omitted": omitted_clause(*pair, tgt_lang=tgt, rng=rng),
+        "phrase repeated": repeated_phrase(*pair, tgt_lang=tgt, rng=rng),
+        "number changed": changed_number(*pair, src_lang=src, tgt_lang=tgt, rng=rng),
+        "placeholder lost": without if not FOUND_BY["placeholder lost"] & {*flags(with_placeholder)} else None,
+    }
+    return [
+        (name, bool(FOUND_BY[name] & {*flags(bad)}), 1 - len(bad[1]) / len(pair[1]))
+        for name, bad in made.items()
+        if bad is not None
+    ]
+
+
+def summary(faults: Sequence[tuple[str, bool, float]]) -> dict[str, dict[str, float]]:
+    """How many faults of each kind there were, and the share that was found."""
+    groups = {name: [found for kind, found, _ in faults if kind == name] for name in FOUND_BY}
+    large = [found for kind, found, share in faults if kind == "clause omitted" and share >= LARGE]
+    groups["clause omitted, 40 % or more"] = large
+    return {
+        name: {"n": len(found), "share": sum(found) / len(found)} for name, found in sorted(groups.items()) if found
+    }
+
+
+def model_part(model: Path, rounds: int) -> dict[str, Any]:
+    """Cost, repairs, confidence, and faults in a model's own translations."""
+    translator = Translator.load(model, threads=1)
+    calibrate_once(translator)
+    info = translator.bundle.info
+    valid = Store.open(runs_root() / ".prepared" / info.data_fingerprint).valid
+    sources, references = zip(*[(normalise(s), r) for s, r in zip(*valid, strict=True) if normalise(s)], strict=True)
+    result: dict[str, Any] = {"engine": translator.engine.description, "lines": len(sources), "beams": {}}
+    for beam in (5, 1):
+        search = info.search.changed(beam_size=beam, n_best=1)
+        times: dict[bool, list[float]] = {True: [], False: []}
+        found: dict[bool, Any] = {}
+        for _ in range(rounds):
+            for checks in times:
+                began = time.process_time()
+                found[checks] = translator.translate(sources, search=search, checks=checks)
+                times[checks].append(time.process_time() - began)
+        began = time.process_time()
+        flags = flags_of(
+            translator.usual, translator.bundle.source, translator.bundle.target, info.src_lang, info.tgt_lang
+        )
+        before = [flags((source, plain.text)) for source, plain in zip(sources, found[False], strict=True)]
+        looking = time.process_time() - began
+        result["beams"][str(beam)] = {
+            "plain_s": statistics.median(times[False]),
+            "looking": looking / statistics.median(times[False]),
+            "all": statistics.median(a / b for a, b in zip(times[True], times[False], strict=True)) - 1,
+            **gains(found[False], found[True], references, before, info.tgt_lang),
+        }
+        if beam == 5:
+            passed = [(s, t.text) for s, t in zip(sources, found[True], strict=True) if not FAULTS & {*t.flags}]
+            rng = random.Random(1)
+            faults = [fault for pair in passed for fault in planted(pair, flags, info.src_lang, info.tgt_lang, rng)]
+            result["found"] = summary(faults)
+    if translator.usual is not None:
+        calibration = translator.usual.calibration
+        result["calibration_error"], result["reliability"] = calibration.error, calibration.reliability
+    return result
+
+
+def gains(plain: Any, checked: Any, references: Sequence[str], before: Sequence[Any], tgt_lang: str) -> dict[str, Any]:
+    """What repairs change."""
+    changed = [i for i, (a, b) in enumerate(zip(plain, checked, strict=True)) if a.text != b.text]
+    scores = {
+        name: [
+            quick_score([t.text for t in side], references, tgt_lang=tgt_lang, metric=name) for side in (plain, checked)
+        ]
+        for name in ("bleu", "chrf")
+    }
+    of_changed = [
+        sentence_scores([side[i].text for i in changed], [references[i] for i in changed], tgt_lang=tgt_lang)
+        for side in (plain, checked)
+    ]
+    return {
+        "flagged_before": sum(map(bool, before)) / len(plain),
+        "flagged_after": sum(bool(FAULTS & {*t.flags}) for t in checked) / len(plain),
+        "repaired": sum("repaired" in t.flags for t in checked) / len(plain),
+        **scores,
+        "changed": len(changed),
+        "changed_chrf": [statistics.mean(side) if side else None for side in of_changed],
+        "changed_better": sum(b > a for a, b in zip(*of_changed, strict=True)) / max(len(changed), 1),
+    }
+
+
+def as_markdown(result: dict[str, Any]) -> str:
+    """The result for a reader."""
+    kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
+    header = ["development set", "lines", "false alarms", *kinds]
+    lines = [" | ".join(header), " | ".join(["---", *["---:"] * (len(header) - 1)])]
+    for row in result["sets"]:
+        shares = [
+            f"{row['found'][kind]['share']:.0%} of {row['found'][kind]['n']}" if kind in row["found"] else ""
+            for kind in kinds
+        ]
+        lines.append(" | ".join([row["set"], f"{row['lines']:,}", f"{row['false_alarms'].get('any', 0):.2%}", *shares]))
+    table = "\n".join(f"| {line} |" for line in lines)
+    return f"""# Checks, {result["date"]}
+
+{machine_lines(result["hardware"], 1)}
+- command: `{result["command"]}`
+
+What is usual was measured on every other line; false alarms and planted faults are those of the rest, both ways.
+
+{table}
+
+{model_markdown(result["model"]) if result["model"] else "- not measured: a model, give one by --model"}
+"""
+
+
+def model_markdown(model: dict[str, Any]) -> str:
+    """The model's part."""
+    rows = [
+        f"| {beam} | {b['looking']:.1%} | {b['all']:.1%} | {b['flagged_before']:.1%} | {b['flagged_after']:.1%} | "
+        f"{b['bleu'][0]:.2f} → {b['bleu'][1]:.2f} | {b['chrf'][0]:.2f} → {b['chrf'][1]:.2f} | "
+        f"{b['changed_better']:.0%} of {b['changed']} |"
+        for beam, b in model["beams"].items()
+    ]
+    found = ", ".join(f"{kind}: {f['share']:.1%} of {f['n']}" for kind, f in model["found"].items())
+    error = f"{model['calibration_error']:.1%}" if "calibration_error" in model else "not calibrated"
+    return f"""Model {model["name"]} ({model["engine"]}), {model["lines"]:,} lines of its development set:
+
+| beam | looking costs | with repairs | flagged | flagged after | BLEU | chrF2 | repairs with a higher chrF2 |
+|---:|---:|---:|---:|---:|---:|---:|---:|
+{chr(10).join(rows)}
+
+Faults planted into translations that passed: {found}. Expected calibration error of the confidence: {error}."""
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--model", type=Path, help="a bundle or a run whose text lies prepared; none: no part on a model"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="translations with checks and without, in turn")
+    parser.add_argument("--quick", action="store_true", help="the generated demo corpus")
+    parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, show, and write where asked to."""
+    options = parsed()
+    with tempfile.TemporaryDirectory() as name:
+        sets = text_part(Path(name), is_quick=options.quick)
+    model = None
+    if options.model is not None:
+        name = options.model.absolute().parent.name if options.model.name in ("best", "final") else options.model.name
+        model = {"name": name, **model_part(options.model, options.rounds)}
+    result = {
+        "benchmark": "checks",
+        "date": datetime.date.today().isoformat(),
+        "command": "python benchmarks/checks.py" + (f" --model runs/{model['name']}" if model else ""),
+        "sets": sets,
+        "model": model,
+        "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
+    }
+    publish(result, as_markdown(result), folder=options.output, stem=f"checks-{result['date']}")
+
+
+if __name__ == "__main__":
+    main()
