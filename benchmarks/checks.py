@@ -42,8 +42,10 @@ from yiwen.evaluation.calibration import Calibration, Usual, likeliest, sentence
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
 from yiwen.evaluation.omission import Coverage
+from yiwen.evaluation.review import Answer, Rules, review
 from yiwen.measure import calibrate_once
 from yiwen.recipe import runs_root
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import TokenizerConfig
@@ -182,12 +184,7 @@ def model_part(model: Path, rounds: int) -> dict[str, Any]:
                 began = time.process_time()
                 found[checks] = translator.translate(sources, search=search, checks=checks)
                 times[checks].append(time.process_time() - began)
-        began = time.process_time()
-        flags = flags_of(
-            translator.usual, translator.bundle.source, translator.bundle.target, info.src_lang, info.tgt_lang
-        )
-        before = [flags((source, plain.text)) for source, plain in zip(sources, found[False], strict=True)]
-        looking = time.process_time() - began
+        before, looking = looked_at(translator, sources, [plain.text for plain in found[False]])
         result["beams"][str(beam)] = {
             "plain_s": statistics.median(times[False]),
             "looking": looking / statistics.median(times[False]),
@@ -195,6 +192,9 @@ def model_part(model: Path, rounds: int) -> dict[str, Any]:
             **gains(found[False], found[True], references, before, info.tgt_lang),
         }
         if beam == 5:
+            flags = flags_of(
+                translator.usual, translator.bundle.source, translator.bundle.target, info.src_lang, info.tgt_lang
+            )
             passed = [(s, t.text) for s, t in zip(sources, found[True], strict=True) if not FAULTS & {*t.flags}]
             rng = random.Random(1)
             faults = [fault for pair in passed for fault in planted(pair, flags, info.src_lang, info.tgt_lang, rng)]
@@ -203,6 +203,20 @@ def model_part(model: Path, rounds: int) -> dict[str, Any]:
         calibration = translator.usual.calibration
         result["calibration_error"], result["reliability"] = calibration.error, calibration.reliability
     return result
+
+
+def looked_at(translator: Translator, sources: Sequence[str], texts: Sequence[str]) -> tuple[list[Any], float]:
+    """Faults of translations, and the processor time of finding them."""
+    bundle = translator.bundle
+    src_ids, tgt_ids = bundle.source.encode(list(sources)), bundle.target.encode(list(texts))
+    answers = [
+        Answer([Hypothesis(tuple(ids), -1.0, -9.0, True)], [text]) for ids, text in zip(tgt_ids, texts, strict=True)
+    ]
+    several = bundle.info.search.changed(beam_size=2, n_best=2)  # for which nothing is searched again
+    rules = Rules(bundle=bundle, engine=translator.engine, usual=translator.usual, search=several)
+    began = time.process_time()
+    reviewed = review(answers, sources, src_ids, rules=rules)
+    return [answer.flags for answer in reviewed], time.process_time() - began
 
 
 def gains(plain: Any, checked: Any, references: Sequence[str], before: Sequence[Any], tgt_lang: str) -> dict[str, Any]:

@@ -60,7 +60,9 @@ def test_every_command_shown_exists_with_its_options() -> None:
         elif words[0] not in known:
             wrong.append(f"{page}: yiwen {words[0]} does not exist")
         else:
-            opts = {"--help"} | {name for param in known[words[0]].params for name in param.opts}
+            opts = {"--help"} | {
+                name for param in known[words[0]].params for name in (*param.opts, *param.secondary_opts)
+            }
             wrong += [f"{page}: yiwen {words[0]} has no {option}" for option in options if option not in opts]
     assert wrong == []
 

@@ -1,0 +1,50 @@
+"""Every line of the page on checks runs, in both languages the same lines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import Commands
+
+from tiny_model import TinyRun
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def blocks(language: str, kind: str) -> list[str]:
+    page = (DOCS / language / "checks.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
+
+
+LINES = [line for block in blocks("en", "bash") for line in block.strip().split("\n")]
+
+
+def test_both_languages_show_the_same_code() -> None:
+    assert blocks("en", "bash") == blocks("zh", "bash")
+    assert blocks("en", "python") == blocks("zh", "python")
+    assert len(LINES) == 5
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_of_the_page_runs(
+    line: str, run: Commands, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model, other = (Path(shutil.copytree(each, tmp_path / each.name)) for each in (tiny_run.best, tiny_run.early))
+    for side in ("en", "de"):
+        shutil.copyfile(tiny_run.recipe.parent / f"test.{side}", f"test.{side}")
+    command = re.split(r"\s[<>]", line)[0].replace("MODEL", str(model)).replace("OTHER", str(other))
+    done = run(*shlex.split(command)[1:], "--threads", 1, stdin=b"Peku suse.\n\nBapu logi kabe.\n")
+    assert done.code == 0, done.err
+    assert len(done.lines) == (3 if "translate" in line else len(done.lines))
+    assert Path("report.html").is_file() == ("--report" in line)
+
+
+def test_the_python_of_the_page_runs(tiny_run: TinyRun, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks("en", "python"):
+        exec(block, {"MODEL": tiny_run.best})
+    assert "('numbers', 'placeholders')" in capsys.readouterr().out
