@@ -203,11 +203,7 @@ def load_model(bundle: Bundle) -> Transformer:
         CheckpointError: If it is no translator, the weights are not there or have changed, or one is missing, left
             over or of another shape; all are named.
     """
-    if bundle.info.task != "translate":
-        raise CheckpointError(
-            f"{bundle.folder} is a model of the task {bundle.info.task!r} and no translator; use "
-            f"`yiwen {COMMANDS[bundle.info.task]}`"
-        )
+    require_translator(bundle)
     path = weights_path(bundle)
     import torch
 
@@ -219,6 +215,19 @@ def load_model(bundle: Bundle) -> Transformer:
         )
     load_weights(dict(model.named_parameters()), path)
     return model.eval()
+
+
+def require_translator(bundle: Bundle) -> None:
+    """Make sure that a bundle translates.
+
+    Raises:
+        CheckpointError: If it has learnt something else.
+    """
+    if bundle.info.task != "translate":
+        raise CheckpointError(
+            f"{bundle.folder} is a model of the task {bundle.info.task!r} and no translator; use "
+            f"`yiwen {COMMANDS[bundle.info.task]}`"
+        )
 
 
 def weights_path(bundle: Bundle) -> Path:

@@ -24,6 +24,7 @@ from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.errors import CheckpointError, ConfigError, ExportError
 from yiwen.export.ct2_spec import write_encoder
 from yiwen.tasks.heads import EncoderModel
+from yiwen.translator import Translator
 
 V = 29
 TEXTS = [[5, 6, 7, 8, 9, 10, 11], [12], [], [13, 14, 15]]
@@ -72,6 +73,8 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
     with pytest.raises(ConfigError, match="an exported engine computes layer 2 alone, not 1; use --engine torch"):
         exported.features(["a"], layer=1)
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
+    with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
+        Translator.load(copy)
     (copy / "ctranslate2" / HEAD).write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"head\.npz"):
         Encoder.load(copy)

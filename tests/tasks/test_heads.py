@@ -13,6 +13,7 @@ from yiwen.data.batching import collate_labelled
 from yiwen.model import ModelConfig
 from yiwen.tasks.classify import balanced_weights, label_loss
 from yiwen.tasks.heads import EncoderModel, pool
+from yiwen.training.step import ShardPool, compute_gradients
 
 V, D, K = 31, 12, 5
 TEXTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
@@ -98,3 +99,23 @@ def test_a_frozen_encoder_neither_learns_nor_drops_anything() -> None:
     assert {name for name, p in model.named_parameters() if p.grad is not None} == {"head.weight", "head.bias"}
     assert torch.equal(model.pooled(batch.src_ids), model.pooled(batch.src_ids))
     assert not torch.equal(build().train().pooled(batch.src_ids), build().pooled(batch.src_ids))
+
+
+@pytest.mark.parametrize("for_words", [False, True])
+def test_shards_of_a_labelled_batch_give_its_gradients(for_words: bool) -> None:
+    model = build()
+    labels = [[2, 0, 3], [5], [1, 0, 0, 4, 0]] if for_words else [[2], [5], [1]]
+    found = []
+    for shards in (None, ShardPool(2)):
+        compute_gradients(
+            model,
+            [np.array([0, 1, 2])],
+            load=lambda rows, seed: collate_labelled(TEXTS, labels, for_words=for_words),
+            loss_fn=label_loss(0.1, torch.rand(K, generator=torch.Generator().manual_seed(1), dtype=torch.float32)),
+            seeds=(1, 1),
+            device="cpu",
+            is_bf16=False,
+            pool=shards,
+        )
+        found.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+    assert torch.allclose(*found, rtol=1e-4, atol=1e-6)

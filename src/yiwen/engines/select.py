@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model
+from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.errors import ConfigError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ def open_engine(
         others: Bundles that translate together with it, which only the torch engine can.
 
     Raises:
-        CheckpointError: If what the engine reads is not there or damaged.
+        CheckpointError: If the bundle is no translator, or what the engine reads is not there or damaged.
         ConfigError: If engine, device or dtype is unknown or not to be had together.
         MissingDependencyError: If torch is needed and not installed.
     """
+    require_translator(bundle)
     if engine not in ENGINES:
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     if dtype not in DTYPES:
