@@ -34,7 +34,8 @@ class Translation:
     flags: tuple[str, ...] = ()
     """What a careful reader should know: `segmented` (longer than the model has seen, so translated in pieces),
     `invalid_utf8` (bytes that are no text were replaced), `passed_through` (numbers, signs, addresses: no language),
-    `already_target` (in the target language, so kept), `recased` (read in usual case), the faults of
+    `already_target` (in the target language, so kept), `recased` (read in usual case), `glossary` (a term of the
+    glossary is missing), the faults of
     `evaluation.checks` (`cut`, `loop`, `length_ratio`, `numbers`, `omission`, `placeholders`), and `repaired` (a
     second search found one with fewer)."""
     sentences: tuple[Piece, ...] = ()
@@ -75,9 +76,10 @@ def assemble(
             written.append([stretch.reading.output])
             continue
         answer = next(answers)
-        flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
-        done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
         written.append([reader.write(stretch.reading, said) for said in answer.texts])
+        flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
+        flags |= {"glossary"} if reader.lacks_term(stretch.reading, written[-1][0]) else set()
+        done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
         given.append(answer)
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from yiwen.asking import ask, term_ids
 from yiwen.bundle import Bundle, open_bundle
+from yiwen.engines.engine import FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
@@ -19,8 +21,8 @@ from yiwen.evaluation.review import Answer, Rules, review, with_spares
 from yiwen.plan import Stretch, plan
 from yiwen.search.config import SearchConfig
 from yiwen.search.mbr import by_agreement
-from yiwen.search.penalties import length_divisor
 from yiwen.stop import StopFlag
+from yiwen.text.glossary import Glossary
 from yiwen.text.languages import base, canonical
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader
@@ -31,7 +33,7 @@ from yiwen.translation import assemble
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
-    from yiwen.engines.engine import Engine
+    from yiwen.engines.engine import Engine, Ids
     from yiwen.search.hypothesis import Hypothesis
 
 T = TypeVar("T")
@@ -76,6 +78,7 @@ class Translator:
             )
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
+        self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
 
     @classmethod
     def load(
@@ -118,6 +121,7 @@ class Translator:
         *,
         search: SearchConfig | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Glossary | None = None,
         by_sentence: bool = False,
         with_scores: bool = True,
         checks: bool = True,
@@ -132,6 +136,8 @@ class Translator:
             texts: Raw text.
             search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
+            glossary: How terms must be translated, or that they must not be. The torch engine is told so in its search;
+                another one needs a model with symbols (`tokenizer.placeholders`).
             by_sentence: Translate each sentence by itself, as documents are best translated, and keep blanks at the
                 edges of lines; a text with a prefix is not cut so. False: a line is a sentence, as in a test set.
             with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
@@ -139,10 +145,11 @@ class Translator:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines.
+            ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines;
+                or if neither search nor model can keep to a glossary.
         """
         config = search or self.bundle.info.search
-        reader = self.reader
+        reader = self._reader(glossary)
         prefixes = [""] * len(texts) if prefixes is None else [reader.prefix(prefix) for prefix in prefixes]
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
@@ -153,12 +160,15 @@ class Translator:
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
-        found = self._search(asked, forced, wanted, with_scores=with_scores, stop=stop)
+        terms = self._terms(asked) if glossary is not None and not reader.uses_symbols else None
+        found = ask(self.engine, asked, forced, wanted, terms=terms, with_scores=with_scores, stop=stop)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config)
             sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
+            if terms is not None:  # another search would not hold the terms
+                rules = replace(rules, search=config.changed(beam_size=max(2, config.beam_size), n_best=2))
             answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
         queue = iter(answers)
         return [
@@ -171,6 +181,7 @@ class Translator:
         lines: Iterable[bytes],
         *,
         search: SearchConfig | None = None,
+        glossary: Glossary | None = None,
         with_scores: bool = True,
         checks: bool = True,
         stop: StopFlag | None = None,
@@ -179,14 +190,15 @@ class Translator:
 
         Args:
             lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
-            search, with_scores, checks: As in `translate`.
+            search, glossary, with_scores, checks: As in `translate`.
             stop: Polled between batches.
         """
 
         def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
-            translations = self.translate(texts, search=search, with_scores=with_scores, checks=checks, stop=stop)
+            options: dict[str, Any] = {"with_scores": with_scores, "checks": checks, "stop": stop}
+            translations = self.translate(texts, search=search, glossary=glossary, **options)
             return [
                 _flagged(translation, "invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)
@@ -246,9 +258,23 @@ class Translator:
     @property
     def reader(self) -> Reader:
         """How the model reads text, and how its answers are written."""
-        info = self.bundle.info
+        return self._reader(None)
+
+    def _reader(self, glossary: Glossary | None) -> Reader:
+        uses_symbols = not isinstance(self.engine, FindsTerms)
+        if glossary is not None and uses_symbols and not self._n_symbols:
+            raise ConfigError(
+                f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
+                "with tokenizer.placeholders = 10"
+            )
         return Reader(
-            src_lang=self.src_lang, model_lang=info.tgt_lang, tgt_lang=self.tgt_lang, subword=self.bundle.source
+            src_lang=self.src_lang,
+            model_lang=self.bundle.info.tgt_lang,
+            tgt_lang=self.tgt_lang,
+            subword=self.bundle.source,
+            n_symbols=self._n_symbols,
+            glossary=glossary,
+            uses_symbols=uses_symbols,
         )
 
     @property
@@ -278,38 +304,14 @@ class Translator:
             forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
         return forced
 
+    def _terms(self, asked: Sequence[Stretch]) -> list[list[Ids]]:
+        """What each translation must hold; what a symbol stands for is there anyway."""
+        wanted = [[term for term in s.reading.terms if term not in s.reading.kept] for s in asked]
+        return [[term_ids(term, self.bundle.target, self.bundle.info.tgt_lang) for term in terms] for terms in wanted]
+
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
-
-    def _search(
-        self,
-        asked: Sequence[Stretch],
-        forced: list[list[int]] | None,
-        config: SearchConfig,
-        *,
-        with_scores: bool,
-        stop: StopFlag | None,
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each stretch, best first."""
-        found: list[list[Hypothesis]] = [[] for _ in asked]
-        # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
-        # probability: nothing is to be added to them.
-        is_free = forced is None and config.beam_size > 1 and not config.sampling
-        words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word]
-        others = [i for i, stretch in enumerate(asked) if not (is_free and stretch.reading.is_word)]
-        for places, rules in ((others, config), (words, config.changed(penalty="none"))):
-            if places:
-                prefixes = None if forced is None else [forced[i] for i in places]
-                ids = [asked[i].ids for i in places]
-                groups = self.engine.search(ids, config=rules, prefixes=prefixes, with_scores=with_scores, stop=stop)
-                for i, group in zip(places, groups, strict=True):
-                    found[i] = group
-        for i in words:
-            found[i] = [
-                replace(h, score=h.log_prob / length_divisor(len(h.ids) + h.is_finished, config)) for h in found[i]
-            ]
-        return found
 
 
 def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:

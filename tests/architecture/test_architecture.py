@@ -34,7 +34,7 @@ ORDER = [
     {"export"},
     {"recipe"},
     {"plan"},
-    {"translation"},
+    {"asking", "translation"},
     {"runs", "translator"},
     {"measure"},
     {"encoder"},

@@ -16,6 +16,7 @@ from yiwen.data.lines import opened, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import fsync, remove
 from yiwen.stop import StopFlag
+from yiwen.text.glossary import Glossary
 
 T = TypeVar("T")
 
@@ -76,6 +77,12 @@ class _Stdin(io.RawIOBase):
         content = os.read(descriptor, len(buffer))
         buffer[: len(content)] = content
         return len(content)
+
+
+def read_glossary(path: Path) -> Glossary:
+    """A table of terms: UTF-8, one a line."""
+    with input_lines(path, stop=StopFlag()) as lines:
+        return Glossary.parse("\n".join(line.decode("utf-8", "replace") for line in lines), source=str(path))
 
 
 def tell_note(note: str) -> None:

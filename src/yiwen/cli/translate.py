@@ -26,6 +26,9 @@ def translate(
     tgt_lang: Annotated[
         str, typer.Option("--to", metavar="LANGUAGE", help="zh-Hant or zh-Hans, where the model writes the other one.")
     ] = "",
+    glossary_file: Annotated[
+        Path | None, typer.Option("--glossary", help="Terms: TERM, TAB, its translation (nothing: leave it as it is).")
+    ] = None,
     n_best: Annotated[
         int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
     ] = None,
@@ -53,12 +56,13 @@ def translate(
     Search settings that are not given are those of the model's recipe.
     """
     from yiwen.bundle import EXPORTED
-    from yiwen.cli.streams import counted, input_lines, output_stream, tell_note
+    from yiwen.cli.streams import counted, input_lines, output_stream, read_glossary, tell_note
     from yiwen.errors import FaultError
     from yiwen.evaluation.checks import FAULTS
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
+    glossary = None if glossary_file is None else read_glossary(glossary_file)
     needs_torch = sampling and engine == "auto"
     if needs_torch:
         engine = "torch"
@@ -90,7 +94,7 @@ def translate(
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         with_scores = search.n_best > 1 or as_json
         translations = translator.translate_lines(
-            lines, search=search, with_scores=with_scores, checks=checks, stop=stop
+            lines, search=search, glossary=glossary, with_scores=with_scores, checks=checks, stop=stop
         )
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)

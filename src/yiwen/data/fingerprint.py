@@ -36,6 +36,8 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
     learning = dataclasses.asdict(tokenizer)
+    if not tokenizer.placeholders:
+        del learning["placeholders"]  # stores from before there were any are still good
     if tokenizer.model:
         hashes = [sha256(path) for path in ready_models(tokenizer.model, base=base)]
         learning["model"] = hashes[0] if len(hashes) == 1 else hashes

@@ -188,7 +188,10 @@ def encode(
     tally: Tally,
 ) -> dict[str, Any]:
     """Tokenise the training rows into shards; returns figures for the report."""
-    task = EncodeTask(job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0, job.targets, labels)
+    n_symbols = job.tokenizer.placeholders if job.targets == "text" else 0
+    task = EncodeTask(
+        job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0, job.targets, labels, n_symbols
+    )
     kept, n_tokens, n_bytes = [0] * len(job.data.corpora), [0, 0], [0, 0]
     overlong: list[np.ndarray] = []
     n_batches = len(intake.batch_corpus)

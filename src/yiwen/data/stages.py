@@ -21,6 +21,7 @@ from yiwen.data.report import N_EXAMPLES
 from yiwen.data.split import Keys, keys_of
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
+from yiwen.text.protect import protected_pair
 from yiwen.text.subword import UNK_ID, Subword
 
 
@@ -101,6 +102,7 @@ class EncodeTask(NamedTuple):
     with_text: bool
     targets: Targets = "text"
     labels: tuple[str, ...] = ()
+    placeholders: int = 0
 
 
 class Encoded(NamedTuple):
@@ -125,6 +127,8 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     """
     rows = np.flatnonzero(keep)
     batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
+    if task.placeholders:
+        batch = _with_symbols(batch, task.placeholders)
     ids = _ids(task, *(batch.column(name).to_pylist() for name in ("src", "tgt")))
     lengths = [np.fromiter(map(len, side), np.int64, len(side)) for side in ids]
     fits = np.maximum(*lengths) + 1 <= task.max_tokens  # + 1 for eos
@@ -145,6 +149,15 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     if task.with_text:
         columns |= {"src_text": fitting.column("src"), "tgt_text": fitting.column("tgt")}
     return Encoded(pa.record_batch(columns), rows[~fits], (n_bytes[0], n_bytes[1]))
+
+
+def _with_symbols(batch: Any, n: int) -> Any:
+    """The batch with symbols in place of what both sides say alike."""
+    texts = (batch.column(name).to_pylist() for name in ("src", "tgt"))
+    pairs = [protected_pair(src, tgt, n) for src, tgt in zip(*texts, strict=True)]
+    sides = ([pair[side] for pair in pairs] for side in (0, 1))
+    columns = {name: pa.array(side, pa.string()) for name, side in zip(("src", "tgt"), sides, strict=True)}
+    return pa.record_batch({**columns, "line": batch.column("line")})
 
 
 def spilled(path: Path) -> Any:

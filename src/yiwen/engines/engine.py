@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -14,6 +14,22 @@ if TYPE_CHECKING:
 
 Ids = Sequence[int]
 """Subword ids without bos and eos."""
+
+
+@runtime_checkable
+class FindsTerms(Protocol):
+    """What an engine can do besides whose search can be told what a translation must hold."""
+
+    def search_terms(
+        self,
+        sources: Sequence[Ids],
+        terms: Sequence[Sequence[Ids]],
+        *,
+        config: SearchConfig,
+        prefixes: Sequence[Ids] | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[list[Hypothesis]]:
+        """As `Engine.search`; each translation holds all terms of its source, as long as it has room for them."""
 
 
 class Engine(Protocol):

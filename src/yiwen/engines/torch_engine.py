@@ -25,6 +25,7 @@ from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
 from yiwen.search.beam import Watch, beam_search
 from yiwen.search.config import SearchConfig
+from yiwen.search.constraints import constrained_search
 from yiwen.search.ensemble import MemberStates, mean_of, together
 from yiwen.search.greedy import extend, greedy_search
 from yiwen.search.hypothesis import Hypothesis
@@ -117,6 +118,26 @@ class TorchEngine:
         return found
 
     @torch.inference_mode()
+    def search_terms(
+        self,
+        sources: Sequence[Ids],
+        terms: Sequence[Sequence[Ids]],
+        *,
+        config: SearchConfig,
+        prefixes: Sequence[Ids] | None = None,
+        stop: StopFlag | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Translate, one by one, with all terms of a source in its translation; see `search`."""
+        found = []
+        for i, (ids, wanted) in enumerate(zip(sources, terms, strict=True)):
+            if stop is not None:
+                stop.check("translation")
+            step, state = self._start([ids])
+            task = self._task([ids], [prefixes[i] if prefixes else ()], config)
+            found.append(constrained_search(step, state, task, config, wanted))
+        return found
+
+    @torch.inference_mode()
     def score(
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
     ) -> list[list[float]]:
@@ -164,17 +185,7 @@ class TorchEngine:
         sources = [ids for ids in sources for _ in range(copies)]
         prefixes = [ids for ids in prefixes for _ in range(copies)]
         step, state = self._start(sources)
-        room = min(model.config.max_len for model in self.models) - 1
-        task = Task(
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
-            max_lens=[  # a prefix is given whole, however short its source
-                min(max(config.max_len(len(ids)), len(prefix)), room)
-                for ids, prefix in zip(sources, prefixes, strict=True)
-            ],
-            prefixes=prefixes,
-            device=self.device,
-        )
+        task = self._task(sources, prefixes, config)
         if config.sampling:
             singles = extend(step, state, task, config, pick=sampler(config, generator))
             flat = [single[0] for single in singles]
@@ -183,6 +194,14 @@ class TorchEngine:
         if config.beam_size == 1 and watch is None:
             return greedy_search(step, state, task, config)
         return beam_search(step, state, task, config, watch=watch)
+
+    def _task(self, sources: Sequence[Ids], prefixes: Sequence[Ids], config: SearchConfig) -> Task:
+        room = min(model.config.max_len for model in self.models) - 1
+        lengths = [
+            min(max(config.max_len(len(ids)), len(prefix)), room)  # a prefix is given whole, however short its source
+            for ids, prefix in zip(sources, prefixes, strict=True)
+        ]
+        return Task(bos_id=BOS_ID, eos_id=EOS_ID, max_lens=lengths, prefixes=prefixes, device=self.device)
 
     def _start(self, sources: Sequence[Ids]) -> tuple[StepFn[Any], Any]:
         """The step function and its state before the first step."""

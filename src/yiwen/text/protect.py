@@ -1,24 +1,29 @@
 """Spans of a text that are no language: addresses, file names, codes, placeholders, tags. They are kept as they are.
 
 A model that has learnt symbols for them (`tokenizer.placeholders`) is given a symbol for each and copies it; the
-spans are put back into its translation.
+spans are put back into its translation. It learns that from pairs with the same span on both sides, and with the same
+name or number, of which half are given symbols.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+MASK: Final = "\ufdd1"
+"""Stands for a span; a noncharacter, which no normalised text holds."""
 _ADDRESS: Final = '[^\\s\u3000-\u303f\uff00-\uffef\u3400-\u9fff“”‘’<>"`]'
 SPAN: Final = re.compile(
     rf"""
     </?[A-Za-z][^<>\n]{{0,200}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});        # tags and entities
-    | `[^`\n]{{1,200}}`                                                     # code
+    | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
     | (?:(?:https?|ftp|file)://|www\.){_ADDRESS}*[^\W_]/?                   # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+
     | \$?\{{\{{?[\w.:!<>^%,$-]{{0,40}}\}}?\}}                               # {{name}}, ${{name}}, {{}}
-    | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | %(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z])
+    | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | (?<!\d)%(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z])
     | (?<![\w/.])(?:~|\.{{1,2}})?/(?:[\w.-]+/)*[\w.-]*\w | \b[A-Z]:\\[\w\\.-]+  # paths and files
     | (?<![\w.-])(?=[\d.-]{{0,30}}[A-Za-z_])(?:\w(?=\.\w\w)|[\w-]{{2,60}})(?:\.[\w-]{{1,60}}){{0,8}}
       \.[a-z][a-z0-9]{{0,4}}(?:\(\))?(?!\w|[.-]\w)
@@ -29,19 +34,35 @@ SPAN: Final = re.compile(
     re.ASCII | re.VERBOSE,
 )
 """What stays as it is in any language."""
-MASK: Final = "\ufdd1"
-"""Stands for such a span; a noncharacter, which no normalised text holds."""
-_HINT: Final = re.compile(r"[<&`@{%/\\_\d]|\w\.[a-z]|--|\(\)|www\.", re.ASCII)
+_SAME: Final = re.compile(rf"{SPAN.pattern}|\b[A-Z][A-Za-z'-]+\b|\b\d[\d.,:]*\d\b", SPAN.flags)
+"""What may stand for such a span in training: names and numbers, too."""
+_SYMBOL: Final = re.compile(r"⟦(\d)⟧")
+MOST_SYMBOLS: Final = 10
+_HINT: Final = re.compile(r"[<&`@{%/\\_\d⟦]|\w\.[a-z]|--|\(\)|www\.", re.ASCII)
 """What every such span has, and few lines: quicker to look for."""
 
 
-def masked(text: str) -> tuple[str, list[str]]:
-    """The text with a mask in place of each span, and the spans."""
-    text = text.replace(MASK, "")
-    if not _HINT.search(text):
+def masked(text: str, more: Sequence[tuple[int, int, str]] = ()) -> tuple[str, list[str]]:
+    """The text with a mask in place of each span, and what belongs there again.
+
+    Args:
+        text: Any text.
+        more: Start, end and replacement of further spans; they go before those that are found.
+
+    >>> masked("read a.txt twice", [(0, 4, "lies")])
+    ('\ufdd1 \ufdd1 twice', ['lies', 'a.txt'])
+    """
+    found = [*more]
+    if _HINT.search(text) or MASK in text:
+        spans = ((*match.span(), match[0].replace(MASK, "")) for match in SPAN.finditer(text))
+        found += [span for span in spans if all(span[1] <= other[0] or other[1] <= span[0] for other in more)]
+    if not found:
         return text, []
-    spans = [found[0] for found in SPAN.finditer(text)]
-    return SPAN.sub(MASK, text) if spans else text, spans
+    parts, done = [], 0
+    for start, end, _ in sorted(found):
+        parts += [text[done:start], MASK]
+        done = end
+    return "".join([*parts, text[done:]]), [span for _, _, span in sorted(found)]
 
 
 def unmasked(text: str, spans: Sequence[str]) -> str:
@@ -54,3 +75,36 @@ def unmasked(text: str, spans: Sequence[str]) -> str:
     for span in spans:
         text = text.replace(MASK, span, 1)
     return text
+
+
+def symbols(n: int) -> tuple[str, ...]:
+    """The first n symbols.
+
+    >>> symbols(2)
+    ('⟦0⟧', '⟦1⟧')
+    """
+    return tuple(f"⟦{number}⟧" for number in range(n))
+
+
+def restored(text: str, spans: Sequence[str]) -> str:
+    """A translation with spans in the place of symbols; a symbol that stands for none is an invention and goes.
+
+    >>> restored("⟦1⟧ und ⟦0⟧⟦7⟧", ["a.txt", "b.txt"])
+    'b.txt und a.txt'
+    """
+    return _SYMBOL.sub(lambda found: spans[int(found[1])] if int(found[1]) < len(spans) else "", text)
+
+
+def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
+    """A training pair, of every second one with symbols where both sides say the same; decided by its text alone."""
+    lot = zlib.crc32(f"{src}\t{tgt}".encode())
+    if lot % 2:
+        return src, tgt
+    counts = [Counter(_SAME.findall(side)) for side in (src, tgt)]
+    same = [span for span, count in counts[0].items() if counts[1][span] == count][:n]
+    # Numbered from anywhere, so that the model learns the last symbol as well as the first.
+    names = {span: f"⟦{(lot // 2 + number) % n}⟧" for number, span in enumerate(same)}
+    one, other = (
+        _SAME.sub(lambda found: names.get(found[0], found[0]), side) if names else side for side in (src, tgt)
+    )
+    return one, other

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from yiwen.text.chinese import is_paired, is_traditional, to_simplified, to_traditional, typeset
+from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
-from yiwen.text.protect import masked, unmasked
+from yiwen.text.protect import masked, restored, symbols, unmasked
 from yiwen.text.scripts import script_of
 from yiwen.text.subword import Subword
 
@@ -46,6 +47,12 @@ class Reading:
     """Whether quotes are in pairs, so that they have to be in the translation."""
     is_word: bool = False
     """True for a single word, which has no full stop."""
+    begins_large: bool = False
+    """Whether it begins with a capital letter."""
+    kept: tuple[str, ...] = ()
+    """What the symbols in the text stand for."""
+    terms: tuple[str, ...] = ()
+    """What the translation must hold: the glossary's translations of terms in the text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,28 +67,46 @@ class Reader:
     """Language that is asked for: that, or its other script."""
     subword: Subword
     """Source subwords, which know how a word is usually written."""
+    n_symbols: int = 0
+    """Symbols that the model copies; none: spans that are no language are left to it."""
+    glossary: Glossary | None = None
+    """Terms that must be translated in a certain way."""
+    uses_symbols: bool = False
+    """A term becomes a symbol, which is put back as its translation; else the search is told of it."""
 
     def read(self, text: str, *, must: bool = False) -> Reading:
         """What the model is given of a line or a sentence; with `must`, whatever it is."""
         line = normalise(text)
         if not line:
             return Reading("", text)
-        prose, spans = masked(line)
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
+        found = self.glossary.find(line) if self.glossary is not None else []
+        prose, spans = masked(line, found)
         if not must and not _LETTER.search(prose):
-            return Reading("", same, ("passed_through",))
+            return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))
         if not must and is_in(prose, self.tgt_lang, rather_than=self.src_lang):
             return Reading("", _converted(same, self.tgt_lang), ("already_target",))
+        if found and not self.uses_symbols:
+            prose, spans = masked(line)
         if base(self.src_lang) == "zh" and is_traditional(prose) != (canonical(self.src_lang) == "zh-Hant"):
             prose = _converted(prose, self.src_lang)
         usual = self._recased(prose) if script_of(self.src_lang) in _CASED else prose
+        kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
+        names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
-            unmasked(usual, spans),
+            unmasked(usual, [names.get(span, span) for span in spans]),
             flags=("recased",) if usual != prose else (),
             is_capitals=usual != prose == prose.upper(),
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=_is_word(line, self.src_lang),
+            is_word=_is_word(line, self.src_lang) and not found,
+            begins_large=line[:1] != line[:1].lower(),
+            kept=kept,
+            terms=tuple(target for _, _, target in found),
         )
+
+    def lacks_term(self, reading: Reading, written: str) -> bool:
+        """True where a translation does not hold what the glossary asks for."""
+        return any(_converted(term, self.tgt_lang).casefold() not in written.casefold() for term in reading.terms)
 
     def prefix(self, text: str) -> str:
         """What a translation must start with, as the model writes it."""
@@ -90,6 +115,11 @@ class Reader:
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
+        if self.n_symbols:
+            answer = restored(answer, reading.kept)
+        is_begun = any(term == term.lower() and answer.startswith(term) for term in reading.terms)
+        if is_begun and reading.begins_large and not masked(answer.split(" ")[0])[1]:
+            answer = answer[:1].upper() + answer[1:]
         if reading.is_word and not re.search(r"[.。!！?？]\Z", reading.text):
             answer = re.sub(r"(?<=\w)[.。]\Z", "", answer)
         if reading.is_capitals:

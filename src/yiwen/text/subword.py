@@ -19,6 +19,7 @@ import sentencepiece
 from yiwen.config import STRICT
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.text.normalise import normalise
+from yiwen.text.protect import MOST_SYMBOLS, symbols
 from yiwen.text.sampling import SubwordSampler
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class TokenizerConfig:
     """Share of all characters of the text that get a piece of their own; the rest is spelt in bytes."""
     symbols: tuple[str, ...] = ()
     """Strings that are always one piece, such as "<2zh>" or a placeholder."""
+    placeholders: int = 0
+    """Symbols, 10 at most, that addresses, file names, codes and other spans which are no language are replaced by: the
+    model copies them, and the spans are put back. 0 = none."""
     sample_pairs: int = 200_000
     """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
     sampling: float = 0.0
@@ -64,7 +68,7 @@ class TokenizerConfig:
     """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
 
     def __post_init__(self) -> None:
-        smallest = N_SPECIAL + N_BYTES + len(self.symbols)
+        smallest = N_SPECIAL + N_BYTES + len(self.symbols) + self.placeholders
         if not smallest < self.vocab_size <= 1_000_000:
             raise ConfigError(
                 f"tokenizer.vocab_size is {self.vocab_size}; use more than {smallest} (special pieces, bytes and "
@@ -72,6 +76,8 @@ class TokenizerConfig:
             )
         if not 0.9 <= self.character_coverage <= 1.0:
             raise ConfigError(f"tokenizer.character_coverage is {self.character_coverage}; use 0.9 to 1.0, say 0.9999")
+        if not 0 <= self.placeholders <= MOST_SYMBOLS:
+            raise ConfigError(f"tokenizer.placeholders is {self.placeholders}; use 0 for none or up to {MOST_SYMBOLS}")
         if self.sample_pairs < 1:
             raise ConfigError(f"tokenizer.sample_pairs is {self.sample_pairs}; use at least 1, for example 200000")
         if not 0.0 <= self.sampling < 1.0:
@@ -83,9 +89,10 @@ class TokenizerConfig:
                 raise ConfigError(f"tokenizer.symbols holds {symbol!r}, which SentencePiece uses itself; rename it")
         if len(set(self.symbols)) != len(self.symbols):
             raise ConfigError(f"tokenizer.symbols {list(self.symbols)} names a symbol twice; remove one")
-        if self.model and (self.symbols or not self.shared):
+        if self.model and (self.symbols or self.placeholders or not self.shared):
             raise ConfigError(
-                f"tokenizer.model {self.model!r} is used as it is, for both languages; leave out symbols and shared"
+                f"tokenizer.model {self.model!r} is used as it is, for both languages; leave out symbols, placeholders "
+                "and shared"
             )
 
 
@@ -138,6 +145,11 @@ class Subword:
     def fingerprint(self) -> str:
         """Hash of the whole model."""
         return hashlib.sha256(self._processor.serialized_model_proto()).hexdigest()
+
+    @property
+    def n_placeholders(self) -> int:
+        """Symbols for spans that are no language which the model has (`tokenizer.placeholders`)."""
+        return sum(int(self._processor.piece_to_id(symbol)) != UNK_ID for symbol in symbols(MOST_SYMBOLS))
 
     @property
     def has_bytes(self) -> bool:
@@ -269,7 +281,7 @@ def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
         model_type=config.kind,
         vocab_size=size,
         character_coverage=config.character_coverage,
-        user_defined_symbols=list(config.symbols),
+        user_defined_symbols=[*config.symbols, *symbols(config.placeholders)],
         byte_fallback=True,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,

@@ -1,0 +1,55 @@
+"""Terms are read from a table and found as whole words, in the case in which they may stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from yiwen.errors import DataError
+from yiwen.text.glossary import Glossary
+
+
+def test_a_table_has_terms_and_their_translations() -> None:
+    text = "dog\tHund\r\n\n  hot   dog \t Hotdog\nyiwen\t\nNASA\nUS\tUSA\n"
+    terms = {"dog": "Hund", "hot dog": "Hotdog", "yiwen": "yiwen", "NASA": "NASA", "US": "USA"}
+    assert Glossary.parse(text).terms == terms
+    assert Glossary.parse("").find("dog") == []
+    assert Glossary.parse("dog\tHund\ndog\tHund\n").terms == {"dog": "Hund"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\tc", r"terms.tsv: line 1 is 'a\\tb\\tc'; write a source term, TAB, its translation"),
+        ("a\tb\n\tc", "terms.tsv: line 2 is"),
+        ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
+    ],
+)
+def test_a_table_that_says_nothing_clear_is_refused(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Glossary.parse(text, source="terms.tsv")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A dog, a Dog, a DOG!", ["Hund", "Hund", "Hund"]),
+        ("dogs, underdog, dog-house, dog_house", ["Hund"]),
+        ("hot dog and dog", ["Hotdog", "Hund"]),
+        ("Hot Dog", ["Hotdog"]),
+        ("The US and us", ["USA"]),
+        ("Apple APPLE apple", ["Apfel GmbH", "Apfel GmbH"]),
+        ("用Python写狗狗的程序", ["Python", "Hund", "Hund"]),
+        ("C++ and C", ["C++"]),
+    ],
+)
+def test_terms_are_found_as_whole_words_longest_first(text: str, found: list[str]) -> None:
+    terms = {"dog": "Hund", "hot dog": "Hotdog", "US": "USA", "Apple": "Apfel GmbH", "Python": "Python", "狗": "Hund"}
+    glossary = Glossary({**terms, "C++": "C++"})
+    assert [target for _, _, target in glossary.find(text)] == found
+    for start, end, _ in glossary.find(text):
+        assert text[start:end].casefold() in {term.casefold() for term in glossary.terms}
+
+
+def test_the_same_letters_in_another_case_may_be_another_term() -> None:
+    glossary = Glossary({"US": "USA", "us": "uns"})
+    assert [target for _, _, target in glossary.find("US us Us")] == ["USA", "uns", "uns"]
