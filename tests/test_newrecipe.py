@@ -116,6 +116,19 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert max(len(line) for line in text.split("\n")) <= 120
 
 
+def test_text_with_many_codes_gets_symbols_for_them(here: Path) -> None:
+    for every, n_symbols in ((10, 10), (50, 0)):
+        pairs = [(src, tgt) for src, tgt in PAIRS]
+        coded = [
+            (f"{src} file_{i}.txt", f"{tgt} file_{i}.txt") if i % every == 0 else (src, tgt)
+            for i, (src, tgt) in enumerate(pairs)
+        ]
+        file = write(f"codes{every}.tsv", [f"{src}\t{tgt}" for src, tgt in coded])
+        path, survey, _ = new_recipe((file,), src_lang="en", tgt_lang="zh", columns=("1", "2"))
+        assert survey.n_spans == len(range(0, len(pairs), every))
+        assert load_recipe(str(path)).recipe.tokenizer.placeholders == n_symbols
+
+
 def test_more_text_gets_a_larger_model_more_subwords_and_less_dropout() -> None:
     assert [size.preset for size in SIZES] == ["tiny", "tiny", "small", "base", "big"]
     for smaller, larger in itertools.pairwise(SIZES):

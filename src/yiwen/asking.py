@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids
@@ -21,41 +21,44 @@ def ask(
     forced: Sequence[Ids] | None,
     config: SearchConfig,
     *,
-    terms: Sequence[Sequence[Ids]] | None,
+    lacking: Callable[[Stretch, Hypothesis], list[Ids]],
     with_scores: bool,
     stop: StopFlag | None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each stretch, best first.
 
     Args:
-        engine: What computes; one that finds terms, where there are any.
+        engine: What computes.
         asked: What is to be translated.
         forced: What each translation must start with.
         config: Search rules.
-        terms: What each translation must hold.
+        lacking: The terms that a translation has to hold, where it does not hold them all; else none.
         with_scores, stop: As for the engine.
     """
     found: list[list[Hypothesis]] = [[] for _ in asked]
     # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
     # probability: nothing is to be added to them.
     is_free = forced is None and config.beam_size > 1 and not config.sampling
-    bound = [i for i in range(len(asked)) if terms and terms[i]]
-    words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word and i not in bound]
-    others = sorted({*range(len(asked))} - {*bound, *words})
-    for places, rules in ((others, config), (words, config.changed(penalty="none")), (bound, config)):
-        ids = [asked[i].ids for i in places]
-        prefixes = None if forced is None else [forced[i] for i in places]
-        if places is bound and terms and isinstance(engine, FindsTerms):
-            wanted = [terms[i] for i in bound]
-            groups = engine.search_terms(ids, wanted, config=rules, prefixes=prefixes, stop=stop)
-        elif places:
-            groups = engine.search(ids, config=rules, prefixes=prefixes, with_scores=with_scores, stop=stop)
-        else:
-            groups = []
-        for i, group in zip(places, groups, strict=True):
-            found[i] = group
+    words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word]
+    others = [i for i, stretch in enumerate(asked) if not (is_free and stretch.reading.is_word)]
+
+    def prefixes(places: list[int]) -> list[Ids] | None:
+        return None if forced is None else [forced[i] for i in places]
+
+    for places, rules in ((others, config), (words, config.changed(penalty="none"))):
+        if places:
+            ids, starts = [asked[i].ids for i in places], prefixes(places)
+            groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
+            for i, group in zip(places, groups, strict=True):
+                found[i] = group
     for i in words:
         found[i] = [replace(h, score=h.log_prob / length_divisor(len(h.ids) + h.is_finished, config)) for h in found[i]]
+    if isinstance(engine, FindsTerms):  # most translations hold their terms without being told
+        wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
+        again, starts = [asked[i].ids for i in wanted], prefixes([*wanted])
+        groups = engine.search_terms(again, [*wanted.values()], config=config, prefixes=starts, stop=stop)
+        for i, group in zip(wanted, groups, strict=True):
+            found[i] = group
     return found
 
 

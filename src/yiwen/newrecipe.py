@@ -19,11 +19,13 @@ from yiwen.files import write_text
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag
 from yiwen.text.languages import canonical
+from yiwen.text.protect import masked
 from yiwen.text.scripts import script_of, script_share
 
 FEWEST_PAIRS: Final = 100
 """Fewer cannot be split into a training, a validation and a test part that mean anything."""
 N_SAMPLES: Final = 3
+_MANY_SPANS: Final = 0.05
 _CHECKED: Final = 1000
 """Pairs whose script is looked at, to notice two sides that are swapped."""
 
@@ -40,6 +42,8 @@ class Survey:
     """Characters on the target sides."""
     samples: list[tuple[str, str]] = field(default_factory=list)
     """The first few pairs."""
+    n_spans: int = 0
+    """Of the first thousand pairs, those with the same address, code or file name on both sides."""
 
 
 def new_recipe(
@@ -108,6 +112,8 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
             survey.n_chars += len(tgt)
             if len(survey.samples) < N_SAMPLES:
                 survey.samples.append((src, tgt))
+            if survey.n_pairs <= _CHECKED:
+                survey.n_spans += bool({*masked(src)[1]} & {*masked(tgt)[1]})
             if survey.n_pairs <= _CHECKED and None not in scripts and scripts[0] != scripts[1]:
                 n_straight += _is_in(src, scripts[0]) and _is_in(tgt, scripts[1])
                 n_swapped += _is_in(src, scripts[1]) and _is_in(tgt, scripts[0])
@@ -126,6 +132,8 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     held_out = min(1000, survey.n_pairs // 20)
     is_letterlike = bool({script_of(src_lang), script_of(tgt_lang)} & set(LETTERLIKE))
     vocab_size = max(size.vocab_size, 8_000 if is_letterlike else 0)
+    share = survey.n_spans / min(survey.n_pairs, _CHECKED)
+    symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
     optimizer, learning_rate, warmup_steps = size.optimizer
     steps, epochs = _length(survey, size, tgt_lang)
@@ -149,7 +157,7 @@ test_pairs = {held_out}  # set aside for the final score; never trained on
 [tokenizer]
 kind = "unigram"
 vocab_size = {vocab_size}  # pieces that words are made of, both languages together; more for more text
-
+{symbols if share > _MANY_SPANS else ""}
 [model]
 preset = "{size.preset}"  # tiny, small, base or big: more text feeds a larger model
 norm_order = "pre"  # trains steadily at any size

@@ -160,14 +160,14 @@ class Translator:
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
-        terms = self._terms(asked) if glossary is not None and not reader.uses_symbols else None
-        found = ask(self.engine, asked, forced, wanted, terms=terms, with_scores=with_scores, stop=stop)
+        lacking = partial(self._lacking, reader)
+        found = ask(self.engine, asked, forced, wanted, lacking=lacking, with_scores=with_scores, stop=stop)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config)
             sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
-            if terms is not None:  # another search would not hold the terms
+            if glossary is not None and not reader.uses_symbols:  # another search would not hold the terms
                 rules = replace(rules, search=config.changed(beam_size=max(2, config.beam_size), n_best=2))
             answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
         queue = iter(answers)
@@ -304,10 +304,14 @@ class Translator:
             forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
         return forced
 
-    def _terms(self, asked: Sequence[Stretch]) -> list[list[Ids]]:
-        """What each translation must hold; what a symbol stands for is there anyway."""
-        wanted = [[term for term in s.reading.terms if term not in s.reading.kept] for s in asked]
-        return [[term_ids(term, self.bundle.target, self.bundle.info.tgt_lang) for term in terms] for terms in wanted]
+    def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
+        """The terms that a translation has to hold, if it does not hold them all."""
+        terms = [] if reader.uses_symbols else stretch.reading.terms
+        if not terms or not reader.lacks_term(stretch.reading, self._decode([[best]])[0][0]):
+            return []
+        # What a symbol stands for is there anyway.
+        wanted = [term for term in terms if term not in stretch.reading.kept]
+        return [term_ids(term, self.bundle.target, self.bundle.info.tgt_lang) for term in wanted]
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))

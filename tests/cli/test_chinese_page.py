@@ -24,6 +24,7 @@ def test_both_languages_show_the_same_code() -> None:
 
 
 def test_the_python_runs(tiny_run: TinyRun, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(blocks("en", "python")) == 3
     for block in blocks("en", "python"):
         exec(block, {"MODEL": tiny_run.best})
     lines = capsys.readouterr().out.split("\n")

@@ -89,6 +89,23 @@ def test_flags_are_counted_on_stderr(run: Commands, tiny_run: TinyRun) -> None:
     assert "flagged" not in done.out.decode()
 
 
+def test_a_glossary_is_kept_to(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("deti\tHaus\ngedi\n", encoding="utf-8")
+    done = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "terms.tsv", stdin=b"Bapu deti.\nGedi\n")
+    assert done.code == 0
+    assert "Haus" in done.lines[0]
+    assert done.lines[1] == "gedi"
+    missing = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "no.tsv", stdin=b"")
+    assert (missing.code, "no.tsv is no file" in missing.err) == (3, True)
+
+
+def test_chinese_is_written_in_the_script_that_is_asked_for(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    chinese = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
+    done = run("translate", chinese, *QUICK, "--to", "zh-Hant", stdin="头发\n".encode())
+    assert done.lines == ["頭髮"]
+    assert run("translate", tiny_run.best, *QUICK, "--to", "zh", stdin=b"").code == 2
+
+
 def test_files_give_what_pipes_give(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
     source = tiny_run.recipe.parent / "test.en"
     piped = run("translate", tiny_run.best, *QUICK, stdin=source.read_bytes())

@@ -27,11 +27,11 @@ PLACEHOLDER: Final = re.compile(
     r"https?://[^\s<>\"'，。；：！？、（）《》“”]*[^\s<>\"'，。；：！？、（）《》“”.,;:!?)\]]"
     r"|[A-Za-z\d_.+-]+@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
-    r"|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
+    r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?l?[sdifxXeEgGcru@](?![A-Za-z])"
 )
-"""Placeholders of formats and templates, tags and entities, web and mail addresses."""
-_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@]|://")
+"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
+_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://")
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
 

@@ -48,6 +48,7 @@ def constrained_search(
     """
     needed = Counter(tuple(term) for term in terms)
     n_needed = sum(map(len, needed.elements()))
+    in_terms = {token for term in needed for token in term}
     W = max(config.beam_size, 2 * (n_needed + 1)) if needed else config.beam_size  # two hypotheses a bank
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], len(prefix) + n_needed)
@@ -59,15 +60,15 @@ def constrained_search(
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
         log_probs = task.force_prefix(log_probs, [0], t, len(going))
-        best = log_probs.topk(min(2 * W, log_probs.size(1)), dim=1).indices.tolist()
+        best = log_probs.topk(min(2 * config.beam_size, log_probs.size(1)), dim=1).indices.tolist()
         candidates = []
         for row, (total, ids) in enumerate(going):
-            n_met, wanted = _progress(ids, needed)
+            n_met, n_whole, wanted = _progress(ids, needed)
             tokens = [*dict.fromkeys([*best[row], *sorted(wanted)])]
             for token, gain in zip(tokens, log_probs[row, tokens].tolist(), strict=True):
                 if gain > -torch.inf and (token != task.eos_id or n_met == n_needed):
                     longer = (*ids, token)
-                    met = n_met if token == task.eos_id else _progress(longer, needed)[0]
+                    met = _progress(longer, needed)[0] if token in in_terms else n_whole
                     candidates.append(_Candidate(total + gain, row, longer, met))
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
@@ -85,7 +86,10 @@ def constrained_search(
             ]
             found += cut[: max(0, config.beam_size - len(found))]
         goes_on = [c for c in kept if c.ids[-1] != task.eos_id]
-        if t >= limit or len(found) >= config.beam_size or not goes_on:
+        # A bank of its own lets worse ones end first, so they have to be better than what goes on.
+        hope = max((c.total / length_divisor(len(c.ids) + 1, config) for c in goes_on if needed), default=-torch.inf)
+        is_enough = len(found) >= config.beam_size and max(h.score for h in found) >= hope
+        if t >= limit or is_enough or not goes_on:
             break
         going = [(c.total, c.ids) for c in goes_on]
         state = state.select(torch.tensor([c.row for c in goes_on], device=task.device))
@@ -115,18 +119,18 @@ def _allocated(candidates: list[_Candidate], n_needed: int, W: int, eos_id: int)
     return kept
 
 
-def _progress(ids: Ids, needed: Counter[Ids]) -> tuple[int, set[int]]:
-    """How many subwords of the terms a hypothesis holds, and which tokens would add one."""
-    n_met = longest = 0
+def _progress(ids: Ids, needed: Counter[Ids]) -> tuple[int, int, set[int]]:
+    """How many subwords of the terms a hypothesis holds, how many of them in whole terms, which tokens add one."""
+    n_whole = longest = 0
     wanted: set[int] = set()
     for term, n in needed.items():
         there = _occurrences(ids, term)
-        n_met += min(there, n) * len(term)
+        n_whole += min(there, n) * len(term)
         if there < n:
             begun = next(k for k in range(len(term) - 1, -1, -1) if k == 0 or ids[-k:] == term[:k])
             wanted.add(term[begun])
             longest = max(longest, begun)
-    return n_met + longest, wanted
+    return n_whole + longest, n_whole, wanted
 
 
 def _occurrences(ids: Ids, term: Ids) -> int:

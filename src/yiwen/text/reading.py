@@ -105,8 +105,9 @@ class Reader:
         )
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
-        """True where a translation does not hold what the glossary asks for."""
-        return any(_converted(term, self.tgt_lang).casefold() not in written.casefold() for term in reading.terms)
+        """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
+        said = _converted(restored(written, reading.kept), self.tgt_lang).casefold()
+        return any(_converted(term, self.tgt_lang).casefold() not in said for term in reading.terms)
 
     def prefix(self, text: str) -> str:
         """What a translation must start with, as the model writes it."""

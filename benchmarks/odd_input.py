@@ -1,0 +1,155 @@
+"""What the rules around a model are worth: sources in odd case, and terms of a glossary.
+
+    python benchmarks/odd_input.py --model runs/multi30k-en-de --src val.en --ref val.de
+    python benchmarks/odd_input.py --quick    # ends within two minutes: a model trained for seconds, meaningless scores
+
+Case: BLEU without case of the same text in usual case, in capitals, in Title Case and in rANdoM cASe, read by the model
+as it stands and by the rules. Terms: of each line the word of the reference that the free translation lacks and that
+the model's attention links best to one word of the source; BLEU of these lines with and without such a glossary.
+Greedy for case, a beam of 4 for terms, the torch engine. Prints one JSON object as its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sides.materials import demo_model, lines_of
+from sides.report import RESULTS, publish
+from yiwen.evaluation.metrics import evaluate
+from yiwen.search.config import SearchConfig
+from yiwen.text.glossary import Glossary
+from yiwen.text.normalise import normalise
+from yiwen.translator import Translator
+
+FEWEST_LETTERS = 4
+
+
+def odd_cases() -> dict[str, Callable[[str], str]]:
+    """Ways to write a line; the random one is the same in every run."""
+    rng = random.Random(1)
+    return {
+        "usual": str,
+        "capitals": str.upper,
+        "title": str.title,
+        "random": lambda line: "".join(rng.choice((letter.upper(), letter.lower())) for letter in line),
+    }
+
+
+def bleu(translator: Translator, found: list[str], references: list[str]) -> float:
+    """Without case."""
+    scores = evaluate(found, references, tgt_lang=translator.tgt_lang, metrics=("bleu",), n_bootstrap=0, lowercase=True)
+    return round(scores["bleu"].value, 2)
+
+
+def as_it_stands(translator: Translator, lines: list[str], search: SearchConfig) -> list[str]:
+    """Translations without any rule: subwords in, subwords out."""
+    ids = translator.bundle.source.encode([normalise(line) for line in lines])
+    groups = translator.engine.search(ids, config=search)
+    return translator.bundle.target.decode([group[0].ids for group in groups])
+
+
+def case_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, dict[str, float]]:
+    """BLEU by case, as it stands and by the rules."""
+    table = {}
+    search = SearchConfig(beam_size=1)
+    for name, write in odd_cases().items():
+        lines = [write(line) for line in src]
+        by_rules = [str(each) for each in translator.translate(lines, search=search, checks=False)]
+        table[name] = {
+            "as_it_stands": bleu(translator, as_it_stands(translator, lines, search), ref),
+            "by_rules": bleu(translator, by_rules, ref),
+        }
+        print(name, table[name], flush=True)
+    return table
+
+
+def chosen_terms(translator: Translator, src: list[str], ref: list[str], free: list[str]) -> dict[int, tuple[str, str]]:
+    """A term of each line that has one, by its number."""
+    terms = {}
+    for line, alignment in enumerate(translator.align(src, ref)):
+        links = []
+        for i, j, weight in alignment.links:
+            one = src[line][slice(*alignment.src[i])].strip(".,!?。，！？")
+            other = ref[line][slice(*alignment.tgt[j])].strip(".,!?。，！？")
+            is_alone = sum(i == a or j == b for a, b, _ in alignment.links) == 1
+            is_word = one.isalpha() and other.isalpha() and len(one) >= FEWEST_LETTERS
+            if is_alone and is_word and other.lower() not in free[line].lower():
+                links.append((weight, one, other))
+        if links:
+            terms[line] = max(links)[1:]
+    return terms
+
+
+def term_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, Any]:
+    """Terms held, BLEU and seconds, with and without a glossary of one term a line."""
+    search = SearchConfig(beam_size=4)
+    free = [str(each) for each in translator.translate(src, search=search, checks=False)]
+    terms = chosen_terms(translator, src, ref, free)
+    began = time.perf_counter()
+    bound = [
+        translator.translate([src[line]], search=search, glossary=Glossary(dict([term])), checks=False)[0]
+        for line, term in terms.items()
+    ]
+    seconds = time.perf_counter() - began
+    references = [ref[line] for line in terms]
+    return {
+        "n_lines": len(terms),
+        "n_held": sum("glossary" not in each.flags for each in bound),
+        "bleu_free": bleu(translator, [free[line] for line in terms], references) if terms else None,
+        "bleu_bound": bleu(translator, [str(each) for each in bound], references) if terms else None,
+        "seconds_a_line": round(seconds / max(1, len(terms)), 3),
+    }
+
+
+def report(result: dict[str, Any]) -> str:
+    """The result as a page."""
+    rows = "\n".join(f"| {name} | {row['as_it_stands']} | {row['by_rules']} |" for name, row in result["case"].items())
+    terms = result["terms"]
+    return (
+        f"# Odd input, {result['date']}\n\n{result['model']}, {result['n_lines']} lines.\n\n"
+        f"| case | BLEU as it stands | by the rules |\n|---|---:|---:|\n{rows}\n\n"
+        f"{terms['n_held']} of {terms['n_lines']} terms held; BLEU of these lines {terms['bleu_free']} without and "
+        f"{terms['bleu_bound']} with the glossary.\n"
+    )
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--src", type=Path)
+    parser.add_argument("--ref", type=Path)
+    parser.add_argument("--lines", type=int, default=400)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--output", type=Path, nargs="?", const=RESULTS)
+    options = parser.parse_args()
+    if not options.quick and None in (options.model, options.src, options.ref):
+        parser.error("give --model, --src and --ref, or --quick")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = options.model or demo_model(folder, steps=20)
+        src, ref = options.src or folder / "demo" / "test.en", options.ref or folder / "demo" / "test.zh"
+        n_lines = 20 if options.quick else options.lines
+        sides = lines_of(src)[:n_lines], lines_of(ref)[:n_lines]
+        translator = Translator.load(model, engine="torch")
+        info = translator.bundle.info
+        result = {
+            "benchmark": "odd_input",
+            "date": datetime.date.today().isoformat(),
+            "model": f"{info.src_lang} to {info.tgt_lang}, {info.step} updates",
+            "n_lines": len(sides[0]),
+            "case": case_table(translator, *sides),
+            "terms": term_table(translator, *sides),
+        }
+    publish(result, report(result), folder=options.output, stem=f"odd_input-{result['date']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Symbols for what is no language: in half of the pairs of the store, on both sides, and only where asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from yiwen.data import fingerprint
+from yiwen.data.corpus import CorpusConfig
+from yiwen.data.fingerprint import fingerprint_of
+from yiwen.data.prepare import DataConfig, prepare
+from yiwen.data.store import Store
+from yiwen.errors import ConfigError
+from yiwen.text.protect import symbols
+from yiwen.text.subword import TokenizerConfig
+
+PLAIN = TokenizerConfig(kind="bpe", vocab_size=400)
+WITH = TokenizerConfig(kind="bpe", vocab_size=400, placeholders=3)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataConfig:
+    lines = [(f"open the file name_{i}.txt now", f"jetzt die datei name_{i}.txt auf") for i in range(200)]
+    lines += [(f"no code here {'very ' * (i % 9)}good", f"kein code hier {'sehr ' * (i % 9)}gut") for i in range(9)]
+    for side, code in enumerate(("en", "de")):
+        (tmp_path / f"a.{code}").write_text("".join(f"{pair[side]}\n" for pair in lines), encoding="utf-8")
+    corpus = CorpusConfig(src="a.en", tgt="a.de")
+    return DataConfig(src_lang="en", tgt_lang="de", corpora=(corpus,), valid_pairs=0, test_pairs=0)
+
+
+def texts(data: DataConfig, tokenizer: TokenizerConfig, folder: Path, **options: int) -> list[tuple[str, str]]:
+    store = Store.open(prepare(data, tokenizer, root=folder / str(options), base=folder, **options).folder)
+    rows = np.arange(len(store))
+    return list(zip(store.source.decode(store.src_ids(rows)), store.target.decode(store.tgt_ids(rows)), strict=True))
+
+
+def test_half_of_the_pairs_have_a_symbol_on_both_sides_where_both_say_the_same(
+    data: DataConfig, tmp_path: Path
+) -> None:
+    plain, found = texts(data, PLAIN, tmp_path), texts(data, WITH, tmp_path)
+    changed = [pair for pair, before in zip(found, plain, strict=True) if pair != before]
+    assert 70 < len(changed) < 130
+    used = [[re.findall("⟦.⟧", side) for side in pair] for pair in changed]
+    assert all(src == tgt and len(src) == 1 for src, tgt in used)
+    assert {src[0] for src, _ in used} == set(symbols(3))
+    assert all("name_" not in side for pair in changed for side in pair)
+    assert texts(data, WITH, tmp_path, workers=2) == found
+
+
+def test_texts_kept_for_sampling_have_the_same_symbols(data: DataConfig, tmp_path: Path) -> None:
+    tokenizer = dataclasses.replace(WITH, sampling=0.1)
+    store = Store.open(prepare(data, tokenizer, root=tmp_path, base=tmp_path).folder)
+    rows = np.arange(len(store))
+    assert store.texts(rows)[0] == store.source.decode(store.src_ids(rows))
+    assert sum("⟦" in text for text in store.texts(rows)[1]) > 70
+
+
+def test_a_vocabulary_knows_how_many_symbols_it_has(data: DataConfig, tmp_path: Path) -> None:
+    for tokenizer, n in ((PLAIN, 0), (WITH, 3)):
+        store = Store.open(prepare(data, tokenizer, root=tmp_path, base=tmp_path).folder)
+        assert store.source.n_placeholders == n
+        assert all(
+            (symbol in store.source.pieces(store.source.encode([f"a {symbol} b"])[0])) is bool(n)
+            for symbol in symbols(n)
+        )
+
+
+def test_stores_from_before_there_were_symbols_are_still_found(data: DataConfig, tmp_path: Path) -> None:
+    hashed: list[str] = []
+    dumps = json.dumps
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint.json, "dumps", lambda value, **how: hashed.append(dumps(value, **how)) or hashed[-1])
+        names = [fingerprint_of(data, tokenizer, base=tmp_path) for tokenizer in (PLAIN, WITH)]
+    assert names[0] != names[1]
+    assert ["placeholders" in text for text in hashed] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"placeholders": 11}, "tokenizer.placeholders is 11; use 0 for none or up to 10"),
+        ({"placeholders": -1}, "tokenizer.placeholders is -1"),
+        ({"placeholders": 10, "vocab_size": 265}, "use more than 270"),
+        ({"placeholders": 1, "model": "a.model"}, "leave out symbols, placeholders and shared"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TokenizerConfig(**settings)  # type: ignore[arg-type]

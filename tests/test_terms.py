@@ -1,0 +1,161 @@
+"""Addresses, codes and glossary terms come through: by symbols that a model has learnt to copy, or by the search."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from tiny_model import TinyRun, exported, write_tiny_recipe
+from yiwen.errors import ConfigError
+from yiwen.recipe import load_recipe
+from yiwen.runs import train_recipe
+from yiwen.search.config import SearchConfig
+from yiwen.text.glossary import Glossary
+from yiwen.translator import Translator
+
+SEARCHES = [SearchConfig(beam_size=1), SearchConfig(beam_size=4)]
+
+
+def codes(rng: random.Random) -> str:
+    """A code, a file or an address that was never seen before."""
+    word = "".join(rng.choice("bcdfghjklmnpqrstvwxz") for _ in range(rng.randint(3, 6)))
+    number = rng.randint(10, 999_999)
+    return rng.choice(
+        [
+            f"{word.upper()}-{number}",
+            f"{word}_{number}.txt",
+            f"https://{word}.org/{number}",
+            f"{{{word}}}",
+            f"{word}@{word}.de",
+        ]
+    )
+
+
+def with_code(code: str, rng: random.Random, *sides: str) -> list[str]:
+    """The sides, which are word by word the same, with a code at the same place."""
+    words = [side.removesuffix(".").split() for side in sides]
+    place = rng.randint(1, len(words[0]))
+    return [" ".join([*side[:place], code, *side[place:]]) + "." for side in words]
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with symbols, trained on sentences of which many hold a code, and an exported engine in it."""
+    base = tmp_path_factory.mktemp("coded")
+    recipe = write_tiny_recipe(base)
+    rng = random.Random(5)
+    for part in ("train", "valid"):
+        sides = [(base / f"{part}.{lang}").read_text("utf-8").split("\n")[:-1] for lang in ("en", "de")]
+        pairs = [with_code(codes(rng), rng, *pair) for pair in zip(*sides, strict=True)]
+        for lang, side in zip(("en", "de"), zip(*pairs, strict=True), strict=True):
+            (base / f"{part}.{lang}").write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+    text = recipe.read_text("utf-8").replace("vocab_size = 340", "vocab_size = 400\nplaceholders = 3")
+    text = text.replace("max_tokens = 24", "max_tokens = 60").replace("max_steps = 180", "max_steps = 350")
+    recipe.write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YIWEN_RUNS", str(base / "runs"))
+        folder, _ = train_recipe(load_recipe(str(recipe)))
+    return exported(folder / "best", base / "bundle")
+
+
+@pytest.fixture(scope="module")
+def sources(tiny_run: TinyRun) -> list[str]:
+    return (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]
+
+
+@pytest.fixture(scope="module")
+def dictionary(tiny_run: TinyRun, sources: list[str]) -> dict[str, str]:
+    """The language of the tiny model, word by word."""
+    references = (tiny_run.recipe.parent / "test.de").read_text("utf-8").split("\n")[:-1]
+    pairs = zip(" ".join(sources).lower().split(), " ".join(references).lower().split(), strict=True)
+    return {src.strip("."): tgt.strip(".") for src, tgt in pairs}
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_codes_that_were_never_seen_are_kept(engine: str, coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, engine=engine, threads=1)
+    rng = random.Random(6)
+    kept = [codes(rng) for _ in sources]
+    texts = [with_code(code, rng, source)[0] for code, source in zip(kept, sources, strict=True)]
+    for search in SEARCHES:
+        found = translator.translate(texts, search=search)
+        lost = [t for t, code in zip(found, kept, strict=True) if t.text.count(code) != 1]
+        assert len(lost) <= len(texts) / 10
+        assert all("placeholders" in t.flags for t in lost)
+        assert not any("⟦" in t.text for t in found)
+
+
+def test_more_codes_than_symbols_and_our_own_symbols_do_no_harm(coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, threads=1)
+    many = " ".join(f"AB-{number}" for number in range(9))
+    (found, own) = translator.translate([f"{sources[0]} {many}", f"{sources[0]} ⟦2⟧"])
+    assert "AB-" in found.text
+    assert "⟦" not in found.text
+    assert set(re.findall("⟦.⟧", own.text)) <= {"⟦2⟧"}
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_terms_of_a_glossary_stand_in_the_translation(
+    engine: str, coded: Path, sources: list[str], dictionary: dict[str, str]
+) -> None:
+    translator = Translator.load(coded, engine=engine, threads=1)
+    words = sorted(dictionary)[:8]
+    # Half of the terms are translated in another way, half are not translated at all.
+    glossary = Glossary({word: ("Xaver" if i % 2 else word) for i, word in enumerate(words)})
+    texts = [source for source in sources if len(glossary.find(source)) == 1]
+    assert len(texts) > 10
+    for search in SEARCHES:
+        found = translator.translate(texts, glossary=glossary, search=search)
+        wanted = [[target for _, _, target in glossary.find(text)] for text in texts]
+        has_all = [
+            all(term.lower() in t.text.lower() for term in terms) for t, terms in zip(found, wanted, strict=True)
+        ]
+        assert sum(has_all) >= (1.0 if engine == "torch" else 0.9) * len(texts)
+        assert [not each for each in has_all] == ["glossary" in t.flags for t in found]
+    plain = translator.translate(texts)
+    assert not any("Xaver" in t.text for t in plain)
+
+
+def test_the_search_holds_every_term_and_costs_little_where_the_model_knows_it(
+    tiny_run: TinyRun, sources: list[str], dictionary: dict[str, str]
+) -> None:
+    translator = Translator.load(tiny_run.best, threads=1)
+    known = Glossary(dict(list(dictionary.items())[:5]))
+    search = SearchConfig(beam_size=4)
+    texts = [source for source in sources if known.find(source)]
+    free = translator.translate(texts, search=search, checks=False)
+    bound = translator.translate(texts, search=search, glossary=known, checks=False)
+    assert all("glossary" not in t.flags for t in bound)
+    same = [a.text == b.text for a, b in zip(free, bound, strict=True)]
+    assert sum(same) > 0.6 * len(texts)
+    changed = sum(a.score - b.score for a, b in zip(free, bound, strict=True)) / len(texts)
+    assert abs(changed) < 0.5
+
+
+def test_a_text_that_is_a_term_is_its_translation_and_case_follows_the_source(tiny_run: TinyRun) -> None:
+    translator = Translator.load(tiny_run.best, threads=1)
+    glossary = Glossary({"deti": "haus", "iPhone": "iPhone"})
+    found = translator.translate(["Deti", "iPhone!", "deti", ""], glossary=glossary)
+    assert [t.text for t in found] == ["haus", "iPhone!", "haus", ""]
+    assert [t.flags for t in found] == [(), (), (), ()]
+    (begun,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "haus"}), prefixes=["haus"])
+    assert begun.text.startswith("Haus")
+
+
+def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> None:
+    from yiwen.asking import term_ids
+    from yiwen.bundle import open_bundle
+
+    target = open_bundle(tiny_run.best).target
+    for lang, blank in (("zh", ""), ("de", " ")):
+        ids = term_ids("头发", target, lang)
+        assert target.decode([[*target.encode(["a"])[0], *ids]]) == [f"a{blank}头发"]
+
+
+def test_a_model_that_can_keep_to_no_glossary_says_so(exported_bundle: Path) -> None:
+    translator = Translator.load(exported_bundle, engine="ctranslate2", threads=1)
+    with pytest.raises(ConfigError, match="a glossary needs engine='torch', or a model with symbols"):
+        translator.translate(["Deti."], glossary=Glossary({"deti": "haus"}))
