@@ -30,3 +30,8 @@ def test_alternatives_come_best_first(http: httpx.Client) -> None:
     assert scores == sorted(scores, reverse=True)
     assert found["alternatives"][0]["text"] == found["text"]
     assert len(scores) == 3
+
+
+def test_the_pages_modules_are_asked_for_anew(address: str) -> None:
+    answer = httpx.get(f"{address}/page/main.js")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")

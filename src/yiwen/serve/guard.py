@@ -57,8 +57,10 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 closing = [(b"connection", b"close")] if self.service.is_draining else []
+                # Modules of two versions must never meet in a browser; asking whether one is new costs nothing here.
+                asking = [(b"cache-control", b"no-cache")] if scope["path"].startswith("/page/") else []
                 own = (b"x-request-id", request_id.encode())
-                message["headers"] = [*message.get("headers", []), *HEADERS, own, *closing]
+                message["headers"] = [*message.get("headers", []), *HEADERS, own, *asking, *closing]
             await send(message)
 
         refusal = self._refusal(Headers(scope=scope))
