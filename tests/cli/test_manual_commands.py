@@ -38,7 +38,8 @@ MORE = {
 def commands_of(page: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:bash|sh)\n(.*?)```", text, re.DOTALL)
-    return [line for block in blocks for line in block.replace("\\\n", " ").split("\n") if line.startswith("yiwen ")]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").split("\n")]
+    return [re.split(r"\s+#\s", line)[0] for line in lines if line.startswith("yiwen ")]
 
 
 def write_text(folder: Path) -> None:
@@ -118,15 +119,15 @@ def test_the_commands_of_a_page_run(page: str, world: Path, run: Commands) -> No
     lines = [line for line in commands_of(page) if shlex.split(line)[1] not in ELSEWHERE]
     assert len(lines) >= 5
     for line in lines:
-        plain = re.split(r"\s+#\s", line)[0]
-        stdin = (world / "in.txt").read_bytes() if "<" in plain else b""
-        target = re.search(r">\s*(\S+)", plain)
-        name, *words = shlex.split(re.split(r"\s[<>]", plain)[0])[1:]
+        stdin = (world / "in.txt").read_bytes() if "<" in line else b""
+        target = re.search(r">\s*(\S+)", line)
+        name, *words = shlex.split(re.split(r"\s[<>]", line)[0])[1:]
         fresh = world / "runs" / "fresh"
         if name == "train" and "--resume" not in words:
             shutil.rmtree(fresh, ignore_errors=True)
         done = run(name, *words, *MORE.get(name, []), stdin=stdin)
-        assert done.code == 0, f"{line}\n{done.err}"
+        # A tiny model of a made-up language loses numbers, and --strict says so.
+        assert done.code in ((0, 5) if "--strict" in words else (0,)), f"{line}\n{done.err}"
         if target is not None:
             (world / target[1]).write_bytes(done.out)
 
@@ -134,5 +135,4 @@ def test_the_commands_of_a_page_run(page: str, world: Path, run: Commands) -> No
 def test_the_chinese_pages_print_the_same_commands() -> None:
     for page in PAGES:
         chinese = page.replace("docs/en/", "docs/zh/").replace("README.md", "README.zh-CN.md")
-        ours, theirs = ([re.split(r"\s+#\s", line)[0].strip() for line in commands_of(p)] for p in (page, chinese))
-        assert ours == theirs, page
+        assert commands_of(page) == commands_of(chinese), page

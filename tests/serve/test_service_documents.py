@@ -85,7 +85,8 @@ def test_deepl_translates_documents_and_tags(
         )
         assert isinstance(found, deepl.TextResult)
         assert re.fullmatch(r"(?!.*Deti).*<b>\w.*?</b>.*", found.text)
-        assert (found.text.count('<x id="7"></x>'), found.text.count("<k>Kabe</k>")) == (1, 1)
+        assert found.text.count('<x id="7"></x>') == 1
+        assert len(re.findall("<k> ?Kabe</k>", found.text)) == 1  # what is put in by place may take a blank along
 
 
 def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: bytes, exported_bundle: Path) -> None:
