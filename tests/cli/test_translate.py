@@ -94,7 +94,7 @@ def test_a_glossary_is_kept_to(run: Commands, tiny_run: TinyRun, tmp_path: Path)
     done = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "terms.tsv", stdin=b"Bapu deti.\nGedi\n")
     assert done.code == 0
     assert "Haus" in done.lines[0]
-    assert done.lines[1] == "gedi"
+    assert done.lines[1] == "Gedi"
     missing = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "no.tsv", stdin=b"")
     assert (missing.code, "no.tsv is no file" in missing.err) == (3, True)
 

@@ -221,7 +221,16 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "script",
-    ["training.py", "translation.py", "time_to_bleu.py", "encoder.py", "serving.py", "campaign.py", "checks.py"],
+    [
+        "training.py",
+        "translation.py",
+        "time_to_bleu.py",
+        "encoder.py",
+        "serving.py",
+        "campaign.py",
+        "checks.py",
+        "odd_input.py",
+    ],
 )
 def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("YIWEN_DATA", "YIWEN_RUNS")}
@@ -234,7 +243,7 @@ def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_p
     )
     result = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
     assert result["benchmark"] == script.removesuffix(".py")
-    assert script in ("time_to_bleu.py", "campaign.py", "checks.py") or result["ratio"] > 0
+    assert script in ("time_to_bleu.py", "campaign.py", "checks.py", "odd_input.py") or result["ratio"] > 0
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
 
 

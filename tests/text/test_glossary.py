@@ -37,6 +37,7 @@ def test_a_table_that_says_nothing_clear_is_refused(text: str, message: str) -> 
         ("hot dog and dog", ["Hotdog", "Hund"]),
         ("Hot Dog", ["Hotdog"]),
         ("The US and us", ["USA"]),
+        ("Yiwen, YIWEN and yiwen", ["Yiwen", "YIWEN", "yiwen"]),
         ("Apple APPLE apple", ["Apfel GmbH", "Apfel GmbH"]),
         ("用Python写狗狗的程序", ["Python", "Hund", "Hund"]),
         ("C++ and C", ["C++"]),
@@ -44,7 +45,7 @@ def test_a_table_that_says_nothing_clear_is_refused(text: str, message: str) -> 
 )
 def test_terms_are_found_as_whole_words_longest_first(text: str, found: list[str]) -> None:
     terms = {"dog": "Hund", "hot dog": "Hotdog", "US": "USA", "Apple": "Apfel GmbH", "Python": "Python", "狗": "Hund"}
-    glossary = Glossary({**terms, "C++": "C++"})
+    glossary = Glossary({**terms, "C++": "C++", "yiwen": "yiwen"})
     assert [target for _, _, target in glossary.find(text)] == found
     for start, end, _ in glossary.find(text):
         assert text[start:end].casefold() in {term.casefold() for term in glossary.terms}

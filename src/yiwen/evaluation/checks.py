@@ -20,7 +20,9 @@ from typing import Final
 from yiwen.text.chinese import HAN
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
 
-FAULTS: Final = frozenset(("cut", "invalid_utf8", "length_ratio", "loop", "numbers", "omission", "placeholders"))
+FAULTS: Final = frozenset(
+    ("cut", "glossary", "invalid_utf8", "length_ratio", "loop", "numbers", "omission", "placeholders")
+)
 """Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
 
 PLACEHOLDER: Final = re.compile(

@@ -56,12 +56,18 @@ class Glossary:
         [(8, 11, 'Hund'), (12, 19, 'Hotdog'), (20, 22, 'USA')]
         """
         found = self._pattern.finditer(text) if self.terms else ()
-        return [(*match.span(), self._targets.get(match[0]) or self._targets[match[0].casefold()]) for match in found]
+        return [(*match.span(), self._target(match[0])) for match in found]
+
+    def _target(self, found: str) -> str:
+        terms = self._any_case
+        term = found if found in self.terms else terms.get(found) or terms[found.casefold()]
+        return found if self.terms[term] == term else self.terms[term]
 
     @cached_property
-    def _targets(self) -> dict[str, str]:
-        in_any_case = {term.casefold(): target for term, target in self.terms.items() if term == term.lower()}
-        return in_any_case | {term.upper(): target for term, target in self.terms.items()} | dict(self.terms)
+    def _any_case(self) -> dict[str, str]:
+        """How terms may be written -> the term."""
+        small = {term.casefold(): term for term in self.terms if term == term.lower()}
+        return small | {term.upper(): term for term in self.terms if term != term.lower()}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
