@@ -8,8 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from campaign import noted
 from wire import ask, connect, read_answer, request, translation
+
+from campaign import noted
 
 LIMIT = 1_000_000
 T = "/v1/translate"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from campaign import noted
 from wire import ask, request, translation
 
+from campaign import noted
 from conftest import running, service_of
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError

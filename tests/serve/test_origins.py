@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from campaign import noted
 from wire import ask, connect, read_answer, request, translation
+
+from campaign import noted
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from campaign import noted, size
 from wire import ask, connect, read_answer, request, translation
 
+from campaign import noted, size
 from yiwen.cli.main import main
 
 YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
