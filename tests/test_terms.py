@@ -155,6 +155,16 @@ def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> Non
         assert target.decode([[*target.encode(["a"])[0], *ids]]) == [f"a{blank}头发"]
 
 
+def test_an_exported_model_without_symbols_asks_the_trained_one_for_what_lacks_its_terms(exported_bundle: Path) -> None:
+    exported, trained = (Translator.load(exported_bundle, engine=name, threads=1) for name in ("auto", "torch"))
+    assert exported.engine.description.startswith("CTranslate2")
+    sentences, glossary = ["Deti gedi bapu.", "Beti peku lino mero."], Glossary({"deti": "haus"})
+    ours, theirs = (each.translate(sentences, glossary=glossary) for each in (exported, trained))
+    assert [t.text for t in ours] == [t.text for t in theirs]
+    assert "aus" in ours[0].text
+    assert [t.flags for t in ours] == [t.flags for t in theirs]
+
+
 def test_a_model_that_can_keep_to_no_glossary_says_so(exported_bundle: Path) -> None:
     translator = Translator.load(exported_bundle, engine="ctranslate2", threads=1)
     with pytest.raises(ConfigError, match="a glossary needs engine='torch', or a model with symbols"):

@@ -22,6 +22,7 @@ def ask(
     config: SearchConfig,
     *,
     lacking: Callable[[Stretch, Hypothesis], list[Ids]],
+    finder: Callable[[], FindsTerms] | None,
     with_scores: bool,
     stop: StopFlag | None,
 ) -> list[list[Hypothesis]]:
@@ -33,6 +34,7 @@ def ask(
         forced: What each translation must start with.
         config: Search rules.
         lacking: The terms that a translation has to hold, where it does not hold them all; else none.
+        finder: Gives the engine that is asked again with the terms that are lacking.
         with_scores, stop: As for the engine.
     """
     found: list[list[Hypothesis]] = [[] for _ in asked]
@@ -53,10 +55,11 @@ def ask(
                 found[i] = group
     for i in words:
         found[i] = [replace(h, score=h.log_prob / length_divisor(len(h.ids) + h.is_finished, config)) for h in found[i]]
-    if isinstance(engine, FindsTerms):  # most translations hold their terms without being told
-        wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
+    # Most translations hold their terms without being told.
+    wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
+    if wanted and finder is not None:
         again, starts = [asked[i].ids for i in wanted], prefixes([*wanted])
-        groups = engine.search_terms(again, [*wanted.values()], config=config, prefixes=starts, stop=stop)
+        groups = finder().search_terms(again, [*wanted.values()], config=config, prefixes=starts, stop=stop)
         for i, group in zip(wanted, groups, strict=True):
             found[i] = group
     return found

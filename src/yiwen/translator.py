@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,14 @@ class Translator:
     """
 
     def __init__(
-        self, bundle: Bundle, engine: Engine, *, n_at_once: int = 1, note: str = "", tgt_lang: str = ""
+        self,
+        bundle: Bundle,
+        engine: Engine,
+        *,
+        n_at_once: int = 1,
+        note: str = "",
+        tgt_lang: str = "",
+        finder: Callable[[], FindsTerms] | None = None,
     ) -> None:
         """Join a bundle and its engine; `load` does it for a folder.
 
@@ -61,6 +68,7 @@ class Translator:
             n_at_once: Blocks of a stream that the engine is given at the same time.
             note: What a user should know of how the engine was chosen.
             tgt_lang: The other kind of Chinese than the model writes, to have it converted.
+            finder: Opens an engine for glossaries, where neither `engine` nor the model's symbols can keep to one.
 
         Raises:
             ConfigError: If the model writes another language.
@@ -79,6 +87,10 @@ class Translator:
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
+        if isinstance(engine, FindsTerms):
+            self._finder: Callable[[], FindsTerms] | None = lambda: engine
+        else:
+            self._finder = None if self._n_symbols else finder
 
     @classmethod
     def load(
@@ -113,7 +125,14 @@ class Translator:
         bundle = open_bundle(Path(folder))
         others = [open_bundle(Path(other)) for other in ensemble]
         opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
-        return cls(bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang)
+        return cls(
+            bundle,
+            opened.engine,
+            n_at_once=opened.n_at_once,
+            note=opened.note,
+            tgt_lang=tgt_lang,
+            finder=opened.finder,
+        )
 
     def translate(
         self,
@@ -136,8 +155,8 @@ class Translator:
             texts: Raw text.
             search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
-            glossary: How terms must be translated, or that they must not be. The torch engine is told so in its search;
-                another one needs a model with symbols (`tokenizer.placeholders`).
+            glossary: How terms must be translated, or that they must not be. A model with symbols
+                (`tokenizer.placeholders`) is given one for each; without, a search of the trained model is told.
             by_sentence: Translate each sentence by itself, as documents are best translated, and keep blanks at the
                 edges of lines; a text with a prefix is not cut so. False: a line is a sentence, as in a test set.
             with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
@@ -161,7 +180,8 @@ class Translator:
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
         lacking = partial(self._lacking, reader)
-        found = ask(self.engine, asked, forced, wanted, lacking=lacking, with_scores=with_scores, stop=stop)
+        options: dict[str, Any] = {"lacking": lacking, "finder": self._finder, "with_scores": with_scores, "stop": stop}
+        found = ask(self.engine, asked, forced, wanted, **options)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(_chosen, config=config), found, texts_of))
         if checks:
@@ -261,7 +281,7 @@ class Translator:
         return self._reader(None)
 
     def _reader(self, glossary: Glossary | None) -> Reader:
-        uses_symbols = not isinstance(self.engine, FindsTerms)
+        uses_symbols = self._finder is None
         if glossary is not None and uses_symbols and not self._n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "

@@ -9,16 +9,18 @@ torch         the trained model: the reference, and what can do everything
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.errors import ConfigError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from yiwen.engines.engine import Engine
+    from yiwen.engines.engine import Engine, FindsTerms
 
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
@@ -35,6 +37,8 @@ class Opened:
     """Blocks of a file that it is to be given at the same time, so that no core waits between two of them."""
     note: str = ""
     """Why the exported engine was passed over, where it was; else empty."""
+    finder: Callable[[], FindsTerms] | None = None
+    """Opens the trained model, whose search can be told terms, where the exported engine was a free choice."""
 
 
 def open_engine(
@@ -90,9 +94,24 @@ def open_engine(
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
         if not obstacle or not (_has_weights(bundle) and _has_torch()):  # it says itself what it cannot do
-            return _exported(bundle, device="cpu", threads=threads)
+            opened = _exported(bundle, device="cpu", threads=threads)
+            if not (_has_weights(bundle) and _has_torch()):
+                return opened
+            trained = partial(_torch, bundle, device="cpu", dtype="auto", threads=threads, note="")
+            return replace(opened, finder=_once(lambda: cast("FindsTerms", trained().engine)))
         note = f"{obstacle}; using torch"
     return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note)
+
+
+def _once(make: Callable[[], FindsTerms]) -> Callable[[], FindsTerms]:
+    """Make something when it is first asked for, and once, whoever asks."""
+    lock, made = threading.Lock(), cache(make)
+
+    def get() -> FindsTerms:
+        with lock:
+            return made()
+
+    return get
 
 
 def _obstacle(bundle: Bundle) -> str:
