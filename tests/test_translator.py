@@ -66,12 +66,21 @@ def test_blank_lines_come_back_as_they_are_and_never_reach_the_model(blank: str,
     assert translator.translate([blank]) == [Translation(blank, 0.0)]
 
 
+def test_a_control_character_at_the_edge_of_a_line_that_is_cut_is_not_written(translator: Translator) -> None:
+    (translation,) = translator.translate(["\x1b 00000¡" + 4 * "\U00010000"], search=SHORT)
+    assert "segmented" in translation.flags
+    assert "\x1b" not in translation.text
+
+
 def test_no_texts_give_no_translations(translator: Translator) -> None:
     assert translator.translate([]) == []
     assert list(translator.translate_lines([])) == []
 
 
-@given(texts=st.lists(st.text(max_size=30), max_size=5))
+NO_TEXT = "\x1b\x1c\x85\x0b\x00\u2028\u200b \n01aB¡….。中"
+
+
+@given(texts=st.lists(st.text(max_size=30) | st.text(alphabet=NO_TEXT, max_size=30), max_size=5))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_text_gives_one_translation_of_as_many_lines(texts: list[str], translator: Translator) -> None:
     translations = translator.translate(texts, search=SHORT)

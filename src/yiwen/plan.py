@@ -93,7 +93,9 @@ def plan(
                 continue
             for left, right in fitting(text[start:end], reader, limit):
                 part = reader.read(text[start + left : start + right], must=True)
-                (ids,) = reader.subword.encode([part.text]) if part.text else ([],)
+                if not part.text:  # what shows nothing stands between two pieces, not in them
+                    continue
+                (ids,) = reader.subword.encode([part.text])
                 stretches.append(Stretch(start + left, start + right, part, ids, ("segmented", *part.flags)))
         plans.append(stretches)
     return plans

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-
-from yiwen.serve.config import ServeConfig
-from yiwen.serve.pairs import Pairs
-from yiwen.serve.server import listen, make_server
-from yiwen.serve.service import Service
-from yiwen.serve.store import Store
-
-
-@contextmanager
-def running(service: Service) -> Iterator[str]:
-    """Serve in a thread; gives the address."""
-    server = make_server(service)
-    sock = listen(service.config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.005)
-        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def service_of(folder: Path, *bundles: Path, **settings: Any) -> Service:
-    """A service of some bundles with the defaults, but for a free port."""
-    config = ServeConfig(**{"port": 0, "requests_per_minute": 0, **settings})
-    pairs_of = partial(Pairs.load, bundles, engine="auto", device="auto", threads=1)
-    return Service(config, pairs_of, Store(f"sqlite:///{folder}/serve.sqlite"), folder=folder)
+from services import running, service_of
 
 
 @pytest.fixture

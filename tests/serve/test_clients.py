@@ -13,9 +13,9 @@ import openai
 import pytest
 from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
+from services import running, service_of
 from wire import ask, request
 
-from conftest import running, service_of
 from yiwen.serve.service import Service
 from yiwen.translator import Translator
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from services import running, service_of
 from wire import ask, request, translation
 
 from campaign import noted
-from conftest import running, service_of
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve.service import Service

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from services import running, service_of
 from wire import ask, request, translation
 
-from conftest import running, service_of
 from tiny_model import TinyRun, exported, tampered
 from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service

@@ -17,10 +17,10 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from services import running, service_of
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import IS_LONG, noted, size
-from conftest import running, service_of
 from tiny_model import TinyRun, exported
 from yiwen.errors import CheckpointError
 from yiwen.serve.service import Service
