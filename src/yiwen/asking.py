@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids
+from yiwen.errors import ConfigError
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -63,6 +64,29 @@ def ask(
         for i, group in zip(wanted, groups, strict=True):
             found[i] = group
     return found
+
+
+def forced_ids(
+    texts: Sequence[str], plans: list[list[Stretch]], prefixes: Sequence[str], *, subword: Subword, room: int
+) -> list[list[int]]:
+    """Subwords that the translation of each stretch must start with: for the first of a text, if any.
+
+    Raises:
+        ConfigError: If a prefix is longer than `room`, or belongs to a text of several lines.
+    """
+    forced: list[list[int]] = []
+    for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
+        (ids,) = subword.encode([prefix])
+        if ids and "\n" in text:
+            n_lines = text.count("\n") + 1
+            raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")
+        if len(ids) > room:
+            raise ConfigError(
+                f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {room}; shorten it"
+            )
+        n_asked = sum(bool(stretch.ids) for stretch in stretches)
+        forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
+    return forced
 
 
 def term_ids(term: str, subword: Subword, tgt_lang: str) -> Ids:

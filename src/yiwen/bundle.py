@@ -31,6 +31,7 @@ from yiwen.files import new_folder, verify_manifest
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
+from yiwen.text.languages import base, canonical
 from yiwen.text.subword import Subword, subword_paths
 
 if TYPE_CHECKING:
@@ -215,6 +216,20 @@ def load_model(bundle: Bundle) -> Transformer:
         )
     load_weights(dict(model.named_parameters()), path)
     return model.eval()
+
+
+def require_language(bundle: Bundle, tgt_lang: str) -> None:
+    """Make sure that a bundle writes a language.
+
+    Raises:
+        ConfigError: If it writes another one.
+    """
+    both = tgt_lang, bundle.info.tgt_lang
+    if canonical(both[0]) != canonical(both[1]) and {*map(base, both)} != {"zh"}:
+        raise ConfigError(
+            f"{bundle.folder} translates into {both[1]}, not into {both[0]}; leave the language out, or use "
+            "another model (Simplified and Traditional Chinese are converted, nothing else)"
+        )
 
 
 def require_translator(bundle: Bundle) -> None:

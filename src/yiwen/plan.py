@@ -32,6 +32,8 @@ class Piece:
     """... and the one behind its last."""
     flags: tuple[str, ...] = ()
     """As in `Translation.flags`, of this part alone."""
+    confidence: float | None = None
+    """As in `Translation.confidence`, of this part alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ class Stretch:
     ids: list[int]
     """Subwords for the model; none where it is not for it."""
     flags: tuple[str, ...] = ()
-    """What is known of it before it is translated."""
+    """What is known of it before it is translated, and afterwards of its translation."""
+    confidence: float | None = None
+    """The model's, in its translation."""
 
 
 def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
@@ -145,7 +149,7 @@ def join(
         n_written = start + len(translation)
         done = stretch.end
         if stretch.ids or stretch.flags:  # anything but a blank line
-            pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags))
+            pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags, stretch.confidence))
     parts.append(_between(text[done:], [], "", tgt_lang, by_sentence))
     return "".join(parts), tuple(pieces)
 

@@ -9,6 +9,9 @@ from functools import partial
 
 from yiwen.evaluation.review import Answer
 from yiwen.plan import Piece, Stretch, join
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.mbr import by_agreement
 from yiwen.text.reading import Reader
 
 
@@ -47,6 +50,10 @@ class Translation:
     def __str__(self) -> str:
         return self.text
 
+    def flagged(self, flag: str) -> Translation:
+        """The same with one flag more."""
+        return replace(self, flags=tuple(sorted({*self.flags, flag})))
+
 
 @dataclass(frozen=True)
 class Score:
@@ -61,6 +68,14 @@ class Score:
     def per_token(self) -> float:
         """Log-probability a subword: comparable between texts of different length."""
         return self.log_prob / self.n_tokens
+
+
+def chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:
+    """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
+    if not config.mbr:
+        return Answer(group, texts)
+    places = by_agreement(texts)[: config.n_best]
+    return Answer([group[place] for place in places], [texts[place] for place in places])
 
 
 def assemble(
@@ -79,7 +94,7 @@ def assemble(
         written.append([reader.write(stretch.reading, said) for said in answer.texts])
         flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
         flags |= {"glossary"} if reader.lacks_term(stretch.reading, written[-1][0]) else set()
-        done.append(replace(stretch, flags=tuple(sorted(flags))) if flags else stretch)
+        done.append(replace(stretch, flags=tuple(sorted(flags)), confidence=answer.confidence))
         given.append(answer)
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,26 +11,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from yiwen.asking import ask, term_ids
-from yiwen.bundle import Bundle, open_bundle
+from yiwen.asking import ask, forced_ids, term_ids
+from yiwen.bundle import Bundle, open_bundle, require_language
 from yiwen.engines.engine import FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError
 from yiwen.evaluation.calibration import open_calibration
-from yiwen.evaluation.review import Answer, Rules, review, with_spares
+from yiwen.evaluation.review import Rules, review, with_spares
 from yiwen.plan import Stretch, plan
 from yiwen.search.config import SearchConfig
-from yiwen.search.mbr import by_agreement
 from yiwen.stop import StopFlag
+from yiwen.text.chinese import rewritten
 from yiwen.text.glossary import Glossary
-from yiwen.text.languages import base, canonical
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader
 from yiwen.translation import Alternative as Alternative
 from yiwen.translation import Score as Score
 from yiwen.translation import Translation as Translation
-from yiwen.translation import assemble
+from yiwen.translation import assemble, chosen
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
@@ -78,12 +78,7 @@ class Translator:
         self.note = note
         self.src_lang = bundle.info.src_lang
         self.tgt_lang = tgt_lang or bundle.info.tgt_lang
-        both = self.tgt_lang, bundle.info.tgt_lang
-        if canonical(both[0]) != canonical(both[1]) and {*map(base, both)} != {"zh"}:
-            raise ConfigError(
-                f"{bundle.folder} translates into {both[1]}, not into {both[0]}; leave the language out, or use "
-                "another model (Simplified and Traditional Chinese are converted, nothing else)"
-            )
+        require_language(bundle, self.tgt_lang)
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
@@ -134,6 +129,17 @@ class Translator:
             finder=opened.finder,
         )
 
+    def written_in(self, tgt_lang: str) -> Translator:
+        """The same, engine and all, with its translations in the other script of Chinese.
+
+        Raises:
+            ConfigError: If the model writes another language.
+        """
+        require_language(self.bundle, tgt_lang)
+        other = copy.copy(self)
+        other.tgt_lang = tgt_lang
+        return other
+
     def translate(
         self,
         texts: Sequence[str],
@@ -175,7 +181,9 @@ class Translator:
         wholes = [bool(prefix) for prefix in prefixes]
         plans = plan(texts, reader=reader, limit=self.limit, by_sentence=by_sentence, wholes=wholes)
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
-        forced = self._prefix_ids(texts, plans, prefixes) if any(prefixes) else None
+        forced = (
+            forced_ids(texts, plans, prefixes, subword=self.bundle.target, room=self.room) if any(prefixes) else None
+        )
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
@@ -183,7 +191,7 @@ class Translator:
         options: dict[str, Any] = {"lacking": lacking, "finder": self._finder, "with_scores": with_scores, "stop": stop}
         found = ask(self.engine, asked, forced, wanted, **options)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
-        answers = list(map(partial(_chosen, config=config), found, texts_of))
+        answers = list(map(partial(chosen, config=config), found, texts_of))
         if checks:
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config)
             sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
@@ -220,7 +228,7 @@ class Translator:
             options: dict[str, Any] = {"with_scores": with_scores, "checks": checks, "stop": stop}
             translations = self.translate(texts, search=search, glossary=glossary, **options)
             return [
-                _flagged(translation, "invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
+                translation.flagged("invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)
             ]
 
@@ -264,6 +272,8 @@ class Translator:
         """
         from yiwen.analysis.alignment import align
 
+        sources = [rewritten(text, self.src_lang) for text in sources]
+        targets = [rewritten(text, self.bundle.info.tgt_lang) for text in targets]
         return align(self.bundle, self.engine, sources, targets, stop=stop)
 
     def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
@@ -307,23 +317,6 @@ class Translator:
         """Subwords, without eos, that the model has positions for on either side."""
         return self.bundle.room
 
-    def _prefix_ids(self, texts: Sequence[str], plans: list[list[Stretch]], prefixes: Sequence[str]) -> list[list[int]]:
-        """Subwords that the translation of each stretch must start with: for the first of a text, if any."""
-        forced: list[list[int]] = []
-        for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
-            (ids,) = self.bundle.target.encode([prefix])
-            if ids and "\n" in text:
-                n_lines = text.count("\n") + 1
-                raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")
-            if len(ids) > self.room:
-                raise ConfigError(
-                    f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {self.room}; "
-                    "shorten it"
-                )
-            n_asked = sum(bool(stretch.ids) for stretch in stretches)
-            forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
-        return forced
-
     def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
         """The terms that a translation has to hold, if it does not hold them all."""
         terms = [] if reader.uses_symbols else stretch.reading.terms
@@ -338,24 +331,12 @@ class Translator:
         return [[next(texts) for _ in group] for group in hypotheses]
 
 
-def _chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:
-    """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
-    if not config.mbr:
-        return Answer(group, texts)
-    places = by_agreement(texts)[: config.n_best]
-    return Answer([group[place] for place in places], [texts[place] for place in places])
-
-
 def _is_utf8(line: bytes) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _flagged(translation: Translation, flag: str) -> Translation:
-    return replace(translation, flags=tuple(sorted({*translation.flags, flag})))
 
 
 def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:

@@ -121,6 +121,7 @@ def test_a_calibrated_bundle_says_how_sure_it_is(calibrated: Path, tiny_run: Tin
     *found, blank = Translator.load(calibrated, threads=1).translate(sources)
     assert all(t.confidence is not None and 0 < t.confidence < 1 for t in found)
     assert blank.confidence is None
+    assert all([piece.confidence for piece in t.sentences] == [t.confidence] for t in found)
     assert [t.confidence for t in Translator.load(tiny_run.best, threads=1).translate(sources)] == [None] * 3
     (together,) = Translator.load(calibrated, threads=1).translate(["\n".join(sources)])
     assert together.confidence == pytest.approx(min(t.confidence for t in found), abs=1e-4)  # type: ignore[type-var]

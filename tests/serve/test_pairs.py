@@ -47,6 +47,10 @@ def test_every_language_leads_to_every_other_directly_or_through_one(service: tu
         ("en", "zh-Hant"): 2,
         ("de", "en"): 2,
         ("zh-Hant", "de"): 2,
+        ("de", "zh-Hans"): 1,
+        ("zh-Hans", "en"): 1,
+        ("en", "zh-Hans"): 2,
+        ("zh-Hans", "de"): 2,
     }
     assert ways["en", "zh-Hant"].name == "en-de-zh-Hant"
 
@@ -96,10 +100,22 @@ def test_a_language_is_known_by_its_spellings(written: str, code: str, service: 
 
 
 def test_what_is_not_served_is_told_with_what_is(service: tuple[Service, str]) -> None:
-    with pytest.raises(
-        ApiError, match="'zh-CN' to 'de' is not translated here; there is de to en, de to zh-Hant, en to de"
-    ):
-        service[0].pairs.way("zh-CN", "de")
+    known = "there is de to en, de to zh-Hans, de to zh-Hant, en to de"
+    for src, tgt in (("fr", "de"), ("zh-CN", "zh-TW")):
+        with pytest.raises(ApiError, match=f"'{src}' to '{tgt}' is not translated here; {known}"):
+            service[0].pairs.way(src, tgt)
+
+
+def test_chinese_is_served_in_both_scripts_by_one_model_and_engine(service: tuple[Service, str]) -> None:
+    pairs = service[0].pairs
+    own, other = (pairs.ways["de", code].hops[0] for code in ("zh-Hant", "zh-Hans"))
+    assert other.engine is own.engine
+    assert (own.tgt_lang, other.tgt_lang) == ("zh_TW", "zh-Hans")
+    assert len(pairs.engines) == 3
+    (found,) = ask(service[1], request(T, translation("头发", source="de", target="zh-CN"))).json["translations"]
+    assert (found["text"], found["flags"]) == ("头发", ["already_target"])
+    (found,) = ask(service[1], request(T, translation("头发", source="de", target="zh-TW"))).json["translations"]
+    assert found["text"] == "頭髮"
 
 
 def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str]) -> None:
@@ -111,6 +127,7 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
     ):
         (found,) = ask(address, request(T, translation(text, source="auto"))).json["translations"]
         assert found["source"] == source, text
+        assert all(piece["confidence"] is None for piece in found["sentences"]), "the model is not calibrated"
     found = ask(
         address, request("/v1/detect", '{"text": "Der Hund ist nicht mit dem Mann auf der Straße."}'.encode())
     ).json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yiwen.data.demo_words import Filler, adjective, noun, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, adjective, noun, nouns, person, phrase, phrases, verb
 
 PRONOUNS = (
     person("I", "我", obj="me", poss="my", be="am"),
@@ -41,44 +41,27 @@ JOBS = tuple(noun(job.name, job.zh[""][0][0], "位") for job in phrases(_JOBS))
 PEOPLE = NAMES + PRONOUNS * 3 + RELATIVES * 2 + OTHERS
 THIRD_PERSONS = NAMES + RELATIVES + OTHERS
 
-BOOKS = (
-    noun("book", "书", "本"), noun("dictionary", "词典", "本"), noun("magazine", "杂志", "本"),
-    noun("novel", "小说", "本"), noun("newspaper", "报纸", "份"),
-)  # fmt: skip
-FRUIT = tuple(
-    noun(en, zh, "个")
-    for en, zh in (
-        ("apple", "苹果"), ("banana", "香蕉"), ("orange", "橙子"), ("pear", "梨"), ("lemon", "柠檬"),
-        ("tomato", "西红柿"), ("potato", "土豆"), ("egg", "鸡蛋"), ("watermelon", "西瓜"),
-    )
-)  # fmt: skip
-CLOTHES = (
-    noun("shirt", "衬衫", "件"), noun("coat", "大衣", "件"), noun("sweater", "毛衣", "件"), noun("skirt", "裙子", "条"),
-    noun("scarf", "围巾", "条", plural_form="scarves"), noun("towel", "毛巾", "条"), noun("hat", "帽子", "顶"),
-    noun("pair/m of/m shoes", "鞋", "双/m", plural_form="pairs/m of/m shoes"),
-    noun("pair/m of/m gloves", "手套", "双/m", plural_form="pairs/m of/m gloves"),
-    noun("pair/m of/m socks", "袜子", "双/m", plural_form="pairs/m of/m socks"),
-)  # fmt: skip
-DEVICES = (
-    noun("phone", "手机", "部"), noun("camera", "照相机", "台"), noun("computer", "电脑", "台"),
-    noun("radio", "收音机", "台", plural_form="radios"), noun("watch", "手表", "块"),
-)  # fmt: skip
-SMALL_THINGS = (
-    noun("pen", "钢笔", "支"), noun("pencil", "铅笔", "支"), noun("map", "地图", "张"), noun("umbrella", "雨伞", "把"),
-    noun("key", "钥匙", "把"), noun("knife", "刀", "把", plural_form="knives"), noun("bag", "包", "个"),
-    noun("cup", "杯子", "个"), noun("box", "盒子", "个"), noun("toy", "玩具", "个"), noun("lamp", "台灯", "盏"),
-    noun("ticket", "票", "张"), noun("photo", "照片", "张", plural_form="photos"), noun("letter", "信", "封"),
-)  # fmt: skip
-FURNITURE = (
-    noun("table", "桌子", "张"), noun("bed", "床", "张"), noun("sofa", "沙发", "张"), noun("chair", "椅子", "把"),
-)  # fmt: skip
-VEHICLES = (noun("car", "汽车", "辆"), noun("bike", "自行车", "辆"))
-ANIMALS = (
-    noun("dog", "狗", "只"), noun("cat", "猫", "只"), noun("bird", "鸟", "只"), noun("rabbit", "兔子", "只"),
-    noun("sheep", "羊", "只", plural_form="sheep"), noun("mouse", "老鼠", "只", plural_form="mice"),
-    noun("fish", "鱼", "条", plural_form="fish"), noun("snake", "蛇", "条"), noun("horse", "马", "匹"),
-    noun("cow", "牛", "头"), noun("pig", "猪", "头"),
-)  # fmt: skip
+BOOKS = nouns("book 书 本,dictionary 词典 本,magazine 杂志 本,novel 小说 本,newspaper 报纸 份")
+FRUIT = nouns(
+    "apple 苹果 个,banana 香蕉 个,orange 橙子 个,pear 梨 个,lemon 柠檬 个,tomato 西红柿 个,potato 土豆 个,egg 鸡蛋 个,"
+    "watermelon 西瓜 个"
+)
+CLOTHES = nouns(
+    "shirt 衬衫 件,coat 大衣 件,sweater 毛衣 件,skirt 裙子 条,scarf 围巾 条 scarves,towel 毛巾 条,hat 帽子 顶,"
+    "pair/m_of/m_shoes 鞋 双/m pairs/m_of/m_shoes,pair/m_of/m_gloves 手套 双/m pairs/m_of/m_gloves,"
+    "pair/m_of/m_socks 袜子 双/m pairs/m_of/m_socks"
+)
+DEVICES = nouns("phone 手机 部,camera 照相机 台,computer 电脑 台,radio 收音机 台 radios,watch 手表 块")
+SMALL_THINGS = nouns(
+    "pen 钢笔 支,pencil 铅笔 支,map 地图 张,umbrella 雨伞 把,key 钥匙 把,knife 刀 把 knives,bag 包 个,cup 杯子 个,"
+    "box 盒子 个,toy 玩具 个,lamp 台灯 盏,ticket 票 张,photo 照片 张 photos,letter 信 封"
+)
+FURNITURE = nouns("table 桌子 张,bed 床 张,sofa 沙发 张,chair 椅子 把")
+VEHICLES = nouns("car 汽车 辆,bike 自行车 辆")
+ANIMALS = nouns(
+    "dog 狗 只,cat 猫 只,bird 鸟 只,rabbit 兔子 只,sheep 羊 只 sheep,mouse 老鼠 只 mice,fish 鱼 条 fish,snake 蛇 条,"
+    "horse 马 匹,cow 牛 头,pig 猪 头"
+)
 DRINKS_BY_CUP = tuple(
     noun(f"{en}/m of/m {drink}", zh, f"{measure}/m")
     for en, measure, drinks in (
@@ -90,11 +73,8 @@ DRINKS_BY_CUP = tuple(
 FOOD_BY_BOWL = tuple(
     noun(f"bowl/m of/m {en}", zh, "碗/m") for en, zh in (("rice", "米饭"), ("noodles", "面条"), ("soup", "汤"))
 )
-GROWN = (
-    noun("man", "男人", "个", plural_form="men"), noun("woman", "女人", "个", plural_form="women"),
-    noun("child", "孩子", "个", plural_form="children"), noun("student", "学生", "个"), noun("guest", "客人", "位"),
-)  # fmt: skip
-PLANTS = (noun("flower", "花", "朵"), noun("tree", "树", "棵"))
+GROWN = nouns("man 男人 个 men,woman 女人 个 women,child 孩子 个 children,student 学生 个,guest 客人 位")
+PLANTS = nouns("flower 花 朵,tree 树 棵")
 
 DRINKS = phrases("tea 茶,coffee 咖啡,milk 牛奶,water 水,beer 啤酒,juice 果汁,wine 葡萄酒")
 DISHES = phrases("rice 米饭,noodles 面条,dumplings 饺子,beef 牛肉,chicken 鸡肉,fish 鱼,vegetables 蔬菜,eggs 鸡蛋")

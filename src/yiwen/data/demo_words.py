@@ -109,6 +109,12 @@ def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
     return Filler(name, forms, {"": words(zh), "m": words(measure, label)})
 
 
+def nouns(rows: str) -> tuple[Filler, ...]:
+    """Several: "book 书 本,mouse 老鼠 只 mice", the plural where it is irregular, a low line for a space inside one."""
+    found = ([part.replace("_", " ") for part in row.split()] for row in rows.split(","))
+    return tuple(noun(*row[:3], plural_form="".join(row[3:])) for row in found)
+
+
 def _plural_phrase(head: str, rest: list[str]) -> list[str]:
     if head.endswith("/m"):
         return [plural(head[:-2]) + "/m", *rest]

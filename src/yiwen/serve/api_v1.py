@@ -126,7 +126,12 @@ def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]
         "flags": translation.flags,
         "alternatives": [{"text": other.text, "score": other.score} for other in translation.alternatives],
         "sentences": [
-            {"source": (p.src_start, p.src_end), "target": (p.tgt_start, p.tgt_end), "flags": p.flags}
+            {
+                "source": (p.src_start, p.src_end),
+                "target": (p.tgt_start, p.tgt_end),
+                "flags": p.flags,
+                "confidence": p.confidence,
+            }
             for p in _pieces(way, translation)
         ],
         "alignment": links,

@@ -16,9 +16,10 @@ from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Cache, SharedEngine
 from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
-from yiwen.text.languages import canonical, name_of
+from yiwen.text.languages import base, canonical, name_of
 from yiwen.translator import Translation, Translator
 
+_SCRIPTS: Final = ("zh-Hans", "zh-Hant")
 _CHINESE: Final = ["zh", "zh-cn", "zh-sg", "zh-hans", "zh-tw", "zh-hk", "zh-mo", "zh-hant", "cmn"]
 
 
@@ -102,11 +103,12 @@ class Pairs:
         self.ways = {pair: Way(*pair, (translator,)) for pair, translator in direct.items()}
         for (src, middle), first in direct.items():
             for (other, tgt), second in direct.items():
-                if middle == other and src != tgt:
+                if middle == other and base(src) != base(tgt):
                     self.ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
         self.sources = sorted({src for src, _ in self.ways})
-        self.languages = sorted({code for pair in direct for code in pair})
-        self._code_of = _spellings(self.languages)
+        codes = dict.fromkeys(code for pair in direct for code in pair)
+        self.languages = sorted(codes)
+        self._code_of = _spellings(codes)
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Translator], SharedEngine], **options: Any) -> Pairs:
@@ -132,6 +134,12 @@ class Pairs:
             direct[pair] = translator
         for translator in direct.values():
             translator.engine = share(translator)
+        for (src, tgt), translator in [*direct.items()]:  # Chinese is read and written in either script
+            for script in _SCRIPTS:
+                if base(tgt) == "zh":
+                    direct.setdefault((src, script), translator.written_in(script))
+                if base(src) == "zh":
+                    direct.setdefault((script, tgt), translator)
         return cls(direct)
 
     def way(self, src: str, tgt: str) -> Way:
@@ -164,7 +172,7 @@ class Pairs:
     @property
     def engines(self) -> list[SharedEngine]:
         """The engines of the loaded bundles."""
-        found = {id(hop): hop.engine for way in self.ways.values() for hop in way.hops}.values()
+        found = {id(hop.engine): hop.engine for way in self.ways.values() for hop in way.hops}.values()
         return [engine for engine in found if isinstance(engine, SharedEngine)]
 
     def close(self) -> None:
@@ -181,11 +189,14 @@ def shared_engines(
 
 
 def _spellings(codes: Iterable[str]) -> dict[str, str]:
-    """Every spelling that is understood, in lower case: codes, three-letter codes, English names."""
+    """Every spelling that is understood, in lower case: codes, three-letter codes, English names.
+
+    Where only the script tells two apart, the language's name alone is the first one's.
+    """
     import langcodes
 
     found: dict[str, str] = {}
-    for code in sorted(codes):
+    for code in codes:
         found.setdefault(code.split("-")[0].lower(), code)
         found |= {code.lower(): code, name_of(code)[0].lower(): code}
         for variant in ("T", "B"):

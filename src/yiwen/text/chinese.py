@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
 
 if TYPE_CHECKING:
@@ -126,6 +127,28 @@ def to_simplified(text: str) -> str:
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
     return _converted(text, "s2tw").translate(_TO_CORNER)
+
+
+def in_script(text: str, lang: str) -> str:
+    """Chinese as a language writes it (`zh-Hans`, `zh-Hant`); for other languages the text as it is."""
+    match canonical(lang):
+        case "zh-Hans":
+            return to_simplified(text)
+        case "zh-Hant":
+            return to_traditional(text)
+    return text
+
+
+def rewritten(text: str, lang: str) -> str:
+    """Text in the other script than a language's as that writes it, where each character keeps its place.
+
+    >>> rewritten("這個軟體", "zh"), rewritten("这个软件", "zh"), rewritten("這個軟體", "en")
+    ('这个软体', '这个软件', '這個軟體')
+    """
+    if base(lang) != "zh" or is_traditional(text) == (canonical(lang) == "zh-Hant"):
+        return text
+    found = in_script(text, lang)
+    return found if len(found) == len(text) else text
 
 
 def _n_changed(text: str, config: str) -> int:

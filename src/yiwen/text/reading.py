@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from yiwen.text.chinese import is_paired, is_traditional, to_simplified, to_traditional, typeset
+from yiwen.text.chinese import in_script, is_paired, is_traditional, typeset
 from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
@@ -85,11 +85,11 @@ class Reader:
         if not must and not _LETTER.search(prose):
             return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))
         if not must and is_in(prose, self.tgt_lang, rather_than=self.src_lang):
-            return Reading("", _converted(same, self.tgt_lang), ("already_target",))
+            return Reading("", in_script(same, self.tgt_lang), ("already_target",))
         if found and not self.uses_symbols:
             prose, spans = masked(line)
         if base(self.src_lang) == "zh" and is_traditional(prose) != (canonical(self.src_lang) == "zh-Hant"):
-            prose = _converted(prose, self.src_lang)
+            prose = in_script(prose, self.src_lang)
         usual = self._recased(prose) if script_of(self.src_lang) in _CASED else prose
         kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
@@ -106,13 +106,13 @@ class Reader:
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
-        said = _converted(restored(written, reading.kept), self.tgt_lang).casefold()
-        return any(_converted(term, self.tgt_lang).casefold() not in said for term in reading.terms)
+        said = in_script(restored(written, reading.kept), self.tgt_lang).casefold()
+        return any(in_script(term, self.tgt_lang).casefold() not in said for term in reading.terms)
 
     def prefix(self, text: str) -> str:
         """What a translation must start with, as the model writes it."""
         line = normalise(text)
-        return line if canonical(self.model_lang) == canonical(self.tgt_lang) else _converted(line, self.model_lang)
+        return line if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(line, self.model_lang)
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
@@ -128,7 +128,7 @@ class Reader:
             answer = unmasked(prose.upper(), spans)
         if base(self.tgt_lang) in CHINESE:
             answer = typeset(answer, pairs=reading.is_paired)
-        return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else _converted(answer, self.tgt_lang)
+        return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(answer, self.tgt_lang)
 
     def _recased(self, line: str) -> str:
         """The line with each word in the case that takes the fewest subwords, where most are in an unusual one.
@@ -158,16 +158,6 @@ class Reader:
             return line
         usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
         return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], usual, count=1)
-
-
-def _converted(text: str, lang: str) -> str:
-    """Chinese in the script of a language; text in others as it is."""
-    match canonical(lang):
-        case "zh-Hans":
-            return to_simplified(text)
-        case "zh-Hant":
-            return to_traditional(text)
-    return text
 
 
 def _is_word(line: str, lang: str) -> bool:
