@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import Commands
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, tampered
 from yiwen.translator import Translator
 
 
@@ -30,6 +30,21 @@ def test_formatting_is_placed_by_the_model_itself(run: Commands, trained: TinyRu
     written = out.read_text(encoding="utf-8")
     assert written.startswith('<html lang="de"><p>')
     assert (written.count("<b>"), written.count("</b>")) == (1, 1)
+
+
+def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_asked_for(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    source, out, terms = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "terms.tsv"
+    source.write_text("Bapu deti.\n", encoding="utf-8")
+    terms.write_text("deti\tHaus\n", encoding="utf-8")
+    options = ("--beam-size", 2, "--threads", 1)
+    assert run("translate-file", source, out, "--model", tiny_run.best, "--glossary", terms, *options).code == 0
+    assert "Haus" in out.read_text(encoding="utf-8")
+    chinese = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
+    source.write_text("头发\n", encoding="utf-8")
+    assert run("translate-file", source, out, "--model", chinese, "--to", "zh-Hant", *options).code == 0
+    assert out.read_text(encoding="utf-8") == "頭髮\n"
 
 
 @pytest.mark.parametrize(

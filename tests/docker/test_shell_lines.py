@@ -5,6 +5,7 @@ Lines of `yiwen` itself are run, by `tests/cli`.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import subprocess
@@ -64,14 +65,14 @@ def test_extras_that_pip_is_asked_for_exist() -> None:
         assert command in ("install", "download"), page
         ours = [word for word in words if word.startswith(("yiwen", ".[", "./"))]
         assert all(is_extras(word, known) for word in ours), page
-        for option, value in zip(words, words[1:], strict=False):
+        for option, value in itertools.pairwise(words):
             assert option != "--constraint" or (ROOT / value).is_file(), page
 
 
 def test_files_and_services_that_docker_and_conda_are_given_exist() -> None:
     services = set(yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))["services"])
     for page, words in [*words_of("docker"), *words_of("conda")]:
-        for option, value in zip(words, words[1:], strict=False):
+        for option, value in itertools.pairwise(words):
             assert option != "-f" or (ROOT / value).is_file(), page
         if words[1] == "compose":
             rest = words[words.index(next(word for word in words if word in ("run", "up", "exec"))) + 1 :]

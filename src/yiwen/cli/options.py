@@ -66,3 +66,11 @@ def need_serve() -> None:
     ]
     if missing:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")
+
+
+TargetLanguage = Annotated[
+    str, typer.Option("--to", metavar="LANGUAGE", help="zh-Hant or zh-Hans, where the model writes the other one.")
+]
+GlossaryFile = Annotated[
+    Path | None, typer.Option("--glossary", help="Terms: TERM, TAB, its translation (nothing: leave it as it is).")
+]

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Checks, Device, DType, Engine, Ensemble, LengthPenalty, Mbr, Model, Threads
+from yiwen.cli.options import (
+    BeamSize,
+    Checks,
+    Device,
+    DType,
+    Engine,
+    Ensemble,
+    GlossaryFile,
+    LengthPenalty,
+    Mbr,
+    Model,
+    TargetLanguage,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from yiwen.translation import Translation
@@ -23,12 +36,8 @@ def translate(
     output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
-    tgt_lang: Annotated[
-        str, typer.Option("--to", metavar="LANGUAGE", help="zh-Hant or zh-Hans, where the model writes the other one.")
-    ] = "",
-    glossary_file: Annotated[
-        Path | None, typer.Option("--glossary", help="Terms: TERM, TAB, its translation (nothing: leave it as it is).")
-    ] = None,
+    tgt_lang: TargetLanguage = "",
+    glossary_file: GlossaryFile = None,
     n_best: Annotated[
         int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
     ] = None,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, Engine, LengthPenalty, Threads
+from yiwen.cli.options import BeamSize, Device, DType, Engine, GlossaryFile, LengthPenalty, TargetLanguage, Threads
 
 if TYPE_CHECKING:
     from yiwen.translator import Translation
@@ -22,6 +23,8 @@ def translate_file(
     model: Annotated[Path, typer.Option("--model", help="Folder of a model, or of a run: its best model.")],
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
+    tgt_lang: TargetLanguage = "",
+    glossary_file: GlossaryFile = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
@@ -33,7 +36,7 @@ def translate_file(
     JSON, CSV and TSV. Formatting, placeholders, times, encoding and line ends
     stay as they are.
     """
-    from yiwen.cli.streams import share_done, tell_note
+    from yiwen.cli.streams import read_glossary, share_done, tell_note
     from yiwen.documents import translate_document
     from yiwen.errors import ConfigError, DataError
     from yiwen.files import write_bytes
@@ -46,14 +49,16 @@ def translate_file(
         raise ConfigError(f"{output_file} cannot be written; give the path of a file in an existing folder")
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")
-    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
+    glossary = None if glossary_file is None else read_glossary(glossary_file)
+    translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, tgt_lang=tgt_lang)
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+    translated = partial(translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False)
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, share_done() as progress:
 
         def translate(texts: Sequence[str]) -> list[Translation]:
-            found = translator.translate(texts, search=search, by_sentence=True, with_scores=False, stop=stop)
+            found = translated(texts, stop=stop)
             # A placeholder that was lost is put back in its place.
             flags.update(flag for translation in found for flag in translation.flags if flag != "placeholders")
             return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yiwen.data.demo_words import Filler, adjective, noun, nouns, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, adjectives, noun, nouns, person, phrase, phrases, verb
 
 PRONOUNS = (
     person("I", "我", obj="me", poss="my", be="am"),
@@ -22,16 +22,17 @@ _NAMES = (
     "Grace 格蕾丝,Diana 黛安娜,Kevin 凯文,Nancy 南希,Simon 西蒙,Julia 朱莉娅,Martin 马丁,Adam 亚当,Laura 劳拉"
 )
 NAMES = tuple(person(name.name, name.zh[""][0][0]) for name in phrases(_NAMES))
+_RELATIVES = (
+    "father 爸爸,mother 妈妈,~older_sister 姐姐,~younger_brother 弟弟,wife 妻子,uncle 叔叔,grandmother 奶奶,"
+    "grandfather 爷爷"
+)
 RELATIVES = tuple(
     person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s")
-    for en, zh in (
-        ("father", "爸爸"), ("mother", "妈妈"), ("~older sister", "姐姐"), ("~younger brother", "弟弟"),
-        ("wife", "妻子"), ("uncle", "叔叔"), ("grandmother", "奶奶"), ("grandfather", "爷爷"),
-    )
-)  # fmt: skip
+    for en, zh in (pair.replace("_", " ").rsplit(" ", 1) for pair in _RELATIVES.split(","))
+)
 OTHERS = tuple(
-    person(f"~the {en}", zh)
-    for en, zh in (("doctor", "医生"), ("teacher", "老师"), ("manager", "经理"), ("driver", "司机"), ("nurse", "护士"))
+    person(f"~the {who.name}", who.zh[""][0][0])
+    for who in phrases("doctor 医生,teacher 老师,manager 经理,driver 司机,nurse 护士")
 )
 _JOBS = (
     "doctor 医生,teacher 老师,driver 司机,nurse 护士,writer 作家,lawyer 律师,engineer 工程师,singer 歌手,cook 厨师,"
@@ -62,17 +63,12 @@ ANIMALS = nouns(
     "dog 狗 只,cat 猫 只,bird 鸟 只,rabbit 兔子 只,sheep 羊 只 sheep,mouse 老鼠 只 mice,fish 鱼 条 fish,snake 蛇 条,"
     "horse 马 匹,cow 牛 头,pig 猪 头"
 )
-DRINKS_BY_CUP = tuple(
-    noun(f"{en}/m of/m {drink}", zh, f"{measure}/m")
-    for en, measure, drinks in (
-        ("cup", "杯", "tea 茶 coffee 咖啡 milk 牛奶 water 水"),
-        ("bottle", "瓶", "water 水 milk 牛奶 beer 啤酒 juice 果汁 wine 葡萄酒"),
-    )
-    for drink, zh in zip(drinks.split()[::2], drinks.split()[1::2], strict=True)
+DRINKS_BY_CUP = nouns(
+    "cup/m_of/m_tea 茶 杯/m,cup/m_of/m_coffee 咖啡 杯/m,cup/m_of/m_milk 牛奶 杯/m,cup/m_of/m_water 水 杯/m,"
+    "bottle/m_of/m_water 水 瓶/m,bottle/m_of/m_milk 牛奶 瓶/m,bottle/m_of/m_beer 啤酒 瓶/m,"
+    "bottle/m_of/m_juice 果汁 瓶/m,bottle/m_of/m_wine 葡萄酒 瓶/m"
 )
-FOOD_BY_BOWL = tuple(
-    noun(f"bowl/m of/m {en}", zh, "碗/m") for en, zh in (("rice", "米饭"), ("noodles", "面条"), ("soup", "汤"))
-)
+FOOD_BY_BOWL = nouns("bowl/m_of/m_rice 米饭 碗/m,bowl/m_of/m_noodles 面条 碗/m,bowl/m_of/m_soup 汤 碗/m")
 GROWN = nouns("man 男人 个 men,woman 女人 个 women,child 孩子 个 children,student 学生 个,guest 客人 位")
 PLANTS = nouns("flower 花 朵,tree 树 棵")
 
@@ -130,8 +126,7 @@ GOODS = BOOKS + CLOTHES[:7] + DEVICES + SMALL_THINGS[:11] + FURNITURE + VEHICLES
 OWNED = GOODS + ANIMALS
 _DRY_GOODS = SMALL_THINGS[:11]
 SHOPS_AND_GOODS: tuple[tuple[Filler, Iterable[Filler]], ...] = tuple(
-    (shop, goods)
-    for shop, goods in zip(
+    zip(
         phrases("bookshop 书店,market 市场,supermarket 超市,department_store 百货商店,airport 机场,station 车站"),
         (BOOKS, CLOTHES + FRUIT + _DRY_GOODS, FRUIT + DRINKS_BY_CUP[4:] + _DRY_GOODS, CLOTHES + DEVICES + _DRY_GOODS,
          BOOKS + CLOTHES + DEVICES, BOOKS + FRUIT + DRINKS_BY_CUP),
@@ -147,15 +142,11 @@ PLACES = phrases(
     "park 公园,library 图书馆,museum 博物馆,cinema 电影院,hospital 医院,airport 机场,station 车站,supermarket 超市,"
     "bank 银行,post_office 邮局,restaurant 餐厅,hotel 酒店,school 学校,bookshop 书店,zoo 动物园,beach 海边"
 )
-ROOMS = tuple(
-    phrase(en, zh)
-    for en, zh in (
-        ("in/p ~the kitchen", "在/p 厨房 里/p"), ("in/p ~the garden", "在/p 花园 里/p"),
-        ("in/p ~the classroom", "在/p 教室 里/p"), ("in/p ~the living room", "在/p 客厅 里/p"),
-        ("in/p ~the office", "在/p 办公室 里/p"), ("in/p ~the library", "在/p 图书馆 里/p"),
-        ("at/p home", "在/p 家 里/p"), ("at/p school", "在/p 学校"), ("on/p ~the train", "在/p 火车 上/p"),
-    )
-)  # fmt: skip
+ROOMS = phrases(
+    "in/p_~the_kitchen 在/p_厨房_里/p,in/p_~the_garden 在/p_花园_里/p,in/p_~the_classroom 在/p_教室_里/p,"
+    "in/p_~the_living_room 在/p_客厅_里/p,in/p_~the_office 在/p_办公室_里/p,in/p_~the_library 在/p_图书馆_里/p,"
+    "at/p_home 在/p_家_里/p,at/p_school 在/p_学校,on/p_~the_train 在/p_火车_上/p"
+)
 _SPOTS = "table 桌子,bed 床,chair 椅子,sofa 沙发,desk 书桌,basket 篮子,car 汽车,door 门,window 窗户,tree 树"
 SPOTS = tuple(
     phrase(f"{en}/p ~the {thing.name}", f"{thing.zh[''][0][0]} {where}/p")
@@ -167,17 +158,14 @@ SPOTS = tuple(
     for thing in things
 )  # fmt: skip
 
-ADJECTIVES_OF_PEOPLE = (
-    adjective("tall", "taller", "高"), adjective("short", "shorter", "矮"), adjective("young", "younger", "年轻"),
-    adjective("busy", "busier", "忙"), adjective("strong", "stronger", "强壮"), adjective("clever", "cleverer", "聪明"),
-)  # fmt: skip
-ADJECTIVES_OF_CITIES = (
-    adjective("big", "bigger", "大"), adjective("cold", "colder", "冷"), adjective("hot", "hotter", "热"),
-    adjective("clean", "cleaner", "干净"), adjective("beautiful", "~more beautiful", "漂亮"),
-    adjective("quiet", "quieter", "安静"), adjective("safe", "safer", "安全"),
-)  # fmt: skip
-ADJECTIVES_OF_THINGS = (
-    adjective("cheap", "cheaper", "便宜"), adjective("expensive", "~more expensive", "贵"),
-    adjective("big", "bigger", "大"), adjective("small", "smaller", "小"), adjective("heavy", "heavier", "重"),
-    adjective("light", "lighter", "轻"), adjective("new", "newer", "新"), adjective("good", "better", "好"),
-)  # fmt: skip
+ADJECTIVES_OF_PEOPLE = adjectives(
+    "tall taller 高,short shorter 矮,young younger 年轻,busy busier 忙,strong stronger 强壮,clever cleverer 聪明"
+)
+ADJECTIVES_OF_CITIES = adjectives(
+    "big bigger 大,cold colder 冷,hot hotter 热,clean cleaner 干净,beautiful ~more_beautiful 漂亮,"
+    "quiet quieter 安静,safe safer 安全"
+)
+ADJECTIVES_OF_THINGS = adjectives(
+    "cheap cheaper 便宜,expensive ~more_expensive 贵,big bigger 大,small smaller 小,"
+    "heavy heavier 重,light lighter 轻,new newer 新,good better 好"
+)

@@ -63,9 +63,10 @@ def phrases(pairs: str) -> tuple[Filler, ...]:
     return tuple(phrase(*(side.replace("_", " ") for side in pair.split())) for pair in pairs.split(","))
 
 
-def adjective(en: str, comparative: str, zh: str) -> Filler:
-    """An adjective with its comparative form, "er"; Chinese compares with the plain one."""
-    return Filler(en, {"": words(en), "er": words(comparative)}, {"": words(zh)})
+def adjectives(rows: str) -> tuple[Filler, ...]:
+    """With their comparative form, "er": "tall taller 高,big bigger 大"; Chinese compares with the plain one."""
+    found = ([words(part.replace("_", " ")) for part in row.split()] for row in rows.split(","))
+    return tuple(Filler(en[0][0], {"": en, "er": more}, {"": zh}) for en, more, zh in found)
 
 
 def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:

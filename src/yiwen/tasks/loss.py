@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy, twice: over whole logits, and in pieces that never leave the processor's cache.
+"""Label-smoothed cross-entropy in pieces that never leave the processor's cache.
 
 Shapes: N target tokens that are no padding, D d_model, V vocabulary.
 """
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
@@ -27,38 +26,10 @@ _SMALLEST_P = 1e-30
 """Far enough above the smallest float32 number for its logarithm to be exact."""
 
 
-def label_smoothed_loss(logits: Tensor, tgt_out: Tensor, *, pad_id: int, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Cross-entropy against smoothed targets, summed over real tokens.
-
-    Args:
-        logits: Unnormalised scores, (B, T, V).
-        tgt_out: Gold next tokens, (B, T), int64; `pad_id` marks padding.
-        pad_id: Vocabulary id left out of both results.
-        smoothing: Probability mass spread over the vocabulary, 0 <= smoothing < 1.
-
-    Returns:
-        Summed loss in nats, (), float32, and the number of tokens it covers, ().
-
-    Raises:
-        ValueError: If logits and tgt_out disagree on B or T.
-
-    Source: Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4.
-    """
-    if logits.shape[:-1] != tgt_out.shape:
-        raise ValueError(f"logits {tuple(logits.shape)} and tgt_out {tuple(tgt_out.shape)} differ in batch or length")
-    # A sum, not a mean: micro-batches hold different token counts, and averaging means would weight them wrongly.
-    loss_sum = F.cross_entropy(
-        logits.float().flatten(0, -2),
-        tgt_out.flatten(),
-        ignore_index=pad_id,
-        label_smoothing=smoothing,
-        reduction="sum",
-    )
-    return loss_sum, (tgt_out != pad_id).sum()
-
-
 def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float) -> Tensor:
-    """The same loss straight from decoder states, never holding more than CHUNK_TOKENS rows of logits.
+    """Cross-entropy against smoothed targets straight from decoder states, summed over tokens.
+
+    Never more than CHUNK_TOKENS rows of logits are held.
 
     Args:
         states_ND: Decoder states of real target positions.
@@ -67,9 +38,11 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
         smoothing: Probability mass spread over the vocabulary, 0 <= smoothing < 1.
 
     Returns:
-        Summed loss in nats, (), float32. Its gradients are those of `label_smoothed_loss`.
+        Summed loss in nats, (), float32. A sum, not a mean: micro-batches hold different token counts, and averaging
+        means would weight them wrongly.
 
-    The products run in autocast's type where it is on, the soft-max and all sums in float32.
+    Source: Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4. The products run in autocast's type
+    where it is on, the soft-max and all sums in float32.
     """
     needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
     loss_sum: Tensor = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
