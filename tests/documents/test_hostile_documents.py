@@ -15,6 +15,7 @@ import psutil
 import pytest
 from papers import Said, by, docx_of, translated_here, upper, zipped
 
+from campaign import noted
 from yiwen.documents import Limits, formats, translate_document
 from yiwen.documents.sandbox import asked
 from yiwen.errors import ConfigError, DataError
@@ -86,6 +87,7 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
 def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         translated_here(data, suffix, tgt_lang="de")
+    noted("X4", f"{suffix}: {message}", status="refused")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,7 @@ def test_what_is_bounded(data: bytes | str, suffix: str) -> None:
     """Done or refused, within 10 seconds of a processor and 256 MB: the child's own limits see to it."""
     with suppress(DataError):
         assert translate(data, suffix)
+    noted("X4", f"{suffix}, {len(data):,} long", status="done or refused within its limits")
 
 
 def test_a_long_document_is_done() -> None:
