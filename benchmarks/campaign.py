@@ -3,9 +3,9 @@
     python benchmarks/campaign.py --output     # some 20 minutes; `make campaign`
     python benchmarks/campaign.py --quick      # one row
 
-Each row is a test of `tests/serve` (X3 and X4: of models and documents) that runs at every commit with small numbers. It says what is done and fails where
-something is lost, mixed, or ends in a server error; the table is written only where nothing failed. Times in it are of
-this machine. Prints one JSON object as its last line.
+Each row is a test of `tests/serve` (X3 and X4: of models and documents) that runs at every commit with small numbers.
+It says what is done and fails where something is lost, mixed, or ends in a server error; the table is written only
+where nothing failed. Times in it are of this machine. Prints one JSON object as its last line.
 """
 
 from __future__ import annotations
