@@ -210,6 +210,7 @@ class Translator:
         *,
         search: SearchConfig | None = None,
         glossary: Glossary | None = None,
+        by_sentence: bool = False,
         with_scores: bool = True,
         checks: bool = True,
         stop: StopFlag | None = None,
@@ -218,15 +219,15 @@ class Translator:
 
         Args:
             lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
-            search, glossary, with_scores, checks: As in `translate`.
+            search, glossary, by_sentence, with_scores, checks: As in `translate`.
             stop: Polled between batches.
         """
 
         def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
-            options: dict[str, Any] = {"with_scores": with_scores, "checks": checks, "stop": stop}
-            translations = self.translate(texts, search=search, glossary=glossary, **options)
+            options: dict[str, Any] = {"by_sentence": by_sentence, "with_scores": with_scores, "checks": checks}
+            translations = self.translate(texts, search=search, glossary=glossary, stop=stop, **options)
             return [
                 translation.flagged("invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)

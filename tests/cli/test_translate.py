@@ -99,6 +99,16 @@ def test_a_glossary_is_kept_to(run: Commands, tiny_run: TinyRun, tmp_path: Path)
     assert (missing.code, "no.tsv is no file" in missing.err) == (3, True)
 
 
+def test_the_sentences_of_a_line_are_translated_one_by_one_where_asked(run: Commands, tiny_run: TinyRun) -> None:
+    text = b"Deti gedi bapu. Kabe robu.\n"
+    translator = Translator.load(tiny_run.best, threads=1)
+    first, second = translator.translate(
+        ["Deti gedi bapu.", "Kabe robu."], search=translator.bundle.info.search.changed(beam_size=1)
+    )
+    done = run("translate", tiny_run.best, *QUICK, "--by-sentence", stdin=text)
+    assert done.lines == [f"{first} {second}"]
+
+
 def test_chinese_is_written_in_the_script_that_is_asked_for(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
     chinese = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
     done = run("translate", chinese, *QUICK, "--to", "zh-Hant", stdin="头发\n".encode())

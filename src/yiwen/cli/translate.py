@@ -38,6 +38,9 @@ def translate(
     length_penalty: LengthPenalty = None,
     tgt_lang: TargetLanguage = "",
     glossary_file: GlossaryFile = None,
+    by_sentence: Annotated[
+        bool, typer.Option("--by-sentence", help="Translate a line's sentences one by one.")
+    ] = False,
     n_best: Annotated[
         int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
     ] = None,
@@ -101,10 +104,8 @@ def translate(
     flags: Counter[str] = Counter()
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        with_scores = search.n_best > 1 or as_json
-        translations = translator.translate_lines(
-            lines, search=search, glossary=glossary, with_scores=with_scores, checks=checks, stop=stop
-        )
+        options = {"by_sentence": by_sentence, "with_scores": search.n_best > 1 or as_json, "checks": checks}
+        translations = translator.translate_lines(lines, search=search, glossary=glossary, stop=stop, **options)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):
