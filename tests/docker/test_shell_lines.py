@@ -94,3 +94,13 @@ def test_options_that_scripts_are_given_exist(script: str) -> None:
 def test_no_other_program_is_named() -> None:
     known = OTHERS | {"make", "pip", "docker", "conda", "python"}
     assert {words[0] for _, words in LINES} <= known
+
+
+def test_every_page_with_code_has_a_test_that_runs_it() -> None:
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)
+    )
+    for page in sorted((ROOT / "docs" / "en").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if re.search(r"^(yiwen |```python\n)", text, re.M) and page.name not in ("paper.md", "benchmarks.md"):
+            assert f'"{page.name}"' in tests or f"en/{page.name}" in tests, page.name
