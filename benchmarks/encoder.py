@@ -52,6 +52,9 @@ from yiwen.runs import train_recipe
 from yiwen.tasks.heads import EncoderModel
 
 SETS = {"waimai-zh": "zh", "hotel-zh": "zh", "shopping-zh": "zh", "sst2-en": "en", "agnews-en": "en"}
+UPDATES = {"waimai-zh": 300, "hotel-zh": 700, "shopping-zh": 700, "sst2-en": 300, "agnews-en": 400}
+"""Of 4,096 subwords: each text is read some six times."""
+MLM_UPDATES = {"zh": 6000, "en": 3000}
 WAYS = ("bag", "random", "mlm", "translator")
 MAX_LEN = 512
 CURVE = (250, 500, 1000, 2000, 4000, 0)
@@ -86,7 +89,7 @@ def train_encoder(options: argparse.Namespace, name: str, way: str, seed: int, *
         part: f"{{{column_settings(sets / file)}}}" for part, file in (("valid", "dev.tsv"), ("test", "test.tsv"))
     }
     settings = [f"data.{key}={value}" for key, value in files.items()]
-    settings += [f"data.src_lang={lang}", f"training.seed={seed}"]
+    settings += [f"data.src_lang={lang}", f"training.seed={seed}", f"training.max_steps={UPDATES[name]}"]
     if way == "mlm":
         settings += [*FROM_A_MODEL, f"training.init_from={pretrained(options, lang).resolve()}"]
     elif way == "translator":
@@ -117,7 +120,8 @@ def pretrained(options: argparse.Namespace, lang: str) -> Path:
     ]
     if lang == "zh":
         corpora.append(f'{{src = "{data_folder() / "mono" / "reviews.zh"}"}}')
-    settings = [f"data.corpora=[{', '.join(corpora)}]", f"data.src_lang={lang}", *options.set_mlm]
+    settings = [f"data.corpora=[{', '.join(corpora)}]", f"data.src_lang={lang}"]
+    settings += [f"training.max_steps={MLM_UPDATES[lang]}", "training.validate_every=1000", *options.set_mlm]
     loaded = load_recipe("mlm-reviews-zh", [*settings, *(QUICK if options.quick else ())])
     train_recipe(loaded, run=run, root=options.folder, resume=(run / "recipe.toml").exists())
     return run
