@@ -1,13 +1,14 @@
 """What the service costs: sentences/s and latency of 1, 8 and 64 callers against the translator called directly.
 
-    python benchmarks/serving.py --model runs/multi30k-en-de --threads 2 --output
+    python benchmarks/serving.py --model runs/multi30k-en-de --threads 2 --src train.en --lines 29000 --output
     python benchmarks/serving.py --model runs/multi30k-en-de --threads 2 --libretranslate LT/bin/python --output
     python benchmarks/serving.py --quick    # ends within a minute: a model trained for seconds
 
-Each caller has one connection, sends one sentence, waits for the answer and sends the next; no sentence is sent twice
-and the cache is off. The service and the callers are processes of their own on the same machine, so that the callers'
-processor time, which is shown, is missing for the service. The direct call is `Translator.translate` on all sentences
-at once with the same beam, scores and checks. Windows of all take turns, `--rounds` of each.
+Each caller has one connection, sends one sentence, waits for the answer and sends the next. No sentence is sent twice
+and the cache is off; where the text ends, it begins again with a number behind each sentence, which a model may find odd:
+give a long one. The service and the callers are processes of their own on the same machine, so that the callers'
+processor time, which is shown, is missing for the service. The direct call is `Translator.translate` on the same
+sentences, 1,000 at once, with the same beam, scores and checks. Windows of all take turns, `--rounds` of each.
 
 With --libretranslate, the Python of an environment that has LibreTranslate (see `sides/libretranslate.py`), it serves
 the same model from a package of ours with as many threads, beam 4 for both. Prints one JSON object as its last line.

@@ -19,6 +19,9 @@ import uvloop
 
 from yiwen.translator import Translator
 
+BLOCK = 1000
+"""Sentences of a direct call."""
+
 
 def direct(options: argparse.Namespace, lines: list[str]) -> dict[str, Any]:
     """The translator without a service: the same text, beam, scores and checks."""
@@ -28,8 +31,9 @@ def direct(options: argparse.Namespace, lines: list[str]) -> dict[str, Any]:
     n_sentences = 0
     began, used = time.perf_counter(), time.process_time()
     while time.perf_counter() - began < options.seconds:
-        translator.translate(lines, search=search, by_sentence=True)
-        n_sentences += len(lines)
+        texts = [text_of(lines, options.first + n_sentences + i) for i in range(BLOCK)]
+        translator.translate(texts, search=search, by_sentence=True)
+        n_sentences += BLOCK
     took, used = time.perf_counter() - began, time.process_time() - used
     return {"sentences_per_s": n_sentences / took, "processor_ms": 1000 * used / n_sentences}
 
@@ -78,10 +82,15 @@ async def load(options: argparse.Namespace, lines: list[str]) -> dict[str, Any]:
     }
 
 
-def request_body(options: argparse.Namespace, lines: list[str], number: int) -> bytes:
-    """A sentence; from the second round on with a number behind it, so that no cache can know it."""
+def text_of(lines: list[str], number: int) -> str:
+    """A sentence; from the second turn on with a number behind it, so that no cache can know it."""
     turn, place = divmod(number, len(lines))
-    text = f"{lines[place]} {turn}" if turn else lines[place]
+    return f"{lines[place]} {turn}" if turn else lines[place]
+
+
+def request_body(options: argparse.Namespace, lines: list[str], number: int) -> bytes:
+    """What a caller sends."""
+    text = text_of(lines, number)
     pair = {"source": options.source, "target": options.target}
     if options.api == "v1":
         return json.dumps({"text": text, "beam_size": options.beam, **pair}).encode()

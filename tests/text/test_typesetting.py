@@ -84,6 +84,10 @@ def test_text_is_set_as_chinese_is(text: str, expected: str) -> None:
     assert breaches(expected) == ()
 
 
+def test_a_line_of_nothing_but_quotes_is_set_as_well() -> None:
+    assert breaches(typeset("在第二个字符串中，" + "“”" * 7 + '"' * 60)) == ()
+
+
 def test_five_thousand_generated_lines_have_no_breach_and_do_not_change_again() -> None:
     rng = random.Random(7)
     total: Counter[str] = Counter()

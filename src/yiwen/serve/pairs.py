@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,9 +89,7 @@ def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> Search
 
 
 def _translate(translator: Translator, texts: Sequence[str], **options: Any) -> list[Translation]:
-    known = signature(Translator.translate).parameters
-    options = {"by_sentence": True, **options}
-    return translator.translate(texts, **{name: value for name, value in options.items() if name in known})
+    return translator.translate(texts, by_sentence=True, **options)
 
 
 class Pairs:

@@ -239,7 +239,8 @@ def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
 
 
 def _set(line: str, pairs: bool) -> str:
-    for _ in range(9):  # what one rule mends may be another's to mend; nearly always the first round is the last
+    # What one rule mends may be another's to mend, a quotation its neighbour's. The first round is nearly always the last.
+    for _ in range(9 + line.count('"')):
         mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
         for _, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended)
