@@ -239,7 +239,7 @@ def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
 
 
 def _set(line: str, pairs: bool) -> str:
-    # What one rule mends may be another's to mend, a quotation its neighbour's. The first round is nearly always the last.
+    # What one rule mends may be another's to mend, a quotation its neighbour's. Mostly one round is enough.
     for _ in range(9 + line.count('"')):
         mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
         for _, pattern, replace in _RULES:
