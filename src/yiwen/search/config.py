@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from yiwen.config import STRICT
@@ -82,8 +83,13 @@ class SearchConfig:
 
     def changed(self, **settings: Any) -> SearchConfig:
         """A copy with the settings that are not None; what is left out stays."""
-        return replace(self, **{name: value for name, value in settings.items() if value is not None})
+        return _changed(self, tuple((name, value) for name, value in settings.items() if value is not None))
 
     def max_len(self, src_len: int) -> int:
         """Longest translation of a source of src_len subwords, in subwords without eos."""
         return max(1, int(self.max_len_ratio * src_len) + self.max_len_extra)
+
+
+@lru_cache(maxsize=256)
+def _changed(config: SearchConfig, settings: tuple[tuple[str, Any], ...]) -> SearchConfig:
+    return replace(config, **dict(settings))

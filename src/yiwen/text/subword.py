@@ -38,6 +38,8 @@ N_BYTES: Final = 256
 _REAL_BLOCK = "\u2581"
 _STAND_IN = "\ufdd0"
 _SPECIAL: Final = frozenset((PAD_ID, BOS_ID, EOS_ID))
+_FEW: Final = 12
+"""Texts that are cut or joined one by one: a list costs a thread, which takes longer than so many sentences."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -162,8 +164,8 @@ class Subword:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Cut normalised texts into ids; bos and eos are not added."""
-        if len(texts) == 1:  # a list costs a thread, which takes longer than one sentence
-            return [self._processor.encode(*_shielded(texts))]
+        if len(texts) < _FEW:
+            return [self._processor.encode(text) for text in _shielded(texts)]
         ids: list[list[int]] = self._processor.encode(_shielded(texts), num_threads=1)
         return ids
 
@@ -192,10 +194,10 @@ class Subword:
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Put ids together again without pad, bos and eos. A line break becomes a space: a line stays a line."""
         plain = [[int(piece) for piece in row if piece not in _SPECIAL] for row in ids]
-        if len(plain) == 1:  # as in `encode`
-            texts: list[str] = [self._processor.decode(plain[0])]
+        if len(plain) < _FEW:
+            texts: list[str] = [self._processor.decode(row) for row in plain]
         else:
-            texts = self._processor.decode(plain, num_threads=1) if plain else []
+            texts = self._processor.decode(plain, num_threads=1)
         return [_CONTROL.sub(" ", text.replace(_STAND_IN, _REAL_BLOCK)) for text in texts]
 
     def decode_with_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
