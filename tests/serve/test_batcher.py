@@ -253,6 +253,17 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
     assert (none.get(1), none.n_bytes) == (None, 0)
 
 
+def test_a_caller_who_comes_when_the_threads_have_ended_is_served_all_the_same() -> None:
+    """A request that began with models which were replaced before it asked them, or asked again to repair."""
+    callers = shared(Echo())
+    callers.close()
+    wait_for(lambda: not any(thread.is_alive() for thread in callers._threads))
+    with ThreadPoolExecutor(5) as pool:
+        texts = [[(n, n + 7), (n,)] for n in range(2, 31)]
+        found = [*pool.map(lambda text: callers.search(text, config=GREEDY), texts)]
+    assert [[group[0].ids for group in each] for each in found] == texts
+
+
 def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     callers = shared(Echo())
     assert callers.score([(1,)], [(1, 2)]) == [[0.0, 0.0]]

@@ -365,7 +365,8 @@ def test_any_text_has_an_answer_and_a_blank_one_itself(text: str, address: str) 
         assert text[start:end].strip() == text[start:end] != ""
 
 
-def test_file_descriptors_and_memory_stay_where_they_are(address: str) -> None:
+def test_file_descriptors_and_memory_stay_where_they_are(serve: Callable[..., str]) -> None:
+    address = serve(cache_bytes=0)  # it has a bound of its own
     process, n = psutil.Process(), size(300, long=20_000)
     rng = random.Random(11)
 

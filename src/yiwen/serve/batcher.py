@@ -162,6 +162,7 @@ class SharedEngine:
         turn = time.monotonic() + n_tokens * _S_PER_TOKEN
         call = _Call(rules=rules, found=found, waiting=waiting, n_open=len(waiting), turn=turn, stop=stop)
         with self._changed:
+            is_late = self._is_closed  # the models were replaced since this caller began: no thread may be left
             if self.n_tokens and self.n_tokens + n_tokens > self._max_tokens:
                 raise Overloaded(
                     f"{self.n_tokens} tokens are waiting, {n_tokens} more would pass {self._max_tokens}; ask later"
@@ -170,6 +171,8 @@ class SharedEngine:
             self._open.add(call)
             bisect.insort(self._calls, call, key=lambda other: other.turn)
             self._changed.notify()
+        if is_late:
+            self._work()
         self._wait(call, stop)
         return found
 

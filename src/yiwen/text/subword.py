@@ -194,10 +194,8 @@ class Subword:
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Put ids together again without pad, bos and eos. A line break becomes a space: a line stays a line."""
         plain = [[int(piece) for piece in row if piece not in _SPECIAL] for row in ids]
-        if len(plain) < _FEW:
-            texts: list[str] = [self._processor.decode(row) for row in plain]
-        else:
-            texts = self._processor.decode(plain, num_threads=1)
+        decode = self._processor.decode
+        texts: list[str] = [*map(decode, plain)] if len(plain) < _FEW else decode(plain, num_threads=1)
         return [_CONTROL.sub(" ", text.replace(_STAND_IN, _REAL_BLOCK)) for text in texts]
 
     def decode_with_spans(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
