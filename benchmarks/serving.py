@@ -5,7 +5,7 @@
     python benchmarks/serving.py --quick    # ends within a minute: a model trained for seconds
 
 Each caller has one connection, sends one sentence, waits for the answer and sends the next. No sentence is sent twice
-and the cache is off; where the text ends, it begins again with a number behind each sentence, which a model may find odd:
+and the cache is off; at its end the text begins again with a number behind each sentence, which a model may find odd:
 give a long one. The service and the callers are processes of their own on the same machine, so that the callers'
 processor time, which is shown, is missing for the service. The direct call is `Translator.translate` on the same
 sentences, 1,000 at once, with the same beam, scores and checks. Windows of all take turns, `--rounds` of each.
