@@ -321,7 +321,7 @@ def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: Tin
     noted("S8", f"{n_swaps} swaps under 4 callers", requests=len(seen), refused_models=len(refusals))
     assert {status for status, _ in seen} == {200}
     assert {text for _, text in seen} <= expected
-    assert len(refusals) == n_swaps // 3
+    assert len(refusals) == len(range(1, n_swaps, 3))
     assert all("model.bin has changed" in refusal for refusal in refusals)
     assert n_threads < 20, "engines that nobody uses end"
 
