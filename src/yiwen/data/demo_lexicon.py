@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yiwen.data.demo_words import Filler, adjectives, noun, nouns, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, adjectives, nouns, person, phrase, phrases, verb
 
 PRONOUNS = (
     person("I", "我", obj="me", poss="my", be="am"),
@@ -34,11 +34,10 @@ OTHERS = tuple(
     person(f"~the {who.name}", who.zh[""][0][0])
     for who in phrases("doctor 医生,teacher 老师,manager 经理,driver 司机,nurse 护士")
 )
-_JOBS = (
-    "doctor 医生,teacher 老师,driver 司机,nurse 护士,writer 作家,lawyer 律师,engineer 工程师,singer 歌手,cook 厨师,"
-    "artist 画家,journalist 记者,dentist 牙医"
+JOBS = nouns(
+    "doctor 医生 位,teacher 老师 位,driver 司机 位,nurse 护士 位,writer 作家 位,lawyer 律师 位,engineer 工程师 位,"
+    "singer 歌手 位,cook 厨师 位,artist 画家 位,journalist 记者 位,dentist 牙医 位"
 )
-JOBS = tuple(noun(job.name, job.zh[""][0][0], "位") for job in phrases(_JOBS))
 PEOPLE = NAMES + PRONOUNS * 3 + RELATIVES * 2 + OTHERS
 THIRD_PERSONS = NAMES + RELATIVES + OTHERS
 
