@@ -3,7 +3,7 @@
     python benchmarks/campaign.py --output     # some 20 minutes; `make campaign`
     python benchmarks/campaign.py --quick      # one row
 
-Each row is a test of `tests/serve` (X3 and X4: of models and documents) that runs at every commit with small numbers.
+Each row is a test of `tests/serve` (X1, X3 and X4: also of the page, models and documents) that runs at every commit with small numbers.
 It says what is done and fails where something is lost, mixed, or ends in a server error; the table is written only
 where nothing failed. Times in it are of this machine. Prints one JSON object as its last line.
 """
@@ -51,9 +51,23 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     report = folder / "report.jsonl"
     report.touch()
     environment = {**os.environ, "YIWEN_CAMPAIGN": str(report), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    hostile = ["tests/system/test_hostile_models.py", "tests/documents/test_hostile_documents.py"]
-    which = ["tests/serve/test_batcher.py"] if options.quick else ["tests/serve", *hostile]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "3600", *which]
+    hostile = ["system/test_hostile_models.py", "documents/test_hostile_documents.py", "web/test_page_payloads.py"]
+    which = (
+        ["tests/serve/test_batcher.py"] if options.quick else ["tests/serve", *(f"tests/{name}" for name in hostile)]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--timeout",
+        "3600",
+        "-m",
+        "not slow",
+        *which,
+    ]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     print(done.stdout[-2000:], flush=True)
     if done.returncode != 0:

@@ -8,6 +8,8 @@ import pytest
 from fake_service import FakeService, Refusal
 from playwright.sync_api import Page, expect
 
+from campaign import noted
+
 pytestmark = pytest.mark.web
 
 RUN = "document.documentElement.dataset.ran=1"
@@ -54,6 +56,7 @@ def test_whatever_a_model_says_is_letters(page: Page, service: FakeService) -> N
         assert page.evaluate("document.querySelector('#output').textContent") == letters(payload)
         assert page.evaluate(ELEMENTS) == n_elements, payload
         assert nothing_ran(page), payload
+    noted("X1", f"{len(PAYLOADS)} payloads as translations, in the page", ran=0, elements_added=0)
 
 
 @pytest.mark.parametrize("payload", [PAYLOADS[0], PAYLOADS[27], "{n} {what} $&"])

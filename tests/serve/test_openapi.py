@@ -1,0 +1,109 @@
+"""The description of the API is complete, and the service keeps to it whatever a program makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from services import running, service_of
+from wire import ask, request
+
+from campaign import noted, size
+from yiwen.serve.app import ENDPOINTS
+from yiwen.serve.openapi import describe
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return json.loads(json.dumps(describe(ENDPOINTS)))
+
+
+@pytest.fixture(scope="module")
+def keyed(exported_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    service = service_of(tmp_path_factory.mktemp("keyed"), exported_bundle, require_key=True, max_documents=10_000)
+    with running(service) as address:
+        yield address, service.store.create_key("fuzz", characters_per_month=0, requests_per_minute=0)[1]
+
+
+def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any) -> None:
+    for endpoint in ENDPOINTS:
+        operation = document["paths"][endpoint.path][endpoint.method.lower()]
+        assert len(operation["summary"]) > 5
+        done = operation["responses"][str(endpoint.status)]
+        assert endpoint.status == 204 or all("example" in content for content in done["content"].values())
+        if endpoint.method == "POST":
+            for content in operation["requestBody"]["content"].values():
+                assert content["example"]
+        assert {f"{{{p['name']}}}" for p in operation["parameters"] if p["in"] == "path"} == set(
+            re.findall(r"\{\w+\}", endpoint.path)
+        )
+    assert len({op["operationId"] for path in document["paths"].values() for op in path.values()}) == len(ENDPOINTS)
+    references = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+    assert references <= document["components"]["schemas"].keys()
+
+
+def test_every_example_is_a_request_that_is_understood(address: str, document: Any) -> None:
+    for endpoint in ENDPOINTS:
+        if endpoint.model is None or endpoint.method == "GET":
+            continue
+        body = document["paths"][endpoint.path][endpoint.method.lower()]["requestBody"]["content"]
+        example = next(iter(body.values()))["example"]
+        if "multipart/form-data" in body:
+            files = {"file": (example["filename"], example["file"].encode())}
+            fields = {name: value for name, value in example.items() if name not in ("file", "filename")}
+            answer = httpx.post(f"{address}{endpoint.path}", data=fields, files=files, timeout=60)
+        else:
+            answer = httpx.post(f"{address}{endpoint.path}", json=example, timeout=60)
+        assert answer.status_code in (200, 201, 404), (endpoint.where, answer.text)
+        assert (answer.status_code == 404) == ("{id}" in endpoint.path)
+
+
+def test_the_service_hands_the_description_out(address: str, document: Any) -> None:
+    assert ask(address, request("/openapi.json", method="GET")).json == document
+
+
+def test_no_generated_request_ends_in_a_server_error_or_outside_of_the_description(keyed: tuple[str, str]) -> None:
+
+    address, key = keyed
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    headers = {"Authorization": f"Bearer {key}"}
+    n_cases, statuses = 0, set()
+    examples = max(3, size(500, long=5000) // len(ENDPOINTS) // 2)
+
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        for mode in ("positive", "negative"):
+            strategy = operation.as_strategy(generation_mode=getattr(schemathesis.GenerationMode, mode.upper()))
+
+            def check(case: Any) -> None:
+                nonlocal n_cases
+                n_cases += 1
+                response = case.call(base_url=address, headers=headers, timeout=60)
+                statuses.add(response.status_code)
+                described = operation.definition.raw["responses"]  # noqa: B023
+                assert response.status_code < 500 or response.status_code == 503, case.as_curl_command()
+                assert str(response.status_code) in described or response.status_code == 405, response.status_code
+
+            run = given(case=strategy)(check)
+            run = settings(
+                max_examples=examples,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )(run)
+            try:
+                run()
+            except Unsatisfiable:  # nothing can be wrong with a request that has no fields
+                assert mode == "negative"
+    noted("S7", f"{n_cases} requests that schemathesis made, with a key", statuses=sorted(statuses))
+    assert n_cases > 100
