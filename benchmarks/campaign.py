@@ -3,9 +3,9 @@
     python benchmarks/campaign.py --output     # some 20 minutes; `make campaign`
     python benchmarks/campaign.py --quick      # one row
 
-Each row is a test of `tests/serve` (X1, X3 and X4: also of the page, models and documents) that runs at every commit with small numbers.
-It says what is done and fails where something is lost, mixed, or ends in a server error; the table is written only
-where nothing failed. Times in it are of this machine. Prints one JSON object as its last line.
+Each row is a test of `tests/serve` (X1, X3 and X4: also of the page, models and documents) that runs at every commit
+with small numbers. It says what is done and fails where something is lost, mixed, or ends in a server error; the table
+is written only where nothing failed. Times in it are of this machine. Prints one JSON object as its last line.
 """
 
 from __future__ import annotations
@@ -45,29 +45,18 @@ ROWS = {
     "X6": "origins, hosts and smuggling",
 }
 
+ELSEWHERE = ("system/test_hostile_models", "documents/test_hostile_documents", "web/test_page_payloads")
+
 
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run the tests; returns what they noted."""
     report = folder / "report.jsonl"
     report.touch()
     environment = {**os.environ, "YIWEN_CAMPAIGN": str(report), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    hostile = ["system/test_hostile_models.py", "documents/test_hostile_documents.py", "web/test_page_payloads.py"]
-    which = (
-        ["tests/serve/test_batcher.py"] if options.quick else ["tests/serve", *(f"tests/{name}" for name in hostile)]
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--timeout",
-        "3600",
-        "-m",
-        "not slow",
-        *which,
-    ]
+    elsewhere = [f"tests/{place}.py" for place in ELSEWHERE]
+    which = ["tests/serve/test_batcher.py"] if options.quick else ["tests/serve", *elsewhere]
+    chosen = ["-q", "-p", "no:cacheprovider", "--timeout", "3600", "-m", "not slow", *which]
+    command = [sys.executable, "-m", "pytest", *chosen]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     print(done.stdout[-2000:], flush=True)
     if done.returncode != 0:

@@ -48,7 +48,7 @@ def serve(
     with listen(config) as sock:
         pairs_of = partial(Pairs.load, models, engine=engine, device=device, threads=threads)
         service = Service(config, pairs_of, store, folder=state_folder())
-        gc.set_threshold(100_000, 50, 100)  # requests leave hardly a cycle; looking for some took 3 % of the rate
+        gc.set_threshold(100_000, 50, 100)  # a request leaves hardly a cycle behind: seldom worth a look
         log_to_stderr()
         reload_on_hangup(service)
         shown = f"[{config.host}]" if ":" in config.host else config.host

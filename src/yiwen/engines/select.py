@@ -93,12 +93,12 @@ def open_engine(
     note = ""
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
-        if not obstacle or not (_has_weights(bundle) and _has_torch()):  # it says itself what it cannot do
+        has_trained = _has_weights(bundle) and _has_torch()
+        if not obstacle or not has_trained:  # it says itself what it cannot do
             opened = _exported(bundle, device="cpu", threads=threads)
-            if not (_has_weights(bundle) and _has_torch()):
-                return opened
             trained = partial(_torch, bundle, device="cpu", dtype="auto", threads=threads, note="")
-            return replace(opened, finder=_once(lambda: cast("FindsTerms", trained().engine)))
+            finder = _once(lambda: cast("FindsTerms", trained().engine))
+            return replace(opened, finder=finder) if has_trained else opened
         note = f"{obstacle}; using torch"
     return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note)
 
