@@ -11,7 +11,8 @@ Every cell of the table (set, way, seed) is kept in --folder and not computed ag
 Ways: bag (TF-IDF and logistic regression), random (an encoder from random weights), mlm (after masked pre-training on
 the texts of all sets of the language and, in Chinese, mono/reviews.zh), translator (the encoder of a translator given
 by --translator-en and --translator-zh, fine-tuned). Sets lie in YIWEN_DATA; splits are theirs. `--set` changes the
-recipe of the encoders. Minutes are those spent on updates. Prints one JSON object as its last line.
+recipe of the encoders. Minutes are those spent on updates. "together": the mean of the probabilities of all seeds, and
+of the bag of words and these, which takes no choice. Prints one JSON object as its last line.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import numpy as np
 import torch
 
 import yiwen
-from sides.encoders import bag_of_words, labelled, marian_encoder, marian_features
+from sides.encoders import Array, bag_of_words, labelled, marian_encoder, marian_features
 from sides.report import RESULTS, machine_lines, publish
 from yiwen import hardware
 from yiwen.bundle import open_bundle
@@ -104,7 +105,17 @@ def train_encoder(options: argparse.Namespace, name: str, way: str, seed: int, *
     os.environ["YIWEN_RUNS"] = str(options.folder)
     (measured,) = measure_encoder(run / "best")
     assert measured.labels is not None
+    encoder = Encoder.load(run / "best")
+    probabilities = encoder.probabilities(labelled(sets / "test.tsv")[0])
+    np.savez(probabilities_of(options, name, way, seed, n_train), labels=encoder.labels, probabilities=probabilities)
     return {"scores": measured.scores, "intervals": measured.labels.intervals, "minutes": minutes_of(run)}
+
+
+def probabilities_of(options: argparse.Namespace, name: str, way: str, seed: int, n_train: int = 0) -> Path:
+    """Where those that a cell gives to the test set are kept."""
+    path: Path = options.folder / "cells" / f"{name}-{way}-{seed}-{n_train}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def column_settings(path: Path) -> str:
@@ -135,21 +146,43 @@ def minutes_of(run: Path) -> float:
 
 def cell(options: argparse.Namespace, name: str, way: str, seed: int, *, n_train: int = 0) -> dict[str, Any]:
     """One result, from its file where it was computed before."""
-    path = options.folder / "cells" / f"{name}-{way}-{seed}-{n_train}.json"
-    if not path.is_file():
+    kept = probabilities_of(options, name, way, seed, n_train)
+    path = kept.with_suffix(".json")
+    if not (path.is_file() and kept.is_file()):
         began = time.perf_counter()
         if way == "bag":
-            predicted, gold = bag_of_words(data_folder() / f"cls-{name}", SETS[name], n_train=n_train)
-            labels = tuple(sorted({*gold, *predicted}))
-            found = evaluate_labels([[g] for g in gold], [[p] for p in predicted], labels=labels)
-            minutes = round((time.perf_counter() - began) / 60, 2)
-            result = {"scores": found.scores, "intervals": found.intervals, "minutes": minutes}
+            labels, probabilities = bag_of_words(data_folder() / f"cls-{name}", SETS[name], n_train=n_train)
+            np.savez(kept, labels=labels, probabilities=probabilities)
+            result = scored(name, labels, probabilities, minutes=(time.perf_counter() - began) / 60)
         else:
             result = train_encoder(options, name, way, seed, n_train=n_train)
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"set": name, "way": way, "seed": seed, "n_train": n_train, **result}), "utf-8")
         print(f"{path.stem}: accuracy {result['scores']['accuracy']:.2f}, {result['minutes']} min", flush=True)
     return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def scored(name: str, labels: tuple[str, ...], probabilities: Array, *, minutes: float) -> dict[str, Any]:
+    """Scores of the likeliest labels on a set's test texts."""
+    _, gold = labelled(data_folder() / f"cls-{name}" / "test.tsv")
+    predicted = [[labels[i]] for i in probabilities.argmax(axis=1).tolist()]
+    found = evaluate_labels([[g] for g in gold], predicted, labels=tuple(sorted({*gold, *labels})))
+    return {"scores": found.scores, "intervals": found.intervals, "minutes": round(minutes, 2)}
+
+
+def together(options: argparse.Namespace, name: str, way: str) -> list[dict[str, Any]]:
+    """The mean of the seeds' probabilities, and its mean with the bag's, where both were computed."""
+    cells = [cell(options, name, way, seed) for seed in options.seeds]
+    given = [np.load(probabilities_of(options, name, way, seed)) for seed in options.seeds]
+    labels = tuple(given[0]["labels"].tolist())
+    mean = np.mean([one["probabilities"] for one in given], axis=0)
+    bag = np.load(probabilities_of(options, name, "bag", options.seeds[0]))
+    assert tuple(bag["labels"].tolist()) == labels
+    minutes = sum(one["minutes"] for one in cells)
+    both = {f"{way}, seeds together": mean, f"{way}, seeds and bag together": (mean + bag["probabilities"]) / 2}
+    return [
+        {"set": name, "way": joined, "seed": 0, "n_train": 0, **scored(name, labels, found, minutes=minutes)}
+        for joined, found in both.items()
+    ]
 
 
 def table(options: argparse.Namespace, sizes: tuple[int, ...]) -> dict[str, Any]:
@@ -161,6 +194,8 @@ def table(options: argparse.Namespace, sizes: tuple[int, ...]) -> dict[str, Any]
                 continue
             for seed in options.seeds if way != "bag" else options.seeds[:1]:
                 cells += [cell(options, name, way, seed, n_train=size) for size in sizes]
+            if way != "bag" and "bag" in options.ways and sizes == (0,):
+                cells += together(options, name, way)
     return {"cells": cells}
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -58,16 +59,31 @@ def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Pa
     run = tmp_path / "run"
     shutil.copytree(tiny_run.best, run / "best")
     shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
-    measurement = measure(run / "best", search=GREEDY, threads=1)  # the test set of the recipe
+    measurement = measure(run / "best", threads=1)  # the test set of the recipe
     assert measurement.written == run / "evaluations" / "best-test.json"
     written = json.loads(measurement.written.read_text("utf-8"))
     assert written == measurement.to_json()
     assert written["scores"][0]["signature"].startswith("nrefs:1|")
     assert written["sentences_per_s"] > 0
-    again = measure(run / "best", src=texts[0], ref=texts[1], search=GREEDY, lowercase=True, threads=1)
+    again = measure(run / "best", src=texts[0], ref=texts[1], lowercase=True, threads=1)
     assert again.written == run / "evaluations" / "best-test-lowercase.json"
     assert again.evaluation["bleu"].value >= measurement.evaluation["bleu"].value
     assert f"written: {again.written}" in shown(again)
+
+
+def test_what_was_translated_otherwise_has_a_file_of_its_own(
+    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run.best, run / "best")
+    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    rules: dict[str, Any] = {"src": texts[0], "ref": texts[1], "threads": 1}
+    two = measure(run / "best", ensemble=[tiny_run.best], **rules)
+    mbr = measure(run / "best", search=SearchConfig(beam_size=3, mbr=2), **rules)
+    assert [found.written.name for found in (two, mbr) if found.written] == [
+        "best-test-ensemble2.json",
+        "best-test-beam_size-3-mbr-2.json",
+    ]
 
 
 def test_the_score_names_the_engine_that_made_it(

@@ -329,6 +329,14 @@ def test_a_score_is_the_sum_over_its_tokens(translator: Translator, sources: lis
     assert sum(a.per_token > b.per_token for a, b in zip(scores, wrong, strict=True)) > 0.9 * len(sources)
 
 
+def test_chinese_is_scored_in_the_script_that_the_model_reads(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translator, "src_lang", "zh")
+    simplified, traditional = translator.score(["这个软体", "這個軟體"], ["Deti.", "Deti."])
+    assert simplified == traditional
+
+
 def test_scores_of_a_stream_are_those_of_a_list(
     translator: Translator, sources: list[str], references: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import torch
 from sides.huggingface import marian_model
 from yiwen.tasks.heads import EncoderModel
 
+Array = np.ndarray[Any, Any]
 HF_BATCH = 64
 
 
@@ -21,8 +22,8 @@ def labelled(path: Path) -> tuple[list[str], list[str]]:
     return [text for _, text in rows], [label for label, _ in rows]
 
 
-def bag_of_words(folder: Path, lang: str, *, n_train: int = 0) -> tuple[list[str], list[str]]:
-    """TF-IDF and logistic regression, its strength chosen on dev; returns the test set's (predicted, right) labels.
+def bag_of_words(folder: Path, lang: str, *, n_train: int = 0) -> tuple[tuple[str, ...], Array]:
+    """TF-IDF and logistic regression, its strength chosen on dev; returns labels, and their probabilities on test.
 
     Characters up to three in a row where words have no blanks between them, else words up to two; texts that stand in
     dev or test are left out of training, as `yiwen prepare` does.
@@ -43,7 +44,7 @@ def bag_of_words(folder: Path, lang: str, *, n_train: int = 0) -> tuple[list[str
         for strength in (1, 4, 16)
     ]
     best = max(models, key=lambda model: model.score(*dev))
-    return list(best.predict(test[0])), test[1]
+    return tuple(best.classes_.tolist()), best.predict_proba(test[0])
 
 
 def marian_encoder(model: EncoderModel) -> Any:
@@ -76,7 +77,7 @@ def marian_encoder(model: EncoderModel) -> Any:
 
 
 @torch.inference_mode()
-def marian_features(encoder: Any, ids: Sequence[Sequence[int]], *, is_sorted: bool) -> np.ndarray[Any, Any]:
+def marian_features(encoder: Any, ids: Sequence[Sequence[int]], *, is_sorted: bool) -> Array:
     """Mean-pooled states as its users get them: batches of 64 padded to the longest, in the order given or sorted."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i])) if is_sorted else list(range(len(ids)))
     vectors = np.empty((len(ids), encoder.config.d_model), dtype=np.float32)

@@ -100,7 +100,8 @@ def measure(
         compare_with: Another bundle, translated the same way, for a test of significance.
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
-        output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any.
+        output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any, with a
+            name of its own where case, search or an ensemble are not the model's usual ones.
         report: HTML page to write, with details line by line; they are then in the JSON too.
         checks: Translate as users do, with checks and repairs; False: as the search finds it.
         engine, device, dtype, threads: As in `Translator.load`.
@@ -132,8 +133,11 @@ def measure(
     def measured(test: Test) -> Measurement:
         written = output if test is tests[0] else None
         if is_of_run:
-            case = "-lowercase" if settings.lowercase else ""
-            written = model.parent / "evaluations" / f"{model.name}-{test.name}{case}.json"
+            how_else = "-lowercase" if settings.lowercase else ""
+            how_else += f"-ensemble{1 + len(ensemble)}" if ensemble else ""
+            usual = dataclasses.asdict(translator.bundle.info.search).items()
+            how_else += "".join(f"-{k}-{v}" for k, v in dataclasses.asdict(search).items() if (k, v) not in usual)
+            written = model.parent / "evaluations" / f"{model.name}-{test.name}{how_else}.json"
         return _measured(
             translator, other, test, settings=settings, written=written, is_detailed=report is not None, how=how
         )

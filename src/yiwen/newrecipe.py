@@ -78,7 +78,7 @@ def new_recipe(
     src_lang, tgt_lang = canonical(src_lang), canonical(tgt_lang)
     if src_lang == tgt_lang:
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
-    output = output or Path(f"{_stem(files[0])}.toml")
+    output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
     _check_output(output)
     corpus = _corpus(files, columns or _columns(files, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
@@ -264,11 +264,6 @@ def _path_from(folder: Path, path: Path) -> str:
     """Relative where the file is below the folder, so that both can be moved together; else absolute."""
     absolute, start = Path(os.path.abspath(path)), Path(os.path.abspath(folder))  # noqa: PTH100  links stay as they are
     return absolute.relative_to(start).as_posix() if absolute.is_relative_to(start) else str(absolute)
-
-
-def _stem(path: Path) -> str:
-    """The name without what says how the text is stored: `train` for train.en.gz."""
-    return path.name.split(".")[0] or "recipe"
 
 
 def _quoted(text: str) -> str:

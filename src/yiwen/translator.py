@@ -253,8 +253,8 @@ class Translator:
         """
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-        src_ids = self.bundle.source.encode([normalise(text) for text in sources])
-        tgt_ids = self.bundle.target.encode([normalise(text) for text in targets])
+        src_ids = self.bundle.source.encode([rewritten(normalise(text), self.src_lang) for text in sources])
+        tgt_ids = self.bundle.target.encode([rewritten(normalise(text), self.bundle.info.tgt_lang) for text in targets])
         self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
         rows = self.engine.score(src_ids, tgt_ids, stop=stop)
         return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]

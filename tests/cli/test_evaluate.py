@@ -26,7 +26,7 @@ def model(trained: TinyRun, tmp_path: Path) -> Path:
 def test_the_test_set_of_the_recipe_is_scored_and_kept_beside_the_run(run: Commands, model: Path) -> None:
     done = run("evaluate", model, *QUICK)
     assert done.code == 0
-    written = model.parent / "evaluations" / "best-test.json"
+    written = model.parent / "evaluations" / "best-test-beam_size-1.json"
     assert done.lines[0] == f"test: 40 lines by {model} (torch float32 on cpu)"
     assert [line.split()[0] for line in done.lines[1:4]] == ["BLEU", "chrF2", "TER"]
     assert "nrefs:1|bs:1000|seed:12345|case:mixed" in done.lines[1]

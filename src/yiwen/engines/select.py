@@ -93,7 +93,7 @@ def open_engine(
     note = ""
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
-        has_trained = _has_weights(bundle) and _has_torch()
+        has_trained = (bundle.folder / WEIGHTS).is_file() and _has_torch()
         if not obstacle or not has_trained:  # it says itself what it cannot do
             opened = _exported(bundle, device="cpu", threads=threads)
             trained = partial(_torch, bundle, device="cpu", dtype="auto", threads=threads, note="")
@@ -126,10 +126,6 @@ def _obstacle(bundle: Bundle) -> str:
     if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
         return ""
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
-
-
-def _has_weights(bundle: Bundle) -> bool:
-    return (bundle.folder / WEIGHTS).is_file()
 
 
 def _has_torch() -> bool:
