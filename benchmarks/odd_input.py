@@ -1,12 +1,16 @@
 """What the rules around a model are worth: sources in odd case, and terms of a glossary.
 
     python benchmarks/odd_input.py --model runs/multi30k-en-de --src val.en --ref val.de
+    python benchmarks/odd_input.py --model runs/en-zh --src dev.en --ref dev.zh --texts */dev.en
     python benchmarks/odd_input.py --quick    # ends within two minutes: a model trained for seconds, meaningless scores
 
-Case: BLEU without case of the same text in usual case, in capitals, in Title Case and in rANdoM cASe, read by the model
-as it stands and by the rules. Terms: of each line the word of the reference that the free translation lacks and that
-the model's attention links best to one word of the source; BLEU of these lines with and without such a glossary.
-Greedy for case, a beam of 4 for terms, the torch engine. Prints one JSON object as its last line.
+Writing: BLEU without case of the same text in usual case, in capitals, in Title Case and in rANdoM cASe, without marks
+and (Chinese) with half-width ones, read by the model as it stands and by the rules. Chinese: how many translations of
+--texts (greedy) break the rules of setting Chinese, as the model writes them and as they come out; where quotes of
+the source have no partners, those of its translation may have none. Terms: of each line the word of the reference that
+the free translation lacks and that the model's attention links best to one word of the source; BLEU of these lines with
+and without such a glossary. Greedy for writing, a beam of 4 for terms, the torch engine. Prints one JSON object as its
+last line.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import random
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,18 +29,25 @@ from sides.materials import demo_model, lines_of
 from sides.report import RESULTS, publish
 from yiwen.evaluation.metrics import evaluate
 from yiwen.search.config import SearchConfig
+from yiwen.text.chinese import is_paired, violations
 from yiwen.text.glossary import Glossary
+from yiwen.text.languages import CHINESE, base
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
 
 FEWEST_LETTERS = 4
+MARKS = re.compile(r"[，。！？；：、]|[,.!?;:](?!\w)")
+TO_HALF = str.maketrans("，。！？；：（）", ",.!?;:()")
 
 
-def odd_cases() -> dict[str, Callable[[str], str]]:
-    """Ways to write a line; the random one is the same in every run."""
+def odd_ways(lang: str) -> dict[str, Callable[[str], str]]:
+    """Ways to write a line in a language; the random one is the same in every run."""
     rng = random.Random(1)
+    ways: dict[str, Callable[[str], str]] = {"usual": str, "no marks": lambda line: MARKS.sub(" ", line).strip()}
+    if base(lang) in CHINESE:
+        return {**ways, "half-width marks": lambda line: line.translate(TO_HALF)}
     return {
-        "usual": str,
+        **ways,
         "capitals": str.upper,
         "title": str.title,
         "random": lambda line: "".join(rng.choice((letter.upper(), letter.lower())) for letter in line),
@@ -55,11 +67,26 @@ def as_it_stands(translator: Translator, lines: list[str], search: SearchConfig)
     return translator.bundle.target.decode([group[0].ids for group in groups])
 
 
-def case_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, dict[str, float]]:
-    """BLEU by case, as it stands and by the rules."""
+def chinese_table(translator: Translator, texts: list[str]) -> dict[str, int]:
+    """Lines with breaches of the rules of setting Chinese, as the model writes and as it comes out."""
+    search = SearchConfig(beam_size=1)
+    written = as_it_stands(translator, texts, search)
+    found = [str(each) for each in translator.translate(texts, search=search)]
+
+    def n_broken(answers: list[str]) -> int:
+        return sum(
+            any(name != "unpaired" or is_paired(text) for name in violations(answer))
+            for text, answer in zip(texts, answers, strict=True)
+        )
+
+    return {"n_lines": len(texts), "as_it_stands": n_broken(written), "by_rules": n_broken(found)}
+
+
+def writing_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, dict[str, float]]:
+    """BLEU by the way of writing, as it stands and by the rules."""
     table = {}
     search = SearchConfig(beam_size=1)
-    for name, write in odd_cases().items():
+    for name, write in odd_ways(translator.src_lang).items():
         lines = [write(line) for line in src]
         by_rules = [str(each) for each in translator.translate(lines, search=search, checks=False)]
         table[name] = {
@@ -110,13 +137,18 @@ def term_table(translator: Translator, src: list[str], ref: list[str]) -> dict[s
 
 def report(result: dict[str, Any]) -> str:
     """The result as a page."""
-    rows = "\n".join(f"| {name} | {row['as_it_stands']} | {row['by_rules']} |" for name, row in result["case"].items())
-    terms = result["terms"]
+    kinds = result["writing"].items()
+    rows = "\n".join(f"| {name} | {row['as_it_stands']} | {row['by_rules']} |" for name, row in kinds)
+    terms, chinese = result["terms"], result["chinese"]
+    counted = (
+        f"\nOf {chinese['n_lines']:,} translations {chinese['as_it_stands']:,} break a rule of setting Chinese as the "
+        f"model writes them, {chinese['by_rules']:,} as they come out.\n"
+    )
     return (
         f"# Odd input, {result['date']}\n\n{result['model']}, {result['n_lines']} lines.\n\n"
-        f"| case | BLEU as it stands | by the rules |\n|---|---:|---:|\n{rows}\n\n"
+        f"| writing | BLEU as it stands | by the rules |\n|---|---:|---:|\n{rows}\n\n"
         f"{terms['n_held']} of {terms['n_lines']} terms held; BLEU of these lines {terms['bleu_free']} without and "
-        f"{terms['bleu_bound']} with the glossary.\n"
+        f"{terms['bleu_bound']} with the glossary.\n{counted if chinese else ''}"
     )
 
 
@@ -126,6 +158,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--src", type=Path)
     parser.add_argument("--ref", type=Path)
+    parser.add_argument(
+        "--texts", type=Path, nargs="+", default=[], help="for a model that writes Chinese: to count in"
+    )
     parser.add_argument("--lines", type=int, default=400)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS)
@@ -138,6 +173,8 @@ def main() -> None:
         src, ref = options.src or folder / "demo" / "test.en", options.ref or folder / "demo" / "test.zh"
         n_lines = 20 if options.quick else options.lines
         sides = lines_of(src)[:n_lines], lines_of(ref)[:n_lines]
+        texts = [line for path in options.texts or [src] for line in lines_of(path) if line.strip()]
+        texts = texts[:n_lines] if options.quick else texts
         translator = Translator.load(model, engine="torch")
         info = translator.bundle.info
         result = {
@@ -145,7 +182,8 @@ def main() -> None:
             "date": datetime.date.today().isoformat(),
             "model": f"{info.src_lang} to {info.tgt_lang}, {info.step} updates",
             "n_lines": len(sides[0]),
-            "case": case_table(translator, *sides),
+            "writing": writing_table(translator, *sides),
+            "chinese": chinese_table(translator, texts) if base(info.tgt_lang) in CHINESE else {},
             "terms": term_table(translator, *sides),
         }
     publish(result, report(result), folder=options.output, stem=f"odd_input-{result['date']}")

@@ -280,3 +280,27 @@ def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None
     assert module.changes("tatoeba-en-zh", recipe) == ["training.max_steps=7"]
     assert module.changes("no-such-recipe", recipe) == []
     assert module.test_name(load_recipe("multi30k-en-fr").recipe) == "test_2016_flickr"
+
+
+def test_odd_writing_changes_marks_and_nothing_else(load: Any) -> None:
+    chinese, english = map(load("odd_input").odd_ways, ("zh", "en"))
+    assert chinese["half-width marks"]("他说：“你好，3.5（三点五）。”") == "他说:“你好,3.5(三点五).”"
+    assert chinese["no marks"]("你好，世界3.5。") == "你好 世界3.5"
+    assert english["no marks"]("Yes, version 3.5; no.") == "Yes  version 3.5  no"
+    assert english["title"]("a dog") == "A Dog"
+
+
+def test_breaches_are_counted_before_and_after_the_rules(load: Any) -> None:
+    module = load("odd_input")
+
+    class Model:
+        def translate(self, texts: list[str], **how: Any) -> list[str]:
+            return ["你好，世界。", "“好"]
+
+    written = iter([["你好,世界.", "“好"]])
+    module.as_it_stands = lambda *given: next(written)
+    assert module.chinese_table(Model(), ["Hello, world.", "“Good"]) == {
+        "n_lines": 2,
+        "as_it_stands": 1,
+        "by_rules": 0,
+    }
