@@ -100,13 +100,14 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
         ConfigError: With every problem found; an unknown name lists the known ones.
     """
     path = Path(name_or_path)
+    base = path.resolve().parent
     if path.suffix != ".toml" and not path.is_file():
-        path = _builtin(name_or_path)
+        path, base = _builtin(name_or_path), Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), settings)
     return LoadedRecipe(
         recipe=parse(Recipe, with_preset(table, source=str(path)), source=str(path)),
         name=path.stem,
-        base=path.resolve().parent,
+        base=base,
     )
 
 

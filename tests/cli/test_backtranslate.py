@@ -33,6 +33,18 @@ def test_text_becomes_a_corpus_that_a_recipe_names(run: Commands, tiny_run: Tiny
     assert (result["folder"], result["pairs"]) == (str(made.parent), 40)
 
 
+def test_a_link_with_a_name_of_ones_own_leads_to_the_pairs(
+    run: Commands, tiny_run: TinyRun, text: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "made"
+    for beam_size in (1, 2):  # the second puts the link straight
+        done = run("backtranslate", tiny_run.folder, text, "--beam-size", beam_size, "--output", link, "--threads", 1)
+        assert done.code == 0, done.err
+        assert done.lines[2] == f'src = "{link}/corpus-0.de"'
+        assert (link / "corpus-0.de").read_text(encoding="utf-8").startswith("<2bt> ")
+        assert str(link.resolve()) in done.err
+
+
 def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Path) -> None:
     folders = set()
     for seed in (1, 2):
@@ -47,6 +59,8 @@ def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Pa
         (["nothing", "TEXT"], 4, "nothing is no folder; give a bundle"),
         (["MODEL", "nowhere.en"], 3, "nowhere.en does not exist"),
         (["MODEL", "TEXT", "--beam-size", "0"], 2, "search.beam_size is 0"),
+        (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a name that is free, in a folder that"),
+        (["MODEL", "TEXT", "--output", "nowhere/made"], 2, "nowhere/made cannot be a link"),
     ],
 )
 def test_wrong_use_exits_with_its_code(

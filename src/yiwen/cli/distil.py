@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,33 +38,14 @@ def distil(
 
     console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
+    how: dict[str, Any] = {"ensemble": ensemble or (), "beam_size": beam_size, "device": device, "threads": threads}
     with stop_on_signals() as stop:
+        how |= {"stop": stop, "console": console}
         if text_only:
-            distilled = synthetic.translate_corpus(
-                teacher,
-                loaded,
-                ensemble=ensemble or (),
-                beam_size=beam_size,
-                device=device,
-                threads=threads,
-                stop=stop,
-                console=console,
-            )
-            made = distilled.made
+            made = synthetic.translate_corpus(teacher, loaded, **how).made
             result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}
         else:
-            folder, progress = synthetic.distil(
-                teacher,
-                loaded,
-                ensemble=ensemble or (),
-                run=run,
-                resume=resume,
-                beam_size=beam_size,
-                device=device,
-                threads=threads,
-                stop=stop,
-                console=console,
-            )
+            folder, progress = synthetic.distil(teacher, loaded, run=run, resume=resume, **how)
             score = 0.0 if progress.best_score is None else progress.best_score
             console.print(
                 f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True

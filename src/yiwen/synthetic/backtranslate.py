@@ -19,6 +19,8 @@ from yiwen.data.corpus import ONE_FILE, CorpusConfig
 from yiwen.data.lines import plain_suffix
 from yiwen.data.prepare import prepare
 from yiwen.data.report import Report
+from yiwen.errors import ConfigError
+from yiwen.files import swap_link
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
 from yiwen.synthetic.teacher import Made, make_pairs
@@ -52,6 +54,7 @@ def back_translate(
     tag: str = TAG,
     search: dict[str, Any] | None = None,
     ensemble: Sequence[Path] = (),
+    output: Path | None = None,
     device: str = "auto",
     threads: int = 0,
     stop: StopFlag | None = None,
@@ -67,13 +70,14 @@ def back_translate(
         search: Search settings other than the teacher's own; drawing at random (`sampling`) is often better than a
             beam where there is much text (Edunov et al. 2018).
         ensemble: More teachers of the same vocabulary.
+        output: A link to the pairs, for recipes to name; an old link is put straight.
         device, threads: As in `Translator.load`.
         stop: Polled in every long loop.
         console: Where progress is shown.
 
     Raises:
         CheckpointError: If the teacher is missing or damaged.
-        ConfigError: If the tag holds a blank, or a search setting is wrong.
+        ConfigError: If the tag holds a blank, a search setting is wrong, or `output` cannot be a link.
         DataError: If there is no text, or no translation can be used.
         TrainingError: If another process is translating the same.
     """
@@ -81,6 +85,8 @@ def back_translate(
 
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
+    if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
+        raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
     search = search or {}
     engine = "torch" if search.get("sampling") else "auto"
     info = open_bundle(teacher).info
@@ -105,7 +111,9 @@ def back_translate(
     )
     store = Store.open(prepared.folder)
     made = make_pairs(translator, store, data, search=search, ensemble=ensemble, tag=tag, stop=stop, console=console)
-    return BackTranslated(made, prepared.report, _recipe_lines(made, data, tag))
+    if output is not None:
+        swap_link(output.parent.resolve() / output.name, made.folder.resolve())
+    return BackTranslated(made, prepared.report, _recipe_lines(made, output or made.folder, data, tag))
 
 
 def _corpus(text: Path, column: str) -> CorpusConfig:
@@ -116,10 +124,10 @@ def _corpus(text: Path, column: str) -> CorpusConfig:
     )
 
 
-def _recipe_lines(made: Made, data: DataConfig, tag: str) -> str:
+def _recipe_lines(made: Made, pairs: Path, data: DataConfig, tag: str) -> str:
     """The corpora as a recipe of the direction target -> source of the teacher names them."""
     lines = [f'# [tokenizer] symbols = ["{tag}"]'] if tag else []
-    folder = os.path.abspath(made.folder)  # noqa: PTH100
+    folder = os.path.abspath(pairs)  # noqa: PTH100
     for name in made.corpora:
         src, tgt = (f"{folder}/{name}.{language}" for language in (data.tgt_lang, data.src_lang))
         lines += ["[[data.corpora]]", f'src = "{src}"', f'tgt = "{tgt}"']
