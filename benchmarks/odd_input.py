@@ -186,7 +186,12 @@ def main() -> None:
             "chinese": chinese_table(translator, texts) if base(info.tgt_lang) in CHINESE else {},
             "terms": term_table(translator, *sides),
         }
-    publish(result, report(result), folder=options.output, stem=f"odd_input-{result['date']}")
+    publish(
+        result,
+        report(result),
+        folder=options.output,
+        stem=f"odd_input-{result['date']}-{info.src_lang}-{info.tgt_lang}",
+    )
 
 
 if __name__ == "__main__":
