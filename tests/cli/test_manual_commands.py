@@ -18,7 +18,7 @@ from tiny_model import TinyRun
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "docs/en/index.md", "docs/en/commands.md", "docs/en/quality.md"]
-MODELS = ["corpus", "multi30k-en-de", "multi30k-en-de-student", "other", "fine", "a", "b", "c"]
+MODELS = ["corpus", "multi30k-de-en", "multi30k-en-de", "multi30k-en-de-student", "other", "fine", "a", "b", "c"]
 ELSEWHERE = {
     "demo": "tests/cli/test_demo.py",
     "distil": "tests/cli/test_distil.py",
@@ -49,6 +49,10 @@ def write_text(folder: Path) -> None:
         for language, side in (("en", 0), ("de", 1), ("fr", 1)):
             lines = (f"{name} {pair[side]}\n" for pair in pairs)
             (folder / "multi30k" / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
+    (folder / "captions-de-en").mkdir()
+    for language, side in (("en", 0), ("de", 1)):
+        lines = (f"{pair[side]} Ja.\n" for pair in pairs)
+        (folder / "captions-de-en" / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
     (folder / "tatoeba-en-zh").mkdir()
     for name, first in (("train", 0), ("dev", 180), ("test", 200)):
         lines = [(f"This is line {n} about boats.", f"这是第{n}行，说的是船。") for n in range(first, first + 150)]
