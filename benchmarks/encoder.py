@@ -58,7 +58,7 @@ UPDATES = {"waimai-zh": 300, "hotel-zh": 700, "shopping-zh": 700, "sst2-en": 300
 MLM_UPDATES = {"zh": 6000, "en": 3000}
 WAYS = ("bag", "random", "mlm", "translator")
 MAX_LEN = 512
-CURVE = (250, 500, 1000, 2000, 4000, 0)
+CURVE = (250, 1000, 4000, 0)
 QUICK = ["training.max_steps=20", "training.validate_every=20", "training.checkpoint_every=20"]
 GENTLY = {"waimai-zh", "hotel-zh"}
 """Where an encoder from a model learns better with FROM_A_MODEL than as the recipe says, by dev (mlm, seed 1)."""
