@@ -140,15 +140,17 @@ def report(result: dict[str, Any]) -> str:
     kinds = result["writing"].items()
     rows = "\n".join(f"| {name} | {row['as_it_stands']} | {row['by_rules']} |" for name, row in kinds)
     terms, chinese = result["terms"], result["chinese"]
-    counted = (
-        f"\nOf {chinese['n_lines']:,} translations {chinese['as_it_stands']:,} break a rule of setting Chinese as the "
-        f"model writes them, {chinese['by_rules']:,} as they come out.\n"
-    )
+    counted = ""
+    if chinese:
+        counted = (
+            f"\nOf {chinese['n_lines']:,} translations {chinese['as_it_stands']:,} break a rule of setting Chinese as "
+            f"the model writes them, {chinese['by_rules']:,} as they come out.\n"
+        )
     return (
         f"# Odd input, {result['date']}\n\n{result['model']}, {result['n_lines']} lines.\n\n"
         f"| writing | BLEU as it stands | by the rules |\n|---|---:|---:|\n{rows}\n\n"
         f"{terms['n_held']} of {terms['n_lines']} terms held; BLEU of these lines {terms['bleu_free']} without and "
-        f"{terms['bleu_bound']} with the glossary.\n{counted if chinese else ''}"
+        f"{terms['bleu_bound']} with the glossary.\n{counted}"
     )
 
 

@@ -290,6 +290,17 @@ def test_odd_writing_changes_marks_and_nothing_else(load: Any) -> None:
     assert english["title"]("a dog") == "A Dog"
 
 
+@pytest.mark.parametrize("chinese", [{}, {"n_lines": 5000, "as_it_stands": 7, "by_rules": 0}])
+def test_odd_input_is_reported_for_every_pair_of_languages(load: Any, chinese: dict[str, int]) -> None:
+    terms = {"n_lines": 2, "n_held": 2, "bleu_free": 1.0, "bleu_bound": 2.0}
+    writing = {"usual": {"as_it_stands": 3.0, "by_rules": 4.0}}
+    text = load("odd_input").report(
+        {"date": "2026-01-01", "model": "m", "n_lines": 2, "writing": writing, "terms": terms, "chinese": chinese}
+    )
+    assert "| usual | 3.0 | 4.0 |" in text
+    assert ("Of 5,000 translations 7 break" in text) == bool(chinese)
+
+
 def test_breaches_are_counted_before_and_after_the_rules(load: Any) -> None:
     module = load("odd_input")
 
