@@ -1,4 +1,4 @@
-"""What the rules around a model are worth: sources in odd case, and terms of a glossary.
+"""What the rules around a model are worth: sources oddly written, Chinese well set, terms of a glossary.
 
     python benchmarks/odd_input.py --model runs/multi30k-en-de --src val.en --ref val.de
     python benchmarks/odd_input.py --model runs/en-zh --src dev.en --ref dev.zh --texts */dev.en

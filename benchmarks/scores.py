@@ -20,6 +20,7 @@ from typing import Any
 from sides.report import RESULTS, publish
 from time_to_bleu import QUICK, curve, read_jsonl
 from yiwen.config import describe, parse, read_toml
+from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.errors import ConfigError
 from yiwen.measure import Measurement, measure
@@ -31,8 +32,9 @@ def scores_of(run: Path) -> dict[str, Any]:
     """All test scores of a run, how it was trained, and how long that took."""
     recipe = parse(Recipe, read_toml(run / "recipe.toml"), source=str(run / "recipe.toml"))
     cased, lowered = (measure(run, lowercase=lowercase) for lowercase in (False, True))
-    both = zip((cased, *cased.more), (lowered, *lowered.more), strict=True)
-    tests = [one_test(*pair, name=test_name(recipe) if number == 0 else "") for number, pair in enumerate(both)]
+    corpora = [recipe.data.test] * (cased.test_set == "test") + list(recipe.data.more_tests)
+    each = zip((cased, *cased.more), (lowered, *lowered.more), map(test_name, corpora), strict=True)
+    tests = [one_test(one, other, name=name) for one, other, name in each]
     settings = changes(run.name, recipe)
     return {
         "run": run.name,
@@ -49,19 +51,18 @@ def one_test(cased: Measurement, lowered: Measurement, *, name: str) -> dict[str
     """Scores of one test set, as plain values."""
     scores = [asdict(score) for found in (cased, lowered) for score in found.evaluation.scores]
     return {
-        "test_set": name or cased.test_set.removeprefix("test-"),
+        "test_set": name,
         "n_lines": cased.evaluation.n_lines,
         "scores": scores,
     }
 
 
-def test_name(recipe: Recipe) -> str:
-    """What the recipe's own test is called: the name of its file, and of the folder where that says little."""
-    corpus = recipe.data.test
+def test_name(corpus: CorpusConfig | None) -> str:
+    """What a test is called: the name of its file, and of the folder where that says little."""
     path = Path(corpus.src or corpus.path) if corpus else Path("split off")
     stem = path.name.split(".")[0]
     folder = path.parent.name
-    return f"{folder}/{stem}" if stem == "test" and folder and not folder.startswith("$") else stem
+    return f"{folder}/{stem}" if stem in ("test", "dev") and folder and not folder.startswith("$") else stem
 
 
 def changes(name: str, recipe: Recipe) -> list[str]:

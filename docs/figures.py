@@ -147,7 +147,7 @@ def translation(results: list[Result], say: Say) -> str:
         ]
         header = ["engine", "beam", "sentences/s", "target tokens/s", "alone: ms, p50", "ms, p95", "peak MiB", "BLEU"]
         parts += [
-            f"{result['model']}; {result['text']}; {say('threads')}: {result['threads']}; {result['date']}\n",
+            f"{result['model']}; {result['text']}; {say('threads')}: {result['threads']}; {measured_on(result)}\n",
             bar_chart(bars, say("sentences/s")),
             table(header, rows, say),
             table(["ratio of sentences/s", "median", "least to greatest"], ratios, say),
@@ -243,7 +243,7 @@ def checks(results: list[Result], say: Say) -> str:
     ]
     text = table(["development set", "lines", "false alarms", *kinds], rows, say)
     if (model := result["model"]) is None:
-        return f"{text}\n{result['date']}\n"
+        return f"{text}\n{measured_on(result)}\n"
     rows = [
         [
             *(f"{model['name']}, {say('beam')} {beam}", percent(b["looking"], 1), percent(b["all"], 1)),
@@ -261,7 +261,14 @@ def checks(results: list[Result], say: Say) -> str:
         parts.append(
             scatter(points, f"{say('confidence and share that was good')} ({percent(model['calibration_error'], 1)})")
         )
-    return "\n".join([*parts, f"{result['date']}\n"])
+    return "\n".join([*parts, f"{measured_on(result)}\n"])
+
+
+def measured_on(result: Result) -> str:
+    """Processor, versions and day."""
+    machine = result["hardware"]
+    versions = ", ".join(f"{name} {machine[name]}" for name in ("yiwen", "torch", "ctranslate2") if name in machine)
+    return f"{machine['processor']}; {versions}; {result['date']}"
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -193,7 +193,7 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
         "false_alarms": {"any": 0.0123},
         "found": {"number changed": {"n": 40, "share": 0.95}},
     }
-    result = {"benchmark": "checks", "date": "2026-01-01", "sets": [row], "model": None}
+    result = {"benchmark": "checks", "date": "2026-01-01", "sets": [row], "model": None, "hardware": {"processor": "P"}}
     (tmp_path / "checks.json").write_text(json.dumps(result), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["checks"]
     assert "| development set | lines | false alarms | number changed |" in page
@@ -276,10 +276,20 @@ def test_results_stand_beside_what_others_published(figures: ModuleType, tmp_pat
 def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None:
     module = load("scores")
     recipe = load_recipe("tatoeba-en-zh", ["training.max_steps=7"]).recipe
-    assert module.test_name(recipe) == "tatoeba-en-zh/test"
+    assert module.test_name(recipe.data.test) == "tatoeba-en-zh/test"
     assert module.changes("tatoeba-en-zh", recipe) == ["training.max_steps=7"]
     assert module.changes("no-such-recipe", recipe) == []
-    assert module.test_name(load_recipe("multi30k-en-fr").recipe) == "test_2016_flickr"
+    data = load_recipe("multi30k-en-de-quality").recipe.data
+    assert [module.test_name(each) for each in (data.test, *data.more_tests)] == [
+        "test_2016_flickr",
+        "test_2017_flickr",
+    ]
+    data = load_recipe("zh-en").recipe.data
+    assert [module.test_name(each) for each in (data.test, data.more_tests[0], None)] == [
+        "newstest2017",
+        "tatoeba-en-zh/dev",
+        "split off",
+    ]
 
 
 def test_odd_writing_changes_marks_and_nothing_else(load: Any) -> None:
@@ -301,15 +311,14 @@ def test_odd_input_is_reported_for_every_pair_of_languages(load: Any, chinese: d
     assert ("Of 5,000 translations 7 break" in text) == bool(chinese)
 
 
-def test_breaches_are_counted_before_and_after_the_rules(load: Any) -> None:
+def test_breaches_are_counted_before_and_after_the_rules(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("odd_input")
 
     class Model:
         def translate(self, texts: list[str], **how: Any) -> list[str]:
             return ["你好，世界。", "“好"]
 
-    written = iter([["你好,世界.", "“好"]])
-    module.as_it_stands = lambda *given: next(written)
+    monkeypatch.setattr(module, "as_it_stands", lambda *given: ["你好,世界.", "“好"])
     assert module.chinese_table(Model(), ["Hello, world.", "“Good"]) == {
         "n_lines": 2,
         "as_it_stands": 1,
