@@ -55,13 +55,22 @@ CHINESE = {
     "search": "搜索",
     "minutes": "分钟",
     "trained on": "训练硬件",
-    "Signatures of cased BLEU": "区分大小写的 BLEU 的签名",
+    "Signatures of cased BLEU: {}.": "区分大小写的 BLEU 的签名：{}。",
     "system": "系统",
     "BLEU, as published": "发表的 BLEU",
     "read or recalled": "读到或凭记忆",
     "read": "读到",
     "recalled": "凭记忆",
     "where": "出处",
+    "trained with synthetic images": "训练时用了合成图像",
+    "Transformer-Tiny, text only (Wu et al. 2021)": "Transformer-Tiny，只用文本（Wu 等，2021）",
+    "a summary of the paper; its scorer is not verified": "论文的摘要；评分方式未核实",
+    "a summary of the paper": "论文的摘要",
+    "from memory: the paper's repository prints no figures; its scorer is not verified": (
+        "凭记忆：论文的仓库没有列出数字；评分方式未核实"
+    ),
+    "from memory: as for German": "凭记忆：同德语",
+    "from memory": "凭记忆",
     "ours, cased": "我们的（区分大小写）",
     "not measured": "尚未测量",
     "development set": "开发集",
@@ -204,8 +213,8 @@ def scores(results: list[Result], say: Say) -> str:
             )
     for entry in (row for r in results if r["benchmark"] == "published" for row in r["rows"]):
         ours_is = best.get((entry["recipe"], entry["test_set"]), say("not measured"))
-        cells = [f"`{entry['recipe']}`", entry["test_set"], ours_is, entry["system"], f"{entry['bleu']:.2f}"]
-        published.append([*cells, say(entry["status"]), entry["where"]])
+        cells = [f"`{entry['recipe']}`", entry["test_set"], ours_is, say(entry["system"]), f"{entry['bleu']:.2f}"]
+        published.append([*cells, say(entry["status"]), say(entry["where"])])
     header = [
         "recipe",
         "test set",
@@ -223,7 +232,7 @@ def scores(results: list[Result], say: Say) -> str:
     return "\n".join(
         [
             table(header, rows, say),
-            f"{say('Signatures of cased BLEU')}: {', '.join(f'`{each}`' for each in signatures)}.\n",
+            say("Signatures of cased BLEU: {}.").format(", ".join(f"`{each}`" for each in signatures)) + "\n",
             f"```bash\n{commands}\n```\n",
             table([*beside, "read or recalled", "where"], published, say),
         ]

@@ -45,6 +45,7 @@ HEADER = {
     "en": "| Setting | Type | Default | Meaning |\n|---|---|---|---|",
     "zh": "| 设置 | 类型 | 默认值 | 含义 |\n|---|---|---|---|",
 }
+PLACE = {"en": "`{}`, line {}", "zh": "`{}` 第 {} 行"}
 REQUIRED = {"en": "required", "zh": "必填"}
 NOT_SET = {"en": "not set", "zh": "不设"}
 FENCE = "```"
@@ -89,7 +90,7 @@ def generated() -> dict[Path, str]:
             texts[ROOT / "docs" / "figures" / f"{name}.{language}.md"] = text
     for template in sorted((ROOT / "docs" / "templates").glob("*.md")):
         name, language, _ = template.name.split(".")
-        text = source.with_code(template.read_text(encoding="utf-8"), ROOT / "src" / "yiwen")
+        text = source.with_code(template.read_text(encoding="utf-8"), ROOT / "src" / "yiwen", PLACE[language])
         texts[ROOT / "docs" / language / f"{name}.md"] = text
     for language, name in README.items():
         texts[ROOT / name] = with_tree((ROOT / name).read_text(encoding="utf-8"), language)
@@ -146,7 +147,7 @@ def sections(cls: type[Any], prefix: str = "", introduction: str = "") -> Iterat
 
 
 def settings(cls: type[Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, default as JSON (or `<required>`) and meaning of every plain setting of a class."""
+    """Name, type, default as JSON (or `<required>`) and meaning of every setting of a class but its tables."""
     required = {
         field.name
         for field in dataclasses.fields(cls)
@@ -159,9 +160,10 @@ def settings(cls: type[Any]) -> Iterator[tuple[str, str, str, str]]:
         object.__setattr__(config, field.name, None if dataclasses.is_dataclass(value) else value)
     hints = typing.get_type_hints(cls)
     for setting in describe(config):
-        if not _dataclass_in(hints[setting.key]):
+        inner = _dataclass_in(hints[setting.key])
+        if inner is not hints[setting.key]:  # a table of its own has a section of its own
             default = "<required>" if setting.key in required else json.dumps(setting.value, ensure_ascii=False)
-            yield setting.key, setting.type, default, setting.meaning
+            yield setting.key, "table, as data.corpora" if inner else setting.type, default, setting.meaning
 
 
 def files() -> list[tuple[str, str]]:

@@ -13,14 +13,14 @@ import re
 from pathlib import Path
 
 
-def with_code(template: str, package: Path) -> str:
-    """The template with its places and sources filled in.
+def with_code(template: str, package: Path, place: str = "`{}`, line {}") -> str:
+    """The template with its places, said as `place` does, and its sources filled in.
 
     Raises:
         ValueError: If a file or a name in it does not exist.
     """
     text = re.sub(
-        r"\[\[([\w/.]+):([\w.]+)\]\]", lambda m: f"`{m[1]}`, line {_find(package, *m.groups()).lineno}", template
+        r"\[\[([\w/.]+):([\w.]+)\]\]", lambda m: place.format(m[1], _find(package, *m.groups()).lineno), template
     )
     return re.sub(r"\{\{([\w/.]+):([\w.]+)\}\}", lambda m: _block(package, *m.groups()), text)
 

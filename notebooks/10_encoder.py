@@ -25,7 +25,7 @@ encoder = Encoder.load(run / "best")
 show(Encoder.features)
 
 # %% [markdown] lang="en"
-# A text becomes one vector: the mean over its subwords' states. Any layer will do; 0 is the embeddings, -1 the last. Sentences that mean the like lie near each other.
+# A text becomes one vector: the mean over its subwords' states. Any layer will do; 0 is the embeddings, -1 the last. Sentences of similar meaning lie close together.
 
 # %% [markdown] lang="zh"
 # 一个文本变成一个向量：各子词状态的平均。可以取任意一层；0 是词嵌入，-1 是最后一层。意思相近的句子彼此靠近。

@@ -53,6 +53,16 @@ def test_a_resolved_recipe_written_out_is_read_back_equal(name: str, with_meanin
     assert parse(Recipe, tomllib.loads(text), source="again") == recipe
 
 
+def test_the_settings_of_the_paper_on_its_page_make_a_recipe(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "en" / "paper.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    recipe = load_recipe(write(tmp_path, text)).recipe
+    assert (recipe.model.d_model, recipe.model.d_ff, recipe.model.n_heads, recipe.model.dropout) == (512, 2048, 8, 0.1)
+    assert (recipe.model.n_encoder_layers, recipe.model.n_decoder_layers, recipe.model.norm_order) == (6, 6, "post")
+    assert (recipe.training.beta1, recipe.training.beta2, recipe.training.epsilon) == (0.9, 0.98, 1e-9)  # section 5.3
+    assert (recipe.search.beam_size, recipe.search.length_penalty) == (4, 0.6)  # section 6.1
+
+
 def test_ones_own_recipe_is_named_and_placed_by_its_path(tmp_path: Path) -> None:
     loaded = load_recipe(str(write_tiny_recipe(tmp_path)))
     assert (loaded.name, loaded.base) == ("tiny", tmp_path)

@@ -14,7 +14,7 @@ from yiwen.cli.options import AsJson, BeamSize, LengthPenalty, Model
 
 def inspect(
     model: Model,
-    text: Annotated[str | None, typer.Argument(help="The sentence to look into.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The sentence to look into.")] = None,
     target: Annotated[str | None, typer.Option(help="Look at this translation instead of the model's own.")] = None,
     output: Annotated[
         list[Path] | None, typer.Option(help="Write a report: .html, .json, .svg or .png. Repeatable.")

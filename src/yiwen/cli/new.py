@@ -11,7 +11,9 @@ import typer
 def new(
     corpus: Annotated[
         list[Path],
-        typer.Argument(metavar="CORPUS [CORPUS2]", help="A TSV, JSONL, Parquet, Arrow or TMX file, or two text files."),
+        typer.Argument(
+            metavar="CORPUS [CORPUS2]", help="A TSV, CSV, JSONL, Parquet, Arrow or TMX file, or two text files."
+        ),
     ],
     src_lang: Annotated[str, typer.Option("--from", metavar="LANGUAGE", help="Source language, e.g. en.")],
     tgt_lang: Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="Target language, e.g. zh.")],

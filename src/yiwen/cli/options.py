@@ -12,7 +12,7 @@ RecipeName = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, e.g. training.max_steps=100. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as in training.max_steps=100. Repeatable."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a run: its best model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
@@ -39,7 +39,7 @@ LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the lengt
 Database = Annotated[
     str | None,
     typer.Option(
-        envvar="YIWEN_DATABASE", help="Where keys and usage are kept, as an URL; a SQLite file in runs/ if not given."
+        envvar="YIWEN_DATABASE", help="Where keys and usage are kept, as a URL; a SQLite file in runs/ if not given."
     ),
 ]
 

@@ -12,8 +12,8 @@ from yiwen.cli.options import Device, DType, Engine, Model, Threads
 
 def score(
     model: Model,
-    src: Annotated[Path, typer.Argument(help="Source text, a sentence a line.")],
-    tgt: Annotated[Path, typer.Argument(help="Its translation, line for line.")],
+    src: Annotated[Path, typer.Argument(metavar="SRC", help="Source text, a sentence a line.")],
+    tgt: Annotated[Path, typer.Argument(metavar="TGT", help="Its translation, line for line.")],
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Database, Device, Engine, Settings, Threads
+from yiwen.cli.options import Database, Device, Engine, Threads
 
 
 def serve(
@@ -17,7 +17,9 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0: any free one.")] = 8080,
     require_key: Annotated[bool, typer.Option("--require-key", help="Nobody asks without a key.")] = False,
     insecure: Annotated[bool, typer.Option("--insecure", help="Anybody may ask, without a key, anywhere.")] = False,
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a limit, as in queue_requests=200.")
+    ] = None,
     database: Database = None,
     engine: Engine = "auto",
     device: Device = "auto",
@@ -27,7 +29,7 @@ def serve(
 
     Clients of DeepL, LibreTranslate and OpenAI work.
 
-    Limits are changed with --set, e.g. --set queue_requests=200; the manual lists them.
+    The manual lists the limits that --set changes.
     """
     from functools import partial
 

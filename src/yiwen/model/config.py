@@ -42,7 +42,7 @@ class ModelConfig:
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Non-linearity of the feed-forward network; swiglu adds a gate (Shazeer 2020)."""
     positions: Literal["sinusoidal", "learned", "rotary", "alibi"] = "sinusoidal"
-    """How the model knows order: sections 3.5; Su et al. 2021 (rotary); Press et al. 2022 (alibi)."""
+    """How the model knows order: section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (alibi)."""
     tied_embeddings: Literal["all", "target", "none"] = "all"
     """Share one matrix between source, target and output; target and output; or nothing (Press and Wolf 2017)."""
     max_len: int = 1024

@@ -226,7 +226,7 @@ def _opened(url: str) -> sa.Engine:
     except (sa.exc.SQLAlchemyError, OSError) as error:
         shown = str(getattr(error, "orig", error)).split("\n")[0]
         raise ConfigError(
-            f"the database cannot be opened ({shown}); give an URL such as sqlite:///keys.sqlite or "
+            f"the database cannot be opened ({shown}); give a URL such as sqlite:///keys.sqlite or "
             "postgresql+psycopg://user@host/name"
         ) from error
     return database
