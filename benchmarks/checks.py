@@ -67,7 +67,7 @@ FOUND_BY = {
     "placeholder lost": {"placeholders"},
 }
 LARGE = 0.4
-"""Share of the words from which on an omitted clause is counted once more, as a large one."""
+"""Share of the characters from which on an omitted clause is counted once more, as a large one."""
 
 Flags = Callable[[Pair], tuple[str, ...]]
 """What the checks say of a pair."""

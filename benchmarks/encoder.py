@@ -45,6 +45,7 @@ from yiwen.encoder.measuring import measure_encoder
 from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
 from yiwen.engines.encoders import EncoderEngine, TorchEncoder
 from yiwen.engines.exported import ExportInfo, write_info
+from yiwen.errors import ConfigError
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.export.ct2_spec import write_encoder
 from yiwen.model.config import ModelConfig
@@ -329,6 +330,8 @@ def main() -> None:
                 f"| {name} | {rate:,.0f} | {result['largest_difference'][name]:.1e} |" for name, rate in rates.items()
             ]
         elif options.part == "retrieval":
+            if options.model is None:
+                raise ConfigError("--part retrieval needs --model, such as runs/embed-zh-en")
             found = measure_encoder(options.model)
             result = {"retrieval": [measured.to_json() for measured in found]}
             lines = [f"- {measured.test_set}: accuracy at 1 {measured.scores['accuracy']:.2f}" for measured in found]

@@ -123,6 +123,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.updates, options.seeds = 8, 2
+    if options.seeds < 2:
+        raise SystemExit(f"--seeds {options.seeds}: a standard error needs 2 or more")
     with tempfile.TemporaryDirectory() as name:
         result = measure(options, Path(name))
     report = as_markdown(result)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import tempfile
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from typing import Any
 from sides.report import RESULTS, publish
 from time_to_bleu import QUICK, curve, read_jsonl
 from yiwen.config import describe, parse, read_toml
+from yiwen.data.config import more_tests
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.errors import ConfigError
@@ -32,9 +34,9 @@ def scores_of(run: Path) -> dict[str, Any]:
     """All test scores of a run, how it was trained, and how long that took."""
     recipe = parse(Recipe, read_toml(run / "recipe.toml"), source=str(run / "recipe.toml"))
     cased, lowered = (measure(run, lowercase=lowercase) for lowercase in (False, True))
-    corpora = [recipe.data.test] * (cased.test_set == "test") + list(recipe.data.more_tests)
-    each = zip((cased, *cased.more), (lowered, *lowered.more), map(test_name, corpora), strict=True)
-    tests = [one_test(one, other, name=name) for one, other, name in each]
+    corpora = {"test": recipe.data.test} | more_tests(recipe.data)  # measured in the order of these names
+    each = zip((cased, *cased.more), (lowered, *lowered.more), strict=True)
+    tests = [one_test(one, other, name=test_name(corpora[one.test_set])) for one, other in each]
     settings = changes(run.name, recipe)
     return {
         "run": run.name,
@@ -70,7 +72,8 @@ def changes(name: str, recipe: Recipe) -> list[str]:
     if name not in builtin_names():
         return []
     usual = {setting.key: setting.value for setting in describe(load_recipe(name).recipe)}
-    return [f"{each.key}={each.value}" for each in describe(recipe) if usual.get(each.key) != each.value]
+    changed = [each for each in describe(recipe) if usual.get(each.key) != each.value]
+    return [f"{each.key}={each.value if isinstance(each.value, str) else json.dumps(each.value)}" for each in changed]
 
 
 def as_markdown(result: dict[str, Any]) -> str:

@@ -66,7 +66,7 @@ def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Pa
     assert written["scores"][0]["signature"].startswith("nrefs:1|")
     assert written["sentences_per_s"] > 0
     again = measure(run / "best", src=texts[0], ref=texts[1], lowercase=True, threads=1)
-    assert again.written == run / "evaluations" / "best-test-lowercase.json"
+    assert again.written == run / "evaluations" / "best-given-test-lowercase.json"
     assert again.evaluation["bleu"].value >= measurement.evaluation["bleu"].value
     assert f"written: {again.written}" in shown(again)
 
@@ -80,9 +80,11 @@ def test_what_was_translated_otherwise_has_a_file_of_its_own(
     rules: dict[str, Any] = {"src": texts[0], "ref": texts[1], "threads": 1}
     two = measure(run / "best", ensemble=[tiny_run.best], **rules)
     mbr = measure(run / "best", search=SearchConfig(beam_size=3, mbr=2), **rules)
-    assert [found.written.name for found in (two, mbr) if found.written] == [
-        "best-test-ensemble2.json",
-        "best-test-beam_size-3-mbr-2.json",
+    bare = measure(run / "best", checks=False, engine="torch", dtype="float32", threads=1)
+    assert [found.written.name for found in (two, mbr, bare) if found.written] == [
+        "best-given-test-ensemble2.json",
+        "best-given-test-beam_size-3-mbr-2.json",
+        "best-test-unchecked-torch-float32.json",
     ]
 
 

@@ -256,3 +256,21 @@ def test_every_method_of_the_manual_can_be_named_in_a_recipe(setting: str) -> No
 
 def test_the_manual_names_all_methods() -> None:
     assert len(METHODS) >= 11
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('task = "classify"\n[training]\nmetric = "accuracy"\nrdrop = 3.0\n', "rdrop is for task='translate' alone"),
+        ('task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n', "leaves task='mlm' nothing"),
+        ('[model]\npreset = ["base"]\n', "model.preset = ['base'] is unknown; use one of "),
+        ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),
+    ],
+)  # fmt: skip
+def test_settings_that_would_do_nothing_or_mean_nothing_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    head, *rest = text.partition("[")
+    path = Path(write(tmp_path, "".join(rest)))
+    path.write_text(head + path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        load_recipe(str(path))
+    assert "batch_tokens.int" not in str(caught.value)

@@ -333,3 +333,13 @@ def test_checkpoints_are_averaged_by_hand(text: Path, tmp_path: Path) -> None:
         average_run(run, output=tmp_path / "other", last=0)
     with pytest.raises(CheckpointError, match="has no checkpoint and best model yet; train it first"):
         average_run(tmp_path / "none", output=tmp_path / "other", last=1)
+
+
+def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run, settings=[*FAST, "device='cuda:7'"]) != 0
+    assert train(text, run, settings=[*FAST, "learning_rate=0.002"]) == 0, capsys.readouterr().err
+    assert train(text, run) == 2
+    assert "exists already; go on with it by --resume" in capsys.readouterr().err

@@ -166,13 +166,18 @@ def attribute_docs(cls: type[Any]) -> dict[str, str]:
     return docs
 
 
+_UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
+
+
 def _explain(cls: type[Any], problem: Any, source: str) -> str:
     """One line for one pydantic error."""
     path = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
+    while problem["type"] not in _UNKNOWN and len(path) > 1 and not (path[-1].isdigit() or _is_field(cls, path)):
+        path.pop()  # of a setting that may be of several types pydantic names the one it tried
     key = ".".join(path) or "the file"
     context = problem.get("ctx", {})
     match problem["type"]:
-        case "extra_forbidden" | "unexpected_keyword_argument":
+        case kind if kind in _UNKNOWN:
             known = [field.name for field in dataclasses.fields(_class_at(cls, path[:-1]) or cls)]
             nearest = difflib.get_close_matches(path[-1], known, n=1)
             remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
@@ -186,6 +191,11 @@ def _explain(cls: type[Any], problem: Any, source: str) -> str:
             return (
                 f"{source}: {key} = {json.dumps(problem['input'], ensure_ascii=False)}: {rule}; {_meaning(cls, path)}"
             )
+
+
+def _is_field(cls: type[Any], path: list[str]) -> bool:
+    owner = _class_at(cls, path[:-1])
+    return owner is not None and path[-1] in {field.name for field in dataclasses.fields(owner)}
 
 
 def _meaning(cls: type[Any], path: list[str]) -> str:

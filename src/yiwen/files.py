@@ -38,7 +38,14 @@ def fsync(path: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new one, never a part."""
+    """Write a file so that a reader sees the old content or the new one, never a part.
+
+    What a link means is written; a pipe or a device is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()
     temporary = path.with_name(f"{_TEMPORARY}{path.name}")
     try:
         with temporary.open("wb") as file:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,7 @@ def measure(
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
         output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any, with a
-            name of its own where case, search or an ensemble are not the model's usual ones.
+            name of its own where text, case, engine, checks, search or an ensemble are not the usual ones.
         report: HTML page to write, with details line by line; they are then in the JSON too.
         checks: Translate as users do, with checks and repairs; False: as the search finds it.
         engine, device, dtype, threads: As in `Translator.load`.
@@ -136,8 +136,11 @@ def measure(
             how_else = "-lowercase" if settings.lowercase else ""
             how_else += f"-ensemble{1 + len(ensemble)}" if ensemble else ""
             usual = dataclasses.asdict(translator.bundle.info.search).items()
+            how_else += "" if checks else "-unchecked"
+            how_else += "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
             how_else += "".join(f"-{k}-{v}" for k, v in dataclasses.asdict(search).items() if (k, v) not in usual)
-            written = model.parent / "evaluations" / f"{model.name}-{test.name}{how_else}.json"
+            what = test.name if src is None else f"given-{test.name}"
+            written = model.parent / "evaluations" / f"{model.name}-{what}{how_else}.json"
         return _measured(
             translator, other, test, settings=settings, written=written, is_detailed=report is not None, how=how
         )
@@ -268,8 +271,11 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
 
     folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
     if translator.usual is None and folder.is_dir():
-        with suppress(PermissionError):
+        try:
             translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
 
 
 def settings_of(model: Path) -> EvaluationConfig:

@@ -149,5 +149,8 @@ def computing_with(threads: int) -> Iterator[None]:
 
 def _cache_folder() -> Path:
     chosen = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification tells us to ignore a relative path; a user without a home has no cache.
-    return (Path(chosen) if Path(chosen).is_absolute() else Path("~/.cache").expanduser()) / "yiwen"
+    # The specification tells us to ignore a relative path.
+    try:
+        return (Path(chosen) if Path(chosen).is_absolute() else Path("~/.cache").expanduser()) / "yiwen"
+    except RuntimeError:  # a user without a home has no cache: nothing can be written below this
+        return Path(os.devnull) / "yiwen"

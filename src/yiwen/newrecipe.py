@@ -16,6 +16,7 @@ from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import plain_suffix
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
+from yiwen.recipe import runs_root
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag
 from yiwen.text.languages import canonical
@@ -181,7 +182,7 @@ def what_next(output: Path, survey: Survey, size: Size) -> str:
     rows = f" ({survey.n_rows:,} rows)" if survey.n_rows != survey.n_pairs else ""
     samples = "\n".join(f"  {_short(src)}\n  {_short(tgt)}" for src, tgt in survey.samples)
     recipe = shlex.quote(str(output))
-    model = shlex.quote(f"runs/{output.stem}/best")
+    model = shlex.quote(str(runs_root() / output.stem / "best"))
     return "\n".join(
         [
             f"{survey.n_pairs:,} pairs{rows}, such as\n{samples}",

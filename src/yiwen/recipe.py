@@ -76,6 +76,12 @@ def _check_task(recipe: Recipe) -> None:
     ]
     if TARGETS[task] != "none" and alone:
         raise ConfigError(f"task={task!r} needs a tgt beside each src, {alone[0]!r} has none")
+    if task != "translate":
+        for name in ("rdrop", "word_dropout", "guided_alignment"):
+            if getattr(recipe.training, name):
+                raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")
+    if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
+        raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if task == "embed" and not recipe.tokenizer.shared:
         raise ConfigError("tokenizer.shared=false, but task='embed' has one encoder for both languages; leave it out")
 
@@ -117,7 +123,7 @@ def with_preset(table: Table, *, source: str) -> Table:
     if not isinstance(model, dict) or "preset" not in model:
         return table
     preset = model["preset"]
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(f"{source}: model.preset = {preset!r} is unknown; use one of {', '.join(PRESETS)}")
     return {**table, "model": {**PRESETS[preset], **model}}
 

@@ -134,12 +134,13 @@ def train_recipe(
     root = root or runs_root()
     run = run or root / loaded.name
     refuse_existing(run, resume=resume)
-    _refuse_changes(run / "recipe.toml", loaded.recipe)  # before hours go into preparing what is then refused
+    _refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles"):
             remove_leftovers(folder)
-        recipe, chosen = _settle(run, loaded.recipe)
+        recipe = loaded.recipe
+        chosen = _settle(run, recipe)
         hardware.apply(chosen)
         store = Store.open(prepared.folder)
         chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
@@ -173,15 +174,19 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
 
 
 def refuse_existing(run: Path, *, resume: bool) -> None:
-    """Only a resumed run may exist already.
+    """Only a resumed run may have begun already: one that has no checkpoint has lost nothing and starts anew.
 
     Raises:
-        ConfigError: If it does, and resume is False.
+        ConfigError: If it has, and resume is False.
     """
-    if (run / "recipe.toml").exists() and not resume:
+    if _has_begun(run) and not resume:
         raise ConfigError(
             f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
         )
+
+
+def _has_begun(run: Path) -> bool:
+    return latest_checkpoint(run / "checkpoints") is not None
 
 
 def average_run(run: Path, *, output: Path, last: int) -> int:
@@ -206,11 +211,11 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
     return len(chosen)
 
 
-def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
+def _settle(run: Path, recipe: Recipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe_path, hardware_path = run / "recipe.toml", run / "hardware.json"
-    _refuse_changes(recipe_path, recipe)
-    if hardware_path.exists():
+    _refuse_changes(run, recipe)
+    if hardware_path.exists() and _has_begun(run):
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
@@ -231,7 +236,7 @@ def _settle(run: Path, recipe: Recipe) -> tuple[Recipe, Hardware]:
         )
         _write_hardware(run, chosen)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
-    return recipe, chosen
+    return chosen
 
 
 def _shardable_tokens(recipe: Recipe) -> int:
@@ -264,13 +269,14 @@ def _write_hardware(run: Path, chosen: Hardware) -> None:
     write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
 
 
-def _refuse_changes(path: Path, now: Recipe) -> None:
-    """A resumed run keeps the recipe at `path`, but for its length and what is logged.
+def _refuse_changes(run: Path, now: Recipe) -> None:
+    """A run that has begun keeps its recipe, but for its length and what is logged.
 
     Raises:
         ConfigError: With every setting that differs.
     """
-    if not path.exists():
+    path = run / "recipe.toml"
+    if not path.exists() or not _has_begun(run):
         return
     before = parse(Recipe, read_toml(path), source=str(path))
     allowed = {f"training.{name}" for name in MAY_CHANGE}

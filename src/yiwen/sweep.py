@@ -18,10 +18,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from yiwen.config import to_toml
+from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.files import write_json, write_text
-from yiwen.recipe import LoadedRecipe, load_recipe, runs_root
+from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
@@ -195,6 +195,14 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
         if found["recipe"] == recipe:
             return found
+    if (run / "recipe.toml").is_file():
+        before = parse(Recipe, read_toml(run / "recipe.toml"), source=str(run / "recipe.toml")).training
+        is_longer = before.max_steps < training.max_steps and training.schedule not in ("polynomial", "cosine")
+        if before.patience != training.patience or not (before.max_steps == training.max_steps or is_longer):
+            raise ConfigError(
+                f"trained with max_steps={before.max_steps} and patience={before.patience}; give another --folder, or "
+                "remove it"
+            )
     _, progress = train_recipe(cell.loaded, run=run, resume=True, stop=stop, console=console)
     valid = Store.open(runs_root() / ".prepared" / progress.data).valid
     translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
@@ -208,17 +216,20 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     return result
 
 
-def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
-    """Mean gain of one row over the first, and the ends of its 95 % interval."""
+def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float] | None:
+    """Mean gain of one row over the first, and the ends of its 95 % interval; None over other validation text."""
     from yiwen.data.store import Store
     from yiwen.evaluation.significance import difference_interval
 
+    stores = {name: Store.open(runs_root() / ".prepared" / name) for name in {group[0]["data"], first[0]["data"]}}
+    store = stores[group[0]["data"]]
+    if any(other.valid != store.valid for other in stores.values()):
+        return None
     gains = [ours["score"] - theirs["score"] for ours, theirs in zip(group, first, strict=True)]
     mean = fmean(gains)
     if len(gains) > 1:
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
-    store = Store.open(runs_root() / ".prepared" / group[0]["data"])
     ours, theirs = (
         (result["folder"] / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1] for result in (group[0], first[0])
     )

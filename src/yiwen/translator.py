@@ -170,9 +170,11 @@ class Translator:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If prefixes are not as many as texts, or one is too long or given for a text of several lines;
-                or if neither search nor model can keep to a glossary.
+            ConfigError: If texts is one string, prefixes are not as many as texts, or one is too long or given for a
+                text of several lines; or if neither search nor model can keep to a glossary.
         """
+        if isinstance(texts, str):
+            raise ConfigError("translate takes a list of texts, and was given one; write [text]")
         config = search or self.bundle.info.search
         reader = self._reader(glossary)
         prefixes = [""] * len(texts) if prefixes is None else [reader.prefix(prefix) for prefix in prefixes]

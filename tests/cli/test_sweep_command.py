@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.evaluation.significance import difference_interval
 from yiwen.recipe import load_recipe
@@ -114,10 +116,13 @@ def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
     return [Cell(Path(str(number)), each, loaded) for number, each in enumerate(settings)]
 
 
-def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(recipe: str) -> None:
+def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = [{"a.x": x, "training.seed": seed} for x in "01" for seed in "123"]
     scores = [30.0, 31.0, 32.0, 31.0, 31.5, 33.5]  # gains 1.0, 0.5, 1.5: mean 1, deviation 0.5
-    rows = compared(cells_of(recipe, *settings), [{"score": score, "minutes": 2.0} for score in scores])
+    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    rows = compared(cells_of(recipe, *settings), [{"score": score, "minutes": 2.0, "data": "same"} for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
 
@@ -168,3 +173,17 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     assert "2 of 4 rows failed (dropout=0.1,device=cuda_7: device='cuda:7'" in failing.err
     rows = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
     assert [row["name"] for row in rows] == ["model.dropout=0.1", "model.dropout=0.2"]
+
+
+def test_a_run_of_another_length_is_no_result_of_this_one(recipe: str) -> None:
+    falling = ["training.schedule=polynomial", "model.dropout=0.1", *SHORT]
+    sweep(recipe, falling)
+    for steps in (5, 7):
+        _, (row,) = sweep(recipe, [*falling[:-3], *SHORT[1:], f"training.max_steps={steps}"])
+        assert row.error == "alone: trained with max_steps=6 and patience=0; give another --folder, or remove it"
+
+
+def test_scores_over_other_validation_text_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], [folder.name])))
+    results = [{"score": score, "minutes": 2.0, "data": name} for score, name in ((30.0, "a"), (31.0, "b"))]
+    assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None

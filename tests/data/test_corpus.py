@@ -243,3 +243,29 @@ def test_a_missing_package_is_named(tmp_path: Path, name: str, package: str, mon
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingDependencyError, match=rf"needs {package}: pip install 'yiwen\[train\]'"):
         read(CorpusConfig(path=name), tmp_path)
+
+
+def test_the_variant_of_the_language_asked_for_is_read_where_there_are_several(tmp_path: Path) -> None:
+    variants = "".join(
+        f'<tuv xml:lang="{code}"><seg>{code}</seg></tuv>'
+        for code in ("en-GB", "en", "zh-TW", "zh-CN", "pt-PT", "pt-BR")
+    )
+    (tmp_path / "a.tmx").write_text(f"<tmx><body><tu>{variants}</tu></body></tmx>", encoding="utf-8")
+    for wanted, code in {"en": "en", "zh": "zh-CN", "zh-Hant": "zh-TW", "pt-BR": "pt-BR", "pt": "pt-PT"}.items():
+        (block,) = read_blocks(CorpusConfig(path="a.tmx"), base=tmp_path, src_lang="en", tgt_lang=wanted, size=2)
+        assert block.tgt == [code.encode()]
+
+
+def test_an_open_quote_swallows_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('src,tgt\none,eins\n"two,zwei\nthree,drei\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.csv is no CSV near line 4 \(.*\); close or double its quotes"):
+        read(CorpusConfig(path="a.csv"), tmp_path)
+
+
+def test_a_csv_of_another_time_and_a_new_kind_of_arrow_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"src,tgt\rone,eins\rtwo,zwei\r")
+    assert [pair[1:] for pair in read(CorpusConfig(path="a.csv"), tmp_path)] == [(b"one", b"eins"), (b"two", b"zwei")]
+    view = pa.table({name: pa.array([name], pa.string_view()) for name in ("src", "tgt")})
+    with pa.ipc.new_stream(str(tmp_path / "a.arrow"), view.schema) as writer:
+        writer.write_table(view)
+    assert [pair[1:] for pair in read(CorpusConfig(path="a.arrow"), tmp_path)] == [(b"src", b"tgt")]

@@ -43,3 +43,8 @@ def test_the_config_survives_toml() -> None:
 
     config = DataConfig(src_lang="en", tgt_lang="zh", corpora=(HEAVY, HEAVY), valid=LIGHT)
     assert parse(DataConfig, tomllib.loads(to_toml(config, with_meaning=True)), source="x") == config
+
+
+def test_a_temperature_that_makes_sizes_no_numbers_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"data\.temperature is 0\.005; use 0\.1 or more, 1 for shares by size"):
+        DataConfig(src_lang="en", tgt_lang="de", corpora=(CorpusConfig(path="a.tsv"),), temperature=0.005)

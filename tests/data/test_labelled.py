@@ -78,7 +78,8 @@ def test_whole_numbers_and_lists_are_labels_and_words(tmp_path: Path) -> None:
 
 def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text(
-        "-DOCSTART- -X- O\n\n# text = Ann met Bo\nAnn NNP B-PER\nmet VBD O\n# NN O\n\n\nBo B-PER\ntorn\n \n"
+        "-DOCSTART- -X- O\n\n# newdoc id = a\n# newpar\n"
+        "# text = Ann met Bo\nAnn NNP B-PER\nmet VBD O\n# NN O\n\n\nBo B-PER\ntorn\n \n"
         "no\ttab end\tO\n",
         encoding="utf-8",
     )

@@ -362,3 +362,41 @@ def test_multi30k_loses_almost_nothing(tmp_path: Path) -> None:
     line = int(store.where(row).rpartition(" ")[2])
     raw = (folder / "train.de").read_bytes().split(b"\n")[line - 1].decode()
     assert store.target.decode(store.tgt_ids(np.array([row]))) == [normalise(raw)]
+
+
+def test_held_out_rows_that_lack_a_side_are_left_out_and_noted(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    (tmp_path / "t.tsv").write_text("One.\t.enO\ntorn\nTwo.\t.owT\n", encoding="utf-8")
+    prepared = run(tmp_path, corpus, test=CorpusConfig(path="t.tsv"))
+    assert Store.open(prepared.folder).test == (["One.", "Two."], [".enO", ".owT"])
+    assert "test: 1 rows lack a side and were left out" in prepared.report.notes
+
+
+def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path) -> None:
+    corpus, same = write(tmp_path, "train", [pair(n) for n in range(60)]), write(tmp_path, "a", [pair(99)])
+    other = write(tmp_path, "b", [pair(99)])
+    assert not run(tmp_path, corpus, test=same, more_tests=(other,)).report.notes
+    assert any("1 of the 1 validation" in n for n in run(tmp_path, corpus, valid=same, test=other).report.notes)
+
+
+def test_another_column_of_a_further_test_is_another_store(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    (tmp_path / "t.tsv").write_text("src\ttgt\tother\nOne.\t.enO\tUn.\n", encoding="utf-8")
+    found = [
+        run(tmp_path, corpus, more_tests=(CorpusConfig(path="t.tsv", tgt_column=column),)).folder
+        for column in ("tgt", "other")
+    ]
+    assert found[0] != found[1]
+
+
+def test_subwords_are_learnt_from_long_texts_too(tmp_path: Path) -> None:
+    long = [
+        tuple(" ".join(side) for side in zip(*(pair(n + 40 * i) for n in range(200)), strict=True)) for i in range(5)
+    ]
+    prepared = run(
+        tmp_path,
+        write(tmp_path, "long", long),  # type: ignore[arg-type]
+        cleaning=CleaningConfig(max_length=100_000),
+        max_tokens=100_000,
+    )
+    assert Store.open(prepared.folder).source.vocab_size == 400

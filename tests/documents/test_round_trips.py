@@ -330,3 +330,29 @@ def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words:
     if len(segments) == 2:
         there = "".join(text for text in segments[1].itertext() if text != "c")
         assert "".join(there.replace("<", "").split()) == said.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "declaration", "encoding", "text"),
+    [
+        ("tmx", '<tmx><a o-encoding="latin-1"/><tu><tuv lang="en"><seg>{}</seg></tuv></tu></tmx>', "utf-8", "É – ok"),
+        ("pot", '"Content-Type: text/plain; charset=CHARSET\\n"\nmsgid "{}"\nmsgstr ""\n', "utf-8", "Café ok"),
+        ("html", '<meta charset="iso-8859-1"><p>{}</p>', "cp1252", "“Café” 5 €"),
+    ],
+)  # fmt: skip
+def test_encodings_are_read_as_programs_mean_them(suffix: str, declaration: str, encoding: str, text: str) -> None:
+    data = declaration.format(text).encode(encoding)
+    assert upper(text) in translated_here(data, suffix, src_lang="en", tgt_lang="de").decode(encoding)
+
+
+def test_tmx_tells_kinds_of_chinese_apart_and_knows_other_spellings() -> None:
+    unit = '<tmx><tu><tuv xml:lang="eng"><seg>one</seg></tuv><tuv xml:lang="zh-CN"><seg>一</seg></tuv></tu></tmx>'
+    assert translated_here(unit, "tmx", src_lang="en", tgt_lang="zh-Hans") == unit.encode()
+    assert 'xml:lang="zh-Hant"><seg>ONE' in translated_here(unit, "tmx", src_lang="en", tgt_lang="zh-Hant").decode()
+
+
+def test_xliff_2_names_the_language_of_its_targets() -> None:
+    source = XLIFF2.replace(' trgLang="de"', "")
+    root = etree.fromstring(translated_here(source, "xliff", tgt_lang="de"))
+    assert root.get("trgLang") == "de"
+    assert etree.fromstring(translated_here(XLIFF, "xliff", tgt_lang="de")).get("trgLang") is None

@@ -16,12 +16,19 @@ from yiwen.search.hypothesis import Hypothesis
 
 
 def search(
-    sentence: int, terms: list[Ids], *, max_len: int = 6, prefix: Ids = (), n_best: int = 1, beam_size: int = 4
+    sentence: int,
+    terms: list[Ids],
+    *,
+    max_len: int = 6,
+    prefix: Ids = (),
+    n_best: int = 1,
+    beam_size: int = 4,
+    room: int = 99,
 ) -> list[Hypothesis]:
     model = FakeModel()
     task = make_task([max_len], [prefix])
     config = SearchConfig(beam_size=beam_size, n_best=n_best)
-    return constrained_search(model.step, model.start([sentence]), task, config, terms)
+    return constrained_search(model.step, model.start([sentence]), task, config, terms, room=room)
 
 
 def holds(ids: Ids, terms: list[Ids]) -> bool:
@@ -53,7 +60,7 @@ def test_without_terms_it_is_beam_search(sentence: int, beam_size: int) -> None:
     for max_len, prefix in ((7, ()), (2, ()), (7, (3, 2))):
         task = make_task([max_len], [prefix])
         (expected,) = beam_search(model.step, model.start([sentence]), task, config)
-        found = constrained_search(model.step, model.start([sentence]), task, config, [])
+        found = constrained_search(model.step, model.start([sentence]), task, config, [], room=99)
         assert [h.ids for h in found] == [h.ids for h in expected]
         assert [h.log_prob for h in found] == pytest.approx([h.log_prob for h in expected], abs=1e-5)
         assert [h.is_finished for h in found] == [h.is_finished for h in expected]
@@ -127,3 +134,9 @@ def test_a_term_that_repeats_its_beginning_is_found_where_it_stands() -> None:
     (found,) = constrained_search(model.step, model.start([0]), task, SearchConfig(beam_size=2), [(2, 2, 3)])
     assert found.ids == (2, 2, 2, 3)
     assert BOS not in found.ids
+
+
+def test_terms_that_the_model_has_no_room_for_are_not_all_met() -> None:
+    (found,) = search(1, [(3, 2, 4), (4, 4, 3)], max_len=2, room=4)
+    assert len(found.ids) == 4
+    assert max(len(h.ids) for h in search(1, [(3, 2, 4), (4, 4, 3)], max_len=2)) >= 5

@@ -67,3 +67,15 @@ def test_every_search_setting_says_what_it_means() -> None:
 def test_the_search_config_needs_no_torch() -> None:
     code = "import sys, yiwen.search, yiwen.search.penalties; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"length_penalty": 1000.0}, "search.length_penalty is 1000.0; use at most 10, 1 for the mean"),
+        ({"temperature": 1e-40}, "search.temperature is 1e-40; use 0.01 or more, or beam_size = 1 for the best"),
+    ],
+)
+def test_numbers_that_no_search_can_use_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        SearchConfig(**settings)  # type: ignore[arg-type]

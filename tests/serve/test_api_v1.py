@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,17 @@ def test_alternatives_come_best_first(http: httpx.Client) -> None:
 def test_the_pages_modules_are_asked_for_anew(address: str) -> None:
     answer = httpx.get(f"{address}/page/main.js")
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
+
+
+@pytest.mark.parametrize("more", [{"prefix": "Ki"}, {"alignment": True}])
+def test_a_stream_refuses_what_it_cannot_give(http: httpx.Client, more: dict[str, Any]) -> None:
+    asked = {"text": "Deti gedi.", "source": "en", "target": "de", "stream": True} | more
+    answer = http.post("/v1/translate", json=asked)
+    assert (answer.status_code, "stream=true has no prefix and no alignment" in answer.text) == (422, True)
+
+
+def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
+    with httpx.Client(base_url=serve(max_alternatives=2)) as http:
+        for n_more, status in ((1, 200), (2, 400)):
+            asked = {"q": "Deti gedi.", "source": "en", "target": "de", "alternatives": n_more}
+            assert http.post("/translate", json=asked).status_code == status

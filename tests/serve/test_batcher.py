@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -272,3 +274,18 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     for thread in callers._threads:
         thread.join(60)
         assert not thread.is_alive()
+
+
+def test_what_is_remembered_keeps_no_engine_that_was_replaced() -> None:
+    cache = Cache(1_000_000)
+    shared = SharedEngine(Echo(), cache=cache, max_tokens=100)
+    shared.search([[5]], config=GREEDY)
+    shared.close()
+    alive = weakref.ref(shared)
+    del shared
+    gc.collect()
+    assert alive() is None
+    assert cache.n_bytes > 0
+    again = Echo()
+    SharedEngine(again, cache=cache, max_tokens=100).search([[5]], config=GREEDY)
+    assert again.batches == [[(5,)]]  # nor is it taken for another's

@@ -210,3 +210,23 @@ def test_what_the_model_writes_is_never_markup(
                 inside = inside.replace(tag, "")
             assert "<" not in inside
     noted("X1", f"{len(payloads)} payloads as translations, {markup} mode", new_tags=0)
+
+
+def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_their_pair(
+    keyed: tuple[Service, str, str],
+) -> None:
+    service, address, secret = keyed
+    with httpx.Client(base_url=address, headers={"authorization": f"DeepL-Auth-Key {secret}"}) as http:
+        text = "Deti <x>gedi</x> bapu <y>gedi</y>."
+        asked = {"text": text, "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml"}
+        joined, listed = (
+            http.post("/v2/translate", data={**asked, "ignore_tags": tags}).json() for tags in ("x,y", ["x", "y"])
+        )
+        assert joined == listed
+        made: dict[str, str] = {"name": "g", "source_lang": "de", "target_lang": "en", "entries": "a\tb"}
+        (key,) = service.store.all_keys()
+        kept = service.store.add_glossary(owner=key.id, **made)
+        answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
+        assert (answer.status_code, "this glossary is for de to en" in answer.text) == (400, True)
+        bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
+        assert http.post("/v2/glossaries", json=bad).status_code == 400

@@ -264,3 +264,28 @@ def test_a_revoked_key_is_refused_by_a_running_service(keyed: tuple[Service, str
         assert client.get("/v1/models").status_code == 200
         service.store.revoke_key(key.id)
         assert client.get("/v1/models").status_code == 401
+
+
+def test_without_keys_a_header_meant_for_a_proxy_is_no_concern(address: str) -> None:
+    assert ask(address, request(T, BODY, authorization="Basic dTpw")).status == 200
+
+
+@pytest.mark.parametrize("limits", [(-5, 0), (0, -3), (2**63, 0)])
+def test_limits_that_no_key_can_have_are_refused(store: Store, limits: tuple[int, int]) -> None:
+    with pytest.raises(ConfigError, match="0 \\(any number\\) or more characters and requests"):
+        store.create_key("a", characters_per_month=limits[0], requests_per_minute=limits[1])
+
+
+def test_who_leaves_a_stream_has_paid_for_what_came(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    text = " ".join(f"Deti gedi bapu {'.' * (n % 3 + 1)}" for n in range(60))
+    secret = make(service)
+    body = {"text": text, "source": "en", "target": "de", "stream": True}
+    with httpx.stream("POST", f"{address}{T}", json=body, headers={"authorization": f"Bearer {secret}"}) as answer:
+        next(answer.iter_lines())
+    owner = service.store.all_keys()[0].id
+    for _ in range(200):
+        if service.store.used(owner) < len(text):
+            break
+        time.sleep(0.02)
+    assert 0 < service.store.used(owner) <= len(text)

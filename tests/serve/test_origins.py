@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
+from yiwen.errors import ConfigError
+from yiwen.serve.config import ServeConfig
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")
@@ -129,3 +132,22 @@ def test_another_method_and_another_path_are_told_in_json(address: str) -> None:
     assert ask(address, request(T, method="GET")).status == 405
     found = ask(address, request("/nothing/here", method="GET"))
     assert (found.status, found.json["code"]) == (404, "not_found")
+
+
+def test_clients_may_send_headers_of_their_own(serve: Callable[..., str]) -> None:
+    asked = {"access_control_request_method": "POST", "access_control_request_headers": "x-stainless-lang"}
+    assert ask(serve(allow_origins=(SITE,)), request(T, method="OPTIONS", origin=SITE, **asked)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"allow_origins": ("*",)}, "allow_origins has '*'; give sites as https://example.org, in small letters"),
+        ({"allow_origins": ("https://a.org/",)}, "allow_origins has 'https://a.org/'"),
+        ({"allow_hosts": ("MT.example.org",)}, "allow_hosts has 'MT.example.org'; give names as mt.example.org"),
+        ({"allow_hosts": ("mt.example.org:80",)}, "allow_hosts has 'mt.example.org:80'"),
+    ],
+)
+def test_sites_and_names_that_can_never_match_are_refused(settings: dict[str, tuple[str]], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ServeConfig(**settings)  # type: ignore[arg-type]

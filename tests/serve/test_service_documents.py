@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from yiwen.documents import formats, translate_document, translate_markup
+from yiwen.serve import jobs
 from yiwen.translator import Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -104,3 +106,25 @@ def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: 
     )
     asked = {"q": text, "format": "html", **pair}
     assert http.post("/translate", json=asked).json()["translatedText"] == found != text
+
+
+def test_fetched_documents_make_room_and_old_ones_are_gone(
+    serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with httpx.Client(base_url=serve(max_documents=2)) as http:
+        ids = [sent(http, b"Deti gedi.", "a.txt")["id"] for _ in range(2)]
+        data = {"source": "en", "target": "de"}
+        assert http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).status_code == 429
+        assert http.get(f"/v1/documents/{ids[1]}/result").status_code == 200
+        assert http.get(f"/v1/documents/{ids[1]}/result").status_code == 200  # as often as there is room
+        sent(http, b"Deti.", "a.txt")
+        assert http.get(f"/v1/documents/{ids[1]}").status_code == 404
+        assert http.get(f"/v1/documents/{ids[0]}").status_code == 200
+        monkeypatch.setattr(jobs, "_KEPT_S", 0.0)
+        assert http.get(f"/v1/documents/{ids[0]}").status_code == 404
+
+
+def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http: httpx.Client) -> None:
+    data = {"source": "auto", "target": "xx"}
+    answer = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)
+    assert (answer.status_code, answer.json()["code"]) == (400, "language")

@@ -171,3 +171,9 @@ def test_text_that_is_not_there_or_of_no_use_is_named(teacher: Teacher, tmp_path
     (tmp_path / "empty.en").write_text("\n\n", encoding="utf-8")
     with pytest.raises(DataError, match="no pair of 2 is left"):
         made_by(teacher, tmp_path / "empty.en")
+
+
+def test_another_tag_makes_other_pairs_of_the_same_translations(teacher: Teacher, text: Path) -> None:
+    first, second = made_by(teacher, text), made_by(teacher, text, tag="<synth>")
+    assert second.made.n_translated == 0
+    assert lines(second, "corpus-0.de")[0] == lines(first, "corpus-0.de")[0].replace("<2bt>", "<synth>")

@@ -213,10 +213,9 @@ def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: Loade
 
 
 def test_an_existing_run_is_refused_before_the_teacher_works(
-    teacher: Teacher, loaded: LoadedRecipe, tmp_path: Path
+    teacher: Teacher, loaded: LoadedRecipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "runs" / "tiny-student").mkdir(parents=True)
-    (tmp_path / "runs" / "tiny-student" / "recipe.toml").write_text("", encoding="utf-8")
+    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
     with pytest.raises(ConfigError, match=r"tiny-student exists already; go on with it by --resume"):
         distil(teacher.bundle.folder, loaded)
     assert teacher.asked == []

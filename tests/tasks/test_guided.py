@@ -117,3 +117,10 @@ def test_shards_that_are_computed_side_by_side_do_not_see_each_others_attention(
 def test_the_weight_of_the_guide_is_not_negative() -> None:
     with pytest.raises(ConfigError, match=r"training\.guided_alignment is -0\.1; use 0 or more"):
         TrainingConfig(guided_alignment=-0.1)
+
+
+def test_where_layer_dropout_left_the_layer_out_there_is_nothing_to_guide() -> None:
+    model, batch = build(), make_batch()
+    loss_fn = guided_loss(translation_loss(0.0), model, uniform, place=PLACE, weight=0.7)
+    list(model.decoder)[PLACE.layer].forward = lambda states, *rest, **named: states  # type: ignore[method-assign]
+    assert loss_fn(model, batch)[0].item() == translation_loss(0.0)(model, batch)[0].item()

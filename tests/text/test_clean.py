@@ -13,6 +13,7 @@ from yiwen.errors import ConfigError
 from yiwen.text import clean
 from yiwen.text.clean import CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
+from yiwen.text.scripts import script_of
 
 EN_ZH = checks(CleaningConfig(), src_lang="en", tgt_lang="zh")
 EN_DE = checks(CleaningConfig(), src_lang="en", tgt_lang="de")
@@ -121,3 +122,8 @@ def test_clean_corpora_lose_less_than_one_pair_in_a_hundred(name: str, languages
         fault_of(normalise(src.decode()), normalise(tgt.decode()), active) for src, tgt in zip(*sides, strict=True)
     ]
     assert sum(fault is not None for fault in faults) < 50
+
+
+@pytest.mark.parametrize("code", ["hi-Latn", "zh-Latn", "az-Cyrl", "ms-Arab"])
+def test_a_language_in_another_script_than_usual_is_not_judged(code: str) -> None:
+    assert script_of(code) is None

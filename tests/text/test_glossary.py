@@ -54,3 +54,17 @@ def test_terms_are_found_as_whole_words_longest_first(text: str, found: list[str
 def test_the_same_letters_in_another_case_may_be_another_term() -> None:
     glossary = Glossary({"US": "USA", "us": "uns"})
     assert [target for _, _, target in glossary.find("US us Us")] == ["USA", "uns", "uns"]
+
+
+def test_a_letter_that_is_two_in_small_letters_is_found() -> None:
+    assert Glossary({"istanbul": "X"}).find("bana İstanbul.") == [(5, 13, "X")]
+
+
+def test_scripts_without_blanks_have_no_whole_words() -> None:
+    assert Glossary({"ラーメン": "ramen"}).find("このラーメンは旨い。") == [(2, 6, "ramen")]
+    assert Glossary({"กรุงเทพ": "Bangkok"}).find("ฉันรักกรุงเทพมาก") == [(6, 13, "Bangkok")]
+
+
+def test_a_long_glossary_is_compiled_in_no_time_and_finds_the_longest_first() -> None:
+    glossary = Glossary({f"term {n}": str(n) for n in range(3000)} | {"term": "T", "C++": "C"})
+    assert [target for *_, target in glossary.find("Term 2999, terms, term and C++.")] == ["2999", "T", "C"]

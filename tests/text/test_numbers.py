@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,9 @@ def test_a_chinese_numeral_is_the_number_that_it_spells(value: int) -> None:
 @given(st.text(max_size=40), st.sampled_from(["en", "de", "fr", "zh", "ja", "it"]))
 def test_any_text_can_be_asked(text: str, language: str) -> None:
     assert all(values for values in numbers_in(text, language).digits)
+
+
+@pytest.mark.parametrize(("text", "language"), [("亿" * 41, "zh"), ("3" + "亿" * 40, "zh"), ("hundred " * 200, "en")])
+def test_numbers_without_end_are_no_error(text: str, language: str) -> None:
+    found = numbers_in(text, language)
+    assert math.inf in found.words.union(*found.digits)

@@ -37,7 +37,7 @@ def fake_compute(n_rows: int) -> Any:
     def compute(plan: Update) -> Gradients:
         if any(len(rows) > n_rows for rows in plan):
             raise torch.OutOfMemoryError
-        return Gradients(loss_sum=1.0, n_tokens=1, n_src_tokens=1, norm=1.0)
+        return Gradients(loss_sum=1.0, n_tokens=1, norm=1.0)
 
     return compute
 

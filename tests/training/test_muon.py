@@ -68,3 +68,11 @@ def test_a_gradient_of_zero_moves_nothing() -> None:
     matrix.grad = torch.zeros_like(matrix)
     Muon([matrix], lr=0.1).step()
     assert torch.equal(matrix, before)
+
+
+def test_a_group_without_any_gradient_stays_as_it_is() -> None:
+    matrices = parameters()
+    muon = Muon([{"params": matrices[:2]}, {"params": matrices[2:]}], lr=0.1, momentum=0.95, weight_decay=0.3)
+    give_gradients(matrices[2:], 1)
+    muon.step()
+    assert [torch.equal(*both) for both in zip(matrices, parameters(), strict=True)] == [True, True, False, False]

@@ -134,3 +134,11 @@ def test_seeds_differ_in_every_number_and_its_place() -> None:
     assert len(seeds) == 6
     assert all(0 <= seed < 1 << 63 for seed in seeds)
     assert seed_of(1, 2) == seed_of(1, 2)
+
+
+def test_an_output_matrix_of_its_own_is_no_layer() -> None:
+    model = transformer(tied_embeddings="none")
+    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"))
+    where = [id(p) for optimizer in muons for group in optimizer.param_groups for p in group["params"]]
+    assert id(model.output_proj.weight) not in where
+    assert any(p is model.output_proj.weight for group in adamw.param_groups for p in group["params"])

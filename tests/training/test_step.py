@@ -60,7 +60,6 @@ def test_accumulated_gradients_equal_one_large_batch() -> None:
     parts = gradients(model, [[6], [0, 3, 2], [1, 5, 4]])
     assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
     assert one.n_tokens == parts.n_tokens == sum(len(TGT[row]) + 1 for row in range(7))
-    assert one.n_src_tokens == parts.n_src_tokens == sum(len(SRC[row]) + 1 for row in range(7))
     assert one.loss_sum == pytest.approx(parts.loss_sum, rel=1e-6)
     assert parts.norm == pytest.approx(expected.norm().item(), rel=1e-6)
 
@@ -74,7 +73,7 @@ def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
     with ShardPool(n_shards) as pool:
         found = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]], pool=pool)
     assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
-    assert (found.n_tokens, found.n_src_tokens) == (whole.n_tokens, whole.n_src_tokens)
+    assert found.n_tokens == whole.n_tokens
     assert found.loss_sum == pytest.approx(whole.loss_sum, rel=1e-6)
 
 
@@ -182,8 +181,8 @@ def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
 
 @pytest.mark.parametrize("numbers", [(float("nan"), 1.0), (float("inf"), 1.0), (1.0, float("nan"))])
 def test_undefined_numbers_are_seen(numbers: tuple[float, float]) -> None:
-    assert not Gradients(loss_sum=numbers[0], n_tokens=1, n_src_tokens=1, norm=numbers[1]).is_finite
-    assert Gradients(loss_sum=1.0, n_tokens=1, n_src_tokens=1, norm=1.0).is_finite
+    assert not Gradients(loss_sum=numbers[0], n_tokens=1, norm=numbers[1]).is_finite
+    assert Gradients(loss_sum=1.0, n_tokens=1, norm=1.0).is_finite
 
 
 def poisoned(steps: set[int], how: str, clock: list[int]) -> Any:

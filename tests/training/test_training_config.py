@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -44,3 +45,9 @@ def test_a_size_to_be_found_is_a_number_before_anything_computes_with_it() -> No
     with pytest.raises(AssertionError):
         assert config.micro_batch_tokens
     assert replace(config, batch_tokens=7).micro_batch_tokens == 7
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "clip_norm", "rdrop"])
+def test_what_is_no_number_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"training\.{name} is nan; use a finite number"):
+        TrainingConfig(**{name: math.nan})

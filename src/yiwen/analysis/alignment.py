@@ -16,6 +16,7 @@ from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
+from yiwen.text.chinese import rewritten
 from yiwen.text.normalise import normalise_with_spans
 from yiwen.text.subword import Subword
 
@@ -61,8 +62,8 @@ def align(
     """
     if len(sources) != len(targets):
         raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-    src = [cut(text, bundle.source) for text in sources]
-    tgt = [cut(text, bundle.target) for text in targets]
+    src = [cut(text, bundle.source, bundle.info.src_lang) for text in sources]
+    tgt = [cut(text, bundle.target, bundle.info.tgt_lang) for text in targets]
     bundle.check_room([side.ids for side in src], [side.ids for side in tgt])
     both = [i for i in range(len(sources)) if src[i].ids and tgt[i].ids]
     found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
@@ -72,9 +73,10 @@ def align(
     return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late) for i in range(len(sources))]
 
 
-def cut(text: str, subword: Subword) -> Cut:
-    """Cut raw text into subwords and find its words."""
+def cut(text: str, subword: Subword, language: str = "") -> Cut:
+    """Cut raw text into subwords and find its words; Chinese in the other script is read as the model writes it."""
     clean, origin = normalise_with_spans(text)
+    clean = rewritten(clean, language)
     ids, pieces = subword.encode_with_spans(clean)
     found = _grouped(clean, ids, pieces)
     words = tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words)

@@ -126,7 +126,7 @@ def inspect_sentence(
     config = config.changed(n_best=config.beam_size)
     if config.sampling:
         raise ConfigError("search.sampling=true has no tree of hypotheses to look at; set it to false")
-    src = cut(text, bundle.source)
+    src = cut(text, bundle.source, bundle.info.src_lang)
     if not src.ids or (target is not None and not target.strip()):
         raise ConfigError(f"there is nothing to look at in {text if not src.ids else target!r}; give a sentence")
     bundle.check_room([src.ids], [])
@@ -137,7 +137,7 @@ def inspect_sentence(
         (hypotheses,) = TorchEngine(deepcopy(model)).search([src.ids], config=config, watch=tree.watch)
         target_text, tgt = uncut(hypotheses[0].ids, bundle.target)
     else:
-        target_text, tgt = target, cut(target, bundle.target)
+        target_text, tgt = target, cut(target, bundle.target, bundle.info.tgt_lang)
         bundle.check_room([], [tgt.ids])
     place = bundle.info.alignment or AlignmentHead.usual(bundle.info.model)
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -195,15 +196,17 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
         DataError: If a folder holds no metrics.
     """
     curves: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    n_called = Counter(run.name for run in runs)
+    names = {run: run.name if n_called[run.name] == 1 else str(run) for run in runs}
     for run in runs:
         path = run / "metrics.jsonl"
         if not path.is_file() or not path.stat().st_size:
             raise DataError(f"{path} is not there or empty; give the folder of a run that has begun to train")
-        for line in path.read_bytes().rstrip(b"\n").split(b"\n"):
+        for line in path.read_bytes().split(b"\n")[:-1]:
             entry = json.loads(line)
             for quantity, value in entry.items():
                 if quantity not in ("step", "epoch") and not quantity.endswith("perplexity"):  # it is e to the loss
-                    steps, values = curves.setdefault(quantity, {}).setdefault(run.name, ([], []))
+                    steps, values = curves.setdefault(quantity, {}).setdefault(names[run], ([], []))
                     steps.append(entry["step"])
                     values.append(value)
     return curves
@@ -254,5 +257,7 @@ def _settings() -> Iterator[None]:
     installed = set(font_manager.get_font_names())
     fonts = [name for name in FONTS if name in installed]
     # Text stays text in SVG: whoever looks at it has a font for it.
-    with matplotlib.rc_context({"font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "yiwen"}):
+    with matplotlib.rc_context(
+        {"font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "yiwen", "text.parse_math": False}
+    ):
         yield

@@ -53,11 +53,16 @@ def evaluate(
     from rich.console import Console
 
     from yiwen.bundle import open_bundle
+    from yiwen.errors import ConfigError
     from yiwen.measure import measure, print_measurement
     from yiwen.stop import stop_on_signals
 
     bundle = open_bundle(model)
     if bundle.info.task != "translate":
+        unused = {"--compare": compare, "--report": report, "--lowercase": lowercase, "--beam-size": beam_size,
+                  "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble}  # fmt: skip
+        if given := [name for name, value in unused.items() if value]:
+            raise ConfigError(f"{', '.join(given)}: for translations; {bundle.folder} has task={bundle.info.task!r}")
         _evaluate_encoder(
             bundle.folder,
             as_json,

@@ -125,6 +125,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _report(error, str(error), code=error.exit_code, is_error=False)
     except YiwenError as error:
         return _report(error, str(error), code=error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "yiwen":
+            raise
+        return _report(
+            error,
+            f"this needs {error.name}, which is not installed: pip install 'yiwen[train]'; `yiwen doctor` shows what "
+            "else is missing",
+            code=1,
+        )
     except KeyboardInterrupt as error:
         return _report(error, "stopped by SIGINT", code=130, is_error=False)
     return 0

@@ -44,6 +44,11 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir():  # found now, not after an hour of translating
         raise ConfigError(f"--output {path} is a folder; give the path of a file")
+    if path.exists() and not path.is_file():  # a pipe, a device: nothing can take its place
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # a link stays one
     temporary = path.with_name(f".tmp-{path.name}")
     try:
         with temporary.open("wb") as file:
@@ -75,14 +80,21 @@ class _Stdin(io.RawIOBase):
         while os.name != "nt" and not select.select([descriptor], [], [], 0.2)[0]:  # Windows selects sockets alone
             self._stop.check("reading")
         content = os.read(descriptor, len(buffer))
+        self._stop.check("reading")  # who wrote to us may have ended by the same signal
         buffer[: len(content)] = content
         return len(content)
 
 
 def read_glossary(path: Path) -> Glossary:
     """A table of terms: UTF-8, one a line."""
+    terms = []
     with input_lines(path, stop=StopFlag()) as lines:
-        return Glossary.parse("\n".join(line.decode("utf-8", "replace") for line in lines), source=str(path))
+        for number, line in enumerate(lines, 1):
+            try:
+                terms.append(line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
+    return Glossary.parse("\n".join(terms), source=str(path))
 
 
 def tell_note(note: str) -> None:

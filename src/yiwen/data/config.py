@@ -60,8 +60,8 @@ class DataConfig:
             problems.append(
                 f"data.temperature is {self.temperature} beside explicit weights {weights}; use one of them"
             )
-        if not self.temperature > 0:
-            problems.append(f"data.temperature is {self.temperature}; use a positive number, 1 for shares by size")
+        if not self.temperature >= 0.1:  # sizes to a higher power than 10 are no numbers any more
+            problems.append(f"data.temperature is {self.temperature}; use 0.1 or more, 1 for shares by size")
         for name, count in (("valid_pairs", self.valid_pairs), ("test_pairs", self.test_pairs)):
             if count < 0:
                 problems.append(f"data.{name} is {count}; use 0 for none or a positive number")

@@ -1,7 +1,7 @@
 """The CoNLL form: a word a line with its tag in another column, sentences apart by an empty line.
 
 A sentence is handed on as its words with blanks between them, and its tags likewise. `-DOCSTART-` lines and comments
-of the form `# key = value` are no words.
+of the form `# key = value`, `# newdoc` and `# newpar` are no words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from yiwen.data import lines
 from yiwen.errors import DataError
 
-_COMMENT = re.compile(rb"#\s*[\w.]+\s*=|-DOCSTART-")
+_COMMENT = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$)|-DOCSTART-")
 
 
 def read_conll(

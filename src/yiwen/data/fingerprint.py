@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import sentencepiece
@@ -30,7 +31,7 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         settings[key] = corpus and _content(corpus_files(corpus, base=base))
         settings[f"{key}_columns"] = corpus and (corpus.src_column, corpus.tgt_column)
     for name, corpus in more_tests(data).items():
-        settings[name] = _content(corpus_files(corpus, base=base))
+        settings[name] = [_content(corpus_files(corpus, base=base)), corpus.src_column, corpus.tgt_column]
     del settings["more_tests"]
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
         entry["files"] = _content(corpus_files(corpus, base=base))
@@ -50,7 +51,7 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
 
 def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
     """The files that `tokenizer.model` means: one for both languages, or, of a model folder, what it has."""
-    folder = base / model
+    folder = base / Path(os.path.expandvars(model)).expanduser()
     return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
 
 

@@ -119,13 +119,14 @@ def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
 def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], tally: Tally, notes: list[str]) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
     is_labelled = job.cleaning.is_labelled
-    held_out = [
-        keys_of(*([normalise(text) for text in side] for side in pairs), is_labelled=is_labelled)
-        for pairs in given.values()
-    ]
-    if len(held_out) == 2 and (n_both := int(overlaps(*held_out).sum())):
-        notes.append(f"{n_both} of the {len(held_out[0].src)} validation pairs share a side with a test pair")
-    overlap = overlaps(keys, joined(held_out))
+    held_out = {
+        name: keys_of(*([normalise(text) for text in side] for side in pairs), is_labelled=is_labelled)
+        for name, pairs in given.items()
+    }
+    valid, test = (held_out.get(name) for name in ("valid", "test"))
+    if valid and test and (n_both := int(overlaps(valid, test).sum())):
+        notes.append(f"{n_both} of the {len(valid.src)} validation pairs share a side with a test pair")
+    overlap = overlaps(keys, joined(list(held_out.values())))
     repeated = duplicates(keys.pair) if job.data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
     free = ~overlap & ~repeated
@@ -246,18 +247,23 @@ def _given(data: DataConfig) -> list[tuple[str, CorpusConfig]]:
 
 
 def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> TextPairs:
-    """Read held-out text as it is: nothing is filtered, broken UTF-8 is replaced and noted."""
+    """Read held-out text as it is: only torn rows are left out, broken UTF-8 is replaced, and both are noted."""
     pairs = TextPairs([], [])
-    n_broken = 0  # lines
+    n_broken = n_torn = 0  # lines
     for block in job.blocks(corpus):
-        for side, raws in zip(pairs, (block.src, block.tgt), strict=True):
-            for raw in raws:
+        for src, tgt in zip(block.src, block.tgt, strict=True):
+            if src is None or tgt is None:
+                n_torn += 1
+                continue
+            for side, raw in zip(pairs, (src, tgt), strict=True):
                 try:
-                    text = (raw or b"").decode("utf-8")
+                    text = raw.decode("utf-8")
                 except UnicodeDecodeError:
-                    text = (raw or b"").decode("utf-8", "replace")
+                    text = raw.decode("utf-8", "replace")
                     n_broken += 1
                 side.append(text.replace("\n", " "))
+    if n_torn:
+        notes.append(f"{name}: {n_torn} rows lack a side and were left out")
     if n_broken:
         notes.append(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
     return pairs

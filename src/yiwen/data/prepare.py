@@ -88,9 +88,10 @@ def prepare(
     shelf = root / ".prepared"
     folder = shelf / fingerprint
     with ExitStack() as stack:
-        if not is_whole(folder):
+        reused = is_whole(folder)
+        if not reused:
             stack.enter_context(_sole_writer(shelf / LOCKS / fingerprint, stop))
-        reused = is_whole(folder)  # asked again: another process may just have finished it
+            reused = is_whole(folder)  # asked again: another process may just have finished it
         if not reused:
             _remove_leftovers(shelf)
             with new_folder(folder) as temporary, _progress(progress) as tick:

@@ -38,7 +38,7 @@ def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
     with lines.opened(path) as file:
         # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        stream = csv.reader(text)
+        stream = csv.reader(text, strict=True)  # else one stray quote swallows the rest
         try:
             first = next(stream, [])
             src_index, tgt_index, header = _indices(path, first, src_column, tgt_column)
@@ -49,14 +49,16 @@ def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
                     for i in (src_index, tgt_index)
                 )
         except csv.Error as error:
-            raise DataError(f"{path} is no CSV near line {stream.line_num} ({error}); write it again") from error
+            raise DataError(
+                f"{path} is no CSV near line {stream.line_num} ({error}); close or double its quotes"
+            ) from error
 
 
 def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
     """True where the first line of a TSV or CSV names the columns and is no pair."""
     with lines.opened(path) as file:
         first = next(lines.read_lines(file), b"").decode("utf-8", "replace")
-    names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader([first]), [])
+    names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader(first.split("\r")), [])
     return src_column in names and tgt_column in names
 
 
@@ -153,11 +155,7 @@ def _arrow_batches(path: Path, size: int) -> Iterator[Any]:
         is_file = source.read(6) == b"ARROW1"
         source.seek(0)
         reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-        for index in range(reader.num_record_batches) if is_file else iter(int, 1):
-            try:
-                batch = reader.get_batch(index) if is_file else reader.read_next_batch()
-            except StopIteration:
-                return
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
             for start in range(0, batch.num_rows, size):
                 yield batch.slice(start, size)
 
@@ -177,7 +175,8 @@ def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     inner = getattr(values.type, "value_type", values.type)  # of a list of words or tags
-    if not any(is_it(inner) for is_it in (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)):
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer)
+    if not any(is_it(inner) for is_it in kinds):
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
     return [_as_text(value) for value in values.to_pylist()]
 

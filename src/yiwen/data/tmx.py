@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.data import lines
-from yiwen.errors import ConfigError, DataError, MissingDependencyError
-from yiwen.text.languages import canonical
+from yiwen.errors import DataError, MissingDependencyError
+from yiwen.text.languages import best_match
 
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
@@ -25,7 +25,7 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
 
     Args:
         path: The file, plain or compressed.
-        src_lang: Source language; "en" takes `xml:lang` "EN", "en-GB" and so on, the first that fits, "zh-Hans" takes
+        src_lang: Source language; "en" takes `xml:lang` "EN", else the first of "en-GB" and so on; "zh-Hans" takes
             "zh", "zh-CN" and other codes of that language.
         tgt_lang: Target language.
         size: Units in a list.
@@ -39,7 +39,7 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
     for unit in _units(path):
         sides = [(_language(variant), variant) for variant in unit.iterchildren("{*}tuv")]
         found.update(language for language, _ in sides)
-        src_text, tgt_text = (_first_text(sides, language) for language in (src_lang, tgt_lang))
+        src_text, tgt_text = (_text_in(language, sides) for language in (src_lang, tgt_lang))
         n_pairs += src_text is not None and tgt_text is not None
         src.append(src_text)
         tgt.append(tgt_text)
@@ -77,21 +77,10 @@ def _language(variant: Any) -> str:
     return str(variant.get(_LANG) or variant.get("lang") or "").strip()
 
 
-def _first_text(sides: list[tuple[str, Any]], wanted: str) -> bytes | None:
-    prefix = wanted.lower().replace("_", "-")
-    for language, variant in sides:
-        code = language.lower().replace("_", "-")
-        if code == prefix or code.startswith(f"{prefix}-") or _is_same(code, wanted):
-            segment = variant.find("{*}seg")
-            return None if segment is None else _text(segment)
-    return None
-
-
-def _is_same(code: str, wanted: str) -> bool:
-    try:
-        return canonical(code) == canonical(wanted)
-    except ConfigError:  # what a file calls a language may be nonsense
-        return False
+def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:
+    place = best_match([language for language, _ in sides], wanted)
+    segment = None if place is None else sides[place][1].find("{*}seg")
+    return None if segment is None else _text(segment)
 
 
 def _text(segment: Any) -> bytes | None:

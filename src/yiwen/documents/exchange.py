@@ -11,6 +11,7 @@ from typing import Final
 from yiwen.documents.markup import Piece, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit, string_unit, units_of
 from yiwen.errors import DataError
+from yiwen.text.languages import best_match
 
 _QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
 _FIELD: Final = re.compile(
@@ -61,8 +62,11 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def xliff(source: str) -> list[Part]:
-    """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled."""
+def xliff(source: str, *, tgt_lang: str) -> list[Part]:
+    """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled.
+
+    Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1, section 4.3.1.36).
+    """
     pieces = xml_pieces(source)
     out: list[Part] = []
     flags = [True]  # whether what is open is to be translated
@@ -72,6 +76,14 @@ def xliff(source: str) -> list[Part]:
             continue
         if piece.kind == "open":
             flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
+            if (
+                piece.name == "xliff"
+                and piece.attributes.get("version", "")[:1] == "2"
+                and tgt_lang
+                and "trgLang" not in piece.attributes
+            ):
+                out.append(f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
+                continue
             if piece.name in ("trans-unit", "segment") and flags[-1]:
                 skip = end_of(pieces, number)
                 flags.pop()
@@ -131,23 +143,16 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
 def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
     variants = [(n, end_of(pieces, n)) for n, piece in enumerate(pieces) if (piece.kind, piece.name) == ("open", "tuv")]
     languages = [pieces[n].attributes.get("xml:lang") or pieces[n].attributes.get("lang", "") for n, _ in variants]
-    if not any(_is(language, tgt_lang) for language in languages):
-        for language, (start, end) in zip(languages, variants, strict=True):
-            seg = _children(pieces[start:end]).get("seg")
-            filled = (
-                _running(pieces[start + seg[0] + 1 : start + seg[1] - 1]) if seg and _is(language, src_lang) else []
-            )
-            if any(isinstance(part, Unit) for part in filled):
-                yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
-                yield from filled
-                yield "</seg></tuv>" + source_of(pieces[end:])
-                return
-    yield source_of(pieces)
-
-
-def _is(language: str, wanted: str) -> bool:
-    """The same language, whatever the region."""
-    return language.lower().replace("_", "-").split("-")[0] == wanted.lower().replace("_", "-").split("-")[0]
+    place = best_match(languages, src_lang) if best_match(languages, tgt_lang) is None else None
+    start, end = (0, 0) if place is None else variants[place]
+    seg = _children(pieces[start:end]).get("seg")
+    filled = _running(pieces[start + seg[0] + 1 : start + seg[1] - 1]) if seg else []
+    if any(isinstance(part, Unit) for part in filled):
+        yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
+        yield from filled
+        yield "</seg></tuv>" + source_of(pieces[end:])
+    else:
+        yield source_of(pieces)
 
 
 def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:

@@ -20,7 +20,7 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)")
-_SPECIAL: Final = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_SPECIAL: Final = re.compile(r"(\[\^[\w-]+\])|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline")
@@ -123,7 +123,7 @@ def _with_stars(unit: Unit) -> Unit:
 
 
 def _escaped(text: str, *, is_cell: bool) -> str:
-    text = _SPECIAL.sub(r"\\\g<0>", re.sub(r"\s+", " ", text))
+    text = _SPECIAL.sub(lambda found: found[1] or f"\\{found[0]}", re.sub(r"\s+", " ", text))
     return text.replace("|", "\\|") if is_cell else text
 
 

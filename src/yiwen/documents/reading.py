@@ -30,7 +30,11 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED: Final = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_DECLARED: Final = re.compile(rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+
+
+_READ_AS: Final = {"gb2312": "gb18030", "gbk": "gb18030", "charset": "utf-8"}
+"""What programs write and what it means: HTML's labels (WHATWG Encoding), and what xgettext leaves to be filled in."""
 
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
@@ -53,8 +57,8 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "tsv": (partial(cells, is_tsv=True),),
         "txt": (tables.lines,),
         "vtt": (partial(cues, is_vtt=True),),
-        "xlf": (exchange.xliff,),
-        "xliff": (exchange.xliff,),
+        "xlf": (partial(exchange.xliff, tgt_lang=tgt_lang),),
+        "xliff": (partial(exchange.xliff, tgt_lang=tgt_lang),),
     }
 
 
@@ -143,7 +147,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
     if declared:
         encoding = declared[1].decode().lower()
-        encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(encoding, encoding)
+        encoding = _READ_AS.get(encoding, encoding)
+        encoding = "cp1252" if encoding == "iso-8859-1" and suffix in ("htm", "html") else encoding
     try:
         text = data[len(mark) :].decode(encoding)
     except LookupError:

@@ -46,6 +46,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             CheckpointError: If there is none.
         """
+        self.__dict__.pop("_encoder", None)  # `model` may be another one by now
         self.n_features_out_ = self._features([]).shape[1]
         return self
 
@@ -160,7 +161,7 @@ def _texts(values: Any) -> list[str]:
         ConfigError: If they are something else.
     """
     texts = list(values)
-    if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+    if isinstance(values, str) or hasattr(values, "keys") or not all(isinstance(text, str) for text in texts):
         raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
     return texts
 

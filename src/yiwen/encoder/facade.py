@@ -21,6 +21,8 @@ from yiwen.engines.select import DTYPES, ENGINES
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import Pooling
+from yiwen.text.chinese import rewritten
+from yiwen.text.languages import base
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import encode_words
 
@@ -182,7 +184,7 @@ class Encoder:
             ConfigError: If the bundle is no tagger.
         """
         self.require("tag")
-        words_of = encode_words(self.bundle.source, [[normalise(word) for word in words] for words in sentences])
+        words_of = encode_words(self.bundle.source, [[self._read(word) for word in words] for words in sentences])
         pieces, first = [], []  # ids of each piece, and where its words begin
         owner = []
         for number, words in enumerate(words_of):
@@ -216,10 +218,15 @@ class Encoder:
         """Longest piece, in subwords without eos."""
         return max(1, min(self.bundle.info.max_src_tokens, self.bundle.info.model.max_len) - 1)
 
+    def _read(self, text: str) -> str:
+        """A text as the model knows it: Chinese in the other script keeps its places."""
+        info = self.bundle.info
+        return rewritten(normalise(text), info.src_lang if base(info.src_lang) == "zh" else info.tgt_lang)
+
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
-        for ids in self.bundle.source.encode([normalise(text) for text in texts]):
+        for ids in self.bundle.source.encode([self._read(text) for text in texts]):
             size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
             pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
         return pieces

@@ -44,7 +44,8 @@ class EncoderMeasurement:
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
-        result |= {"n_texts": self.n_texts, "texts_per_s": round(self.n_texts / self.seconds, 1), "scores": self.scores}
+        rate = self.n_texts * (1 if self.labels else 2) / self.seconds  # embeddings are of both sides
+        result |= {"n_texts": self.n_texts, "texts_per_s": round(rate, 1), "scores": self.scores}
         return result | ({"labels": self.labels.to_json()} if self.labels else {})
 
 
@@ -66,7 +67,8 @@ def measure_encoder(
         model: A bundle, or a run: then its best model.
         src: Texts, one a line; with `ref` None too, the test sets of the model's recipe.
         ref: The label, the tags or the translation of each.
-        output: JSON file to write; None: below `evaluations/` in the run that the bundle belongs to, if any.
+        output: JSON file to write, further tests beside it under their names; None: below `evaluations/` in the run
+            that the bundle belongs to, if any.
         engine, device, dtype, threads: As in `Encoder.load`.
         stop: Polled between batches.
 
@@ -81,10 +83,12 @@ def measure_encoder(
             f"{bundle.folder} guesses hidden words, which its validation scores say all about; see README.md"
         )
     found = []
-    for test in tests_of(bundle, src, ref):
-        name = f"{bundle.folder.name}-{test.name}.json"
+    for number, test in enumerate(tests_of(bundle, src, ref)):
+        name = f"{bundle.folder.name}-{'' if src is None else 'given-'}{test.name}.json"
         is_of_run = output is None and (bundle.folder.parent / "recipe.toml").is_file()
         written = bundle.folder.parent / "evaluations" / name if is_of_run else output
+        if output is not None and number:  # a file for each test
+            written = output.with_stem(f"{output.stem}-{test.name}")
         found.append(_measured(encoder, test, written, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))
     return found
 

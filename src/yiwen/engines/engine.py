@@ -34,7 +34,7 @@ class FindsTerms(Protocol):
 
 class Engine(Protocol):
     """Translates and scores. Results stand in the order of the input and do not depend on what else is in the call,
-    but for ties closer than the rounding of a sum."""
+    but for ties closer than the rounding of a sum and for what is drawn at random."""
 
     description: str
     """For people: what computes, e.g. `torch float32 on cpu` or `CTranslate2 int8`."""

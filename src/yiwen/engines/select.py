@@ -22,6 +22,7 @@ from yiwen.errors import ConfigError, MissingDependencyError
 if TYPE_CHECKING:
     from yiwen.engines.engine import Engine, FindsTerms
 
+_MAX_THREADS: Final = 512
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
 TORCH_DTYPE: Final = "float32"
@@ -70,6 +71,8 @@ def open_engine(
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     if dtype not in DTYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
+    if not 0 <= threads <= _MAX_THREADS:
+        raise ConfigError(f"threads={threads}; use 1 to {_MAX_THREADS}, or 0 for all cores")
     has_export = (bundle.folder / EXPORTED).is_dir()
     if others:
         if engine == "ctranslate2":
@@ -142,11 +145,16 @@ def _exported(bundle: Bundle, *, device: str, threads: int) -> Opened:
 
 
 def _check_alike(bundle: Bundle, other: Bundle) -> None:
-    """Make sure that two models read and write the same subwords.
+    """Make sure that two models read and write the same subwords, and that the second has room for what the first has.
 
     Raises:
         ConfigError: If they do not.
     """
+    if other.info.model.max_len < bundle.info.model.max_len:
+        raise ConfigError(
+            f"{other.folder} has model.max_len={other.info.model.max_len}, less than {bundle.folder} with "
+            f"{bundle.info.model.max_len}; name the one with the least first"
+        )
     for side in ("source", "target"):
         if getattr(bundle, side).fingerprint != getattr(other, side).fingerprint:
             raise ConfigError(

@@ -43,7 +43,7 @@ class TorchEngine:
     """Translates and scores sequences of subword ids.
 
     Results come back in the order of the input. In float32 they do not depend on what else is in the call, but for
-    ties closer than the rounding of a sum.
+    ties closer than the rounding of a sum, and for what is drawn at random: one generator serves a call.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class TorchEngine:
                 stop.check("translation")
             step, state = self._start([ids])
             task = self._task([ids], [prefixes[i] if prefixes else ()], config)
-            found.append(constrained_search(step, state, task, config, wanted))
+            found.append(constrained_search(step, state, task, config, wanted, room=self._room))
         return found
 
     @torch.inference_mode()
@@ -195,10 +195,15 @@ class TorchEngine:
             return greedy_search(step, state, task, config)
         return beam_search(step, state, task, config, watch=watch)
 
+    @property
+    def _room(self) -> int:
+        return min(model.config.max_len for model in self.models) - 1
+
     def _task(self, sources: Sequence[Ids], prefixes: Sequence[Ids], config: SearchConfig) -> Task:
-        room = min(model.config.max_len for model in self.models) - 1
         lengths = [
-            min(max(config.max_len(len(ids)), len(prefix)), room)  # a prefix is given whole, however short its source
+            min(
+                max(config.max_len(len(ids)), len(prefix)), self._room
+            )  # a prefix is given whole, however short its source
             for ids, prefix in zip(sources, prefixes, strict=True)
         ]
         return Task(bos_id=BOS_ID, eos_id=EOS_ID, max_lens=lengths, prefixes=prefixes, device=self.device)

@@ -146,7 +146,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     if len(kept) < MIN_PAIRS:
         return None
     src, ref, references = [src[i] for i in kept], [ref[i] for i in kept], [store.valid.tgt[i] for i in kept]
-    search = bundle.info.search.changed(n_best=1, sampling=False)
+    search = bundle.info.search.changed(n_best=1, sampling=False, mbr=0)
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)

@@ -52,7 +52,12 @@ def plain_attention(
 def fused_attention(
     q_BHQK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, bias: Tensor | None = None, dropout_p: float = 0.0
 ) -> Tensor:
-    """The same through PyTorch's fused kernel, which never stores the (B, H, Q, M) weights."""
+    """The same through PyTorch's fused kernel, which never stores the (B, H, Q, M) weights.
+
+    On a CPU it drops weights by random numbers that all threads share, and that no update could repeat: not there.
+    """
+    if dropout_p > 0 and q_BHQK.device.type == "cpu":
+        return plain_attention(q_BHQK, k_BHMK, v_BHMK, bias, dropout_p)
     return F.scaled_dot_product_attention(q_BHQK, k_BHMK, v_BHMK, attn_mask=bias, dropout_p=dropout_p)
 
 

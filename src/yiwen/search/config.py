@@ -72,10 +72,12 @@ class SearchConfig:
             )
         if self.min_len < 0:
             raise ConfigError(f"search.min_len is {self.min_len}; use 0 or more")
-        if self.temperature <= 0:
+        if self.temperature < 0.01:
             raise ConfigError(
-                f"search.temperature is {self.temperature}; use more than 0, or beam_size = 1 for the best"
+                f"search.temperature is {self.temperature}; use 0.01 or more, or beam_size = 1 for the best"
             )
+        if abs(self.length_penalty) > 10:
+            raise ConfigError(f"search.length_penalty is {self.length_penalty}; use at most 10, 1 for the mean")
         if self.top_k < 0:
             raise ConfigError(f"search.top_k is {self.top_k}; use 0 for no limit or more")
         if not 0 < self.top_p <= 1:

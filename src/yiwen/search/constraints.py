@@ -35,7 +35,7 @@ class _Candidate:
 
 
 def constrained_search(
-    step: StepFn[State], state: State, task: Task, config: SearchConfig, terms: Sequence[Sequence[int]]
+    step: StepFn[State], state: State, task: Task, config: SearchConfig, terms: Sequence[Sequence[int]], *, room: int
 ) -> list[Hypothesis]:
     """Find up to n_best hypotheses for one sentence that hold all terms, best first.
 
@@ -45,13 +45,14 @@ def constrained_search(
         task: Limit and prefix of one sentence.
         config: Beam size, length penalty, shortest length, how many to return.
         terms: Subwords that must follow one another in the translation; a term that is given twice, twice.
+        room: Subwords without eos that the model has positions for: terms that need more are not all met.
     """
     needed = Counter(tuple(term) for term in terms)
     n_needed = sum(map(len, needed.elements()))
     in_terms = {token for term in needed for token in term}
     W = max(config.beam_size, 2 * (n_needed + 1)) if needed else config.beam_size  # two hypotheses a bank
     (prefix,) = task.prefixes
-    limit = max(task.max_lens[0], len(prefix) + n_needed)
+    limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
     going: list[tuple[float, Ids]] = [(0.0, ())]
     found: list[Hypothesis] = []
     last_ids = torch.full((1,), task.bos_id, device=task.device)
@@ -72,7 +73,7 @@ def constrained_search(
                     candidates.append(_Candidate(total + gain, row, longer, met))
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
-        kept = _allocated(able or candidates, n_needed, W, task.eos_id)
+        kept = _allocated(able or candidates, W, task.eos_id)
         for c in kept:
             if c.ids[-1] == task.eos_id:
                 score = c.total / length_divisor(len(c.ids), config)
@@ -97,7 +98,7 @@ def constrained_search(
     return sorted(found, key=lambda h: (-_progress(h.ids, needed)[0], -h.score))[: config.n_best]
 
 
-def _allocated(candidates: list[_Candidate], n_needed: int, W: int, eos_id: int) -> list[_Candidate]:
+def _allocated(candidates: list[_Candidate], W: int, eos_id: int) -> list[_Candidate]:
     """Those that stay: of each bank its share of the beam, room that a bank does not fill to the others.
 
     Of a bank with room for n, whatever ends among its n best, and the n best that do not.

@@ -11,13 +11,14 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from yiwen.errors import DataError
 from yiwen.serve.call import AUTO, Call, glossary_of
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import Way
-from yiwen.text.languages import name_of
+from yiwen.text.languages import canonical, name_of
 
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
@@ -69,7 +70,20 @@ class DeepLGlossary(BaseModel):
 async def translate(asked: DeepLTranslate, call: Call) -> Any:
     """Translate texts, as DeepL."""
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
-    glossary = None if asked.glossary_id is None else glossary_of((await _glossary(call, asked.glossary_id)).entries)
+    glossary = None
+    if asked.glossary_id:
+        kept = await _glossary(call, asked.glossary_id)
+        made_for, wanted = (
+            (kept.source_lang, kept.target_lang),
+            (asked.source_lang or kept.source_lang, asked.target_lang),
+        )
+        if any(canonical(a) != canonical(b) for a, b in zip(made_for, wanted, strict=True)):
+            raise ApiError(
+                400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another"
+            )
+        glossary = glossary_of(kept.entries)
+
+    given_tags = [asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags
 
     def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
         given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": text} for text in found]
@@ -83,7 +97,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=asked.source_lang or AUTO,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        ignored=[asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags,
+        ignored=[tag.strip() for listed in given_tags for tag in listed.split(",") if tag.strip()],
         then=answer,
         glossary=glossary,
     )
@@ -169,7 +183,10 @@ async def glossary_pairs(asked: None, call: Call) -> Any:
 def _tsv(entries: str) -> str:
     """Terms as DeepL's clients write them as CSV; what is no term is refused with the others later."""
     rows = csv.reader(entries.split("\n"))
-    return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
+    try:
+        return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
+    except csv.Error as error:
+        raise DataError(f"the glossary is no CSV near line {rows.line_num} ({error}); send two columns") from error
 
 
 async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:

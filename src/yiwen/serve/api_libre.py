@@ -10,6 +10,7 @@ from starlette.responses import Response
 from yiwen.documents import formats
 from yiwen.serve.call import AUTO, Call, detect
 from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.errors import ApiError
 from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import Way
 from yiwen.text.languages import name_of
@@ -43,6 +44,9 @@ class LibreFile(BaseModel):
 async def translate(asked: LibreTranslate, call: Call) -> Any:
     """Translate texts, as LibreTranslate."""
     texts = [asked.q] if isinstance(asked.q, str) else asked.q
+    most = min(call.service.config.max_alternatives, call.service.config.max_beam_size) - 1
+    if asked.alternatives > most:
+        raise ApiError(400, "invalid", f"alternatives={asked.alternatives} is more than {most}; ask for less")
 
     def shaped(found: list[Any]) -> Any:
         return found[0] if isinstance(asked.q, str) else found

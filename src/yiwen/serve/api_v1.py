@@ -122,7 +122,7 @@ def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]
         "source": way.src,
         "target": way.tgt,
         "score": translation.score,
-        "confidence": getattr(translation, "confidence", None),
+        "confidence": translation.confidence,
         "flags": translation.flags,
         "alternatives": [{"text": other.text, "score": other.score} for other in translation.alternatives],
         "sentences": [
@@ -163,6 +163,8 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
 async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Response:
     if not isinstance(asked.text, str):
         raise ApiError(422, "invalid", "stream=true is for one text; send a string, or leave stream out")
+    if asked.prefix or asked.alignment:
+        raise ApiError(422, "invalid", "stream=true has no prefix and no alignment; leave them or stream out")
     parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
     first = await anext(parts, None)  # whatever is refused is refused with a status
 

@@ -53,7 +53,10 @@ def build_app(service: Service) -> Guard:
     async def metrics(request: Request) -> Response:
         if config.needs_key:
             try:
-                service.admit(secret_of(request), request.client.host if request.client else "")
+                service.admit(
+                    secret_of(request, is_needed=service.config.needs_key),
+                    request.client.host if request.client else "",
+                )
             except ApiError as error:
                 return error_response(error)
         return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -95,7 +98,7 @@ def build_app(service: Service) -> Guard:
         app,
         allow_origins=config.allow_origins,
         allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["Authorization", "Content-Type"],
+        allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
         max_age=600,
     )

@@ -11,6 +11,7 @@ from typing import Any
 from yiwen.bundle import WEIGHTS, Bundle, load_model
 from yiwen.errors import DataError
 from yiwen.serve.errors import ApiError
+from yiwen.text.chinese import rewritten
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import BOS_ID, EOS_ID
 
@@ -32,13 +33,13 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
 
     from yiwen.model.attention import recorded_attention
 
-    (src,) = bundle.source.encode([normalise(source_text)])
-    (tgt,) = bundle.target.encode([normalise(target_text)])
+    (src,) = bundle.source.encode([rewritten(normalise(source_text), bundle.info.src_lang)])
+    (tgt,) = bundle.target.encode([rewritten(normalise(target_text), bundle.info.tgt_lang)])
     if not src or not tgt:
         raise DataError("a text without words has no attention; send one with words")
     bundle.check_room([src], [tgt])
     with _one_at_a_time, torch.inference_mode():
-        model = _model(bundle.folder)
+        model = _model(bundle.folder.resolve())  # a link may mean another model by now
         with recorded_attention(model) as maps:
             model(torch.tensor([[*src, EOS_ID]]), torch.tensor([[BOS_ID, *tgt]]))
     layers = [weights for name, weights in maps.items() if name.endswith("cross_attention")]

@@ -94,6 +94,8 @@ class _Call:
     error: BaseException | None = None
 
 
+_SERIAL: Final = itertools.count()
+
 _Seat = tuple[_Call, int, tuple[int, ...], tuple[int, ...]]
 """One sentence in a batch: whose, which, source, prefix."""
 
@@ -117,6 +119,7 @@ class SharedEngine:
         self.n_tokens = 0
         """Tokens waiting."""
         self._max_tokens, self._cache, self._observe = max_tokens, cache, observe
+        self._serial = next(_SERIAL)  # what is remembered must not keep a model that was replaced
         self._calls: list[_Call] = []  # with sentences that wait, by turn
         self._open: set[_Call] = set()  # those that somebody waits for
         self._is_closed = False
@@ -150,7 +153,7 @@ class SharedEngine:
         found: list[Found] = [[] for _ in sources]
         waiting = []
         for place, (ids, prefix) in enumerate(zip(sources, prefixes or itertools.repeat(()), strict=False)):
-            known = self._cache.get((self, rules, tuple(ids), tuple(prefix)))
+            known = self._cache.get((self._serial, rules, tuple(ids), tuple(prefix)))
             if known is None:
                 waiting.append((place, tuple(ids), tuple(prefix)))
             else:
@@ -273,7 +276,7 @@ class SharedEngine:
             return
         for (call, place, ids, prefix), found in zip(batch, results, strict=True):
             call.found[place] = found
-            self._cache.put((self, call.rules, ids, prefix), found, n_ids=len(ids) + len(prefix))
+            self._cache.put((self._serial, call.rules, ids, prefix), found, n_ids=len(ids) + len(prefix))
         with self._changed:
             for call, *_ in batch:
                 call.n_open -= 1

@@ -100,14 +100,15 @@ class Call:
         self.service.metrics.characters.inc(characters)
 
     @contextmanager
-    def charged(self, characters: int) -> Iterator[None]:
-        """Count characters for what happens in the block; what fails costs nothing."""
+    def charged(self, characters: int) -> Iterator[list[int]]:
+        """Count characters for what happens in the block; what fails costs nothing but what it says was answered."""
         self.charge(characters)
         self.request.scope["characters"] = characters
+        answered: list[int] = []
         try:
-            yield
+            yield answered
         except BaseException:
-            self.service.store.charge(self.owner, -characters)
+            self.service.store.charge(self.owner, sum(answered) - characters)
             raise
 
 

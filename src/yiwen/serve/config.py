@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -75,6 +76,12 @@ class ServeConfig:
                 raise ConfigError(f"{name}={getattr(self, name)} must be at least {least}")
         if self.port > 65_535:
             raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
+        for origin in self.allow_origins:
+            if not re.fullmatch(r"https?://[^/*A-Z]+", origin):
+                raise ConfigError(f"allow_origins has {origin!r}; give sites as https://example.org, in small letters")
+        for host in self.allow_hosts:
+            if not re.fullmatch(r"[^/*:A-Z]+|\[[0-9a-f:]+\]", host):
+                raise ConfigError(f"allow_hosts has {host!r}; give names as mt.example.org, in small letters, no port")
         for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
             if not 0 < getattr(self, name) < 86_400:
                 raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")

@@ -84,7 +84,8 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
     """Answer one request; nothing that a caller sends ends in another exception than Gone."""
     request.scope["endpoint_path"] = endpoint.path
     try:
-        secret, key, key_field = secret_of(request), None, _KEY_FIELD.get(endpoint.style)
+        secret, key = secret_of(request, is_needed=service.config.needs_key), None
+        key_field = _KEY_FIELD.get(endpoint.style)
         address = request.client.host if request.client else "unknown"
         if not endpoint.is_open and (secret is not None or key_field is None):  # before the body is read
             key = service.admit(secret, address, is_work=endpoint.method == "POST")
@@ -131,8 +132,8 @@ def error_response(error: ApiError, style: Style = "v1") -> Response:
     return response
 
 
-def secret_of(request: Request) -> str | None:
-    """The key in the head of a request.
+def secret_of(request: Request, *, is_needed: bool) -> str | None:
+    """The key in the head of a request; none where nobody needs one and what stands there is meant for a proxy.
 
     Raises:
         ApiError: 401 where it stands there twice or in a way that is not known.
@@ -142,6 +143,8 @@ def secret_of(request: Request) -> str | None:
         return None
     scheme, _, secret = given[0].partition(" ")
     if len(given) > 1 or scheme.lower() not in ("bearer", "deepl-auth-key"):
+        if not is_needed:
+            return None
         raise ApiError(401, "key", "the key cannot be read; send one header Authorization: Bearer KEY")
     return secret.strip()
 

@@ -51,6 +51,7 @@ class Job:
     characters: int = 0
     error: str | None = None
     stop: StopFlag = field(default_factory=StopFlag)
+    is_fetched: bool = False
     finished: threading.Event = field(default_factory=threading.Event)
     born: float = field(default_factory=time.monotonic)
     _way: Way | None = None
@@ -71,6 +72,7 @@ class Job:
         if self.status != "done":
             raise ApiError(503, "not_ready", "it is not translated yet; ask again in a moment", retry_after_s=2)
         headers = {"content-disposition": f'attachment; filename="translated{self.suffix}"'}
+        self.is_fetched = True
         return Response(self.data, media_type="application/octet-stream", headers=headers)
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
@@ -113,8 +115,9 @@ class Jobs:
         Raises:
             ApiError: 400 where the pair is not served, 415 where the kind is unknown, 429 where too many are kept.
         """
-        if src != "auto":
-            call.service.pairs.way(src, tgt)
+        pairs = call.service.pairs
+        if src != "auto" or pairs.code(tgt) not in pairs.targets():
+            pairs.way(src, tgt)
         call.service.check_open()
         job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt)
         if job.suffix not in formats():
@@ -124,6 +127,10 @@ class Jobs:
             now = time.monotonic()
             for old in [job for job in self._jobs.values() if now - job.born > _KEPT_S]:
                 self._forget(old)
+            # Clients of LibreTranslate never say that they are done with one.
+            ended = (job for job in self._jobs.values() if job.is_fetched or job.status == "error")
+            if len(self._jobs) >= self._max_documents and (oldest := next(ended, None)) is not None:
+                self._forget(oldest)
             if len(self._jobs) >= self._max_documents:
                 full = f"{len(self._jobs)} documents are kept, which is the limit; fetch or forget one"
                 raise ApiError(429, "documents", full, retry_after_s=30)
@@ -138,7 +145,7 @@ class Jobs:
             ApiError: 404 where they have none of that id.
         """
         job = self._jobs.get(job_id)
-        if job is None or job.call.owner != owner:
+        if job is None or job.call.owner != owner or time.monotonic() - job.born > _KEPT_S:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 

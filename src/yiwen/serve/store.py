@@ -101,6 +101,11 @@ class Store:
 
     def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
         """Make a key; returns it with its secret, which can never be shown again."""
+        if (
+            min(characters_per_month, requests_per_minute) < 0
+            or max(characters_per_month, requests_per_minute) >= 2**63
+        ):
+            raise ConfigError("a key has 0 (any number) or more characters and requests, and fewer than 2^63")
         secret = f"yw_{secrets.token_urlsafe(32)}"
         limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
         key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)

@@ -34,7 +34,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
     """
     characters = call.service.check_texts([text])
     way = call.way([text], src, tgt)
-    with call.charged(characters):
+    with call.charged(characters) as answered:
         ready: asyncio.Queue[Part | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -50,6 +50,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
         task.add_done_callback(lambda _: ready.put_nowait(None))
         try:
             while (part := await ready.get()) is not None:
+                answered.append(part.end - part.start)
                 yield part
             await task
         finally:

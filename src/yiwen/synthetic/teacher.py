@@ -98,7 +98,8 @@ def make_pairs(
         teacher = {"teacher": str(translator.bundle.folder), "engine": translator.engine.description}
         write_json(folder / "teacher.json", teacher | identity)
         n_translated = translate_missing(folder, translator, store, config, stop=stop, console=console)
-        pairs = folder / f"pairs-{store.fingerprint}{'-tagged' if tag else ''}"
+        tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
+        pairs = folder / f"pairs-{store.fingerprint}{tagged}"
         if not is_whole(pairs):
             write_pairs(pairs, folder, store, data, tag=tag)
     notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))

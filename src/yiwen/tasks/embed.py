@@ -30,7 +30,8 @@ def embed_loss(temperature: float) -> LossFn:
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         encoder = cast(EncoderModel, model)
         src_BD, tgt_BD = vectors(encoder, batch.src_ids), vectors(encoder, batch.tgt_out)
-        scores_BB = src_BD @ tgt_BD.t() / temperature
+        with torch.autocast(src_BD.device.type, enabled=False):  # bf16 would be 0.1 off after the division
+            scores_BB = src_BD @ tgt_BD.t() / temperature
         # A text that stands twice in the batch is not wrong as the partner of its own translation.
         is_same = _equal_rows(batch.src_ids) | _equal_rows(batch.tgt_out)
         itself = torch.eye(len(scores_BB), dtype=torch.bool, device=scores_BB.device)

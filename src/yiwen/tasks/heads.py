@@ -58,7 +58,9 @@ class EncoderModel(nn.Module):
 
     def pooled(self, src_ids: Tensor) -> Tensor:
         """One vector a text, (B, D), float32."""
-        return pool(self(src_ids).float(), src_ids != self.body.pad_id, self.pooling, self.pool_query)
+        states = self(src_ids).float()
+        with torch.autocast(states.device.type, enabled=False):
+            return pool(states, src_ids != self.body.pad_id, self.pooling, self.pool_query)
 
     def logits(self, states: Tensor) -> Tensor:
         """Vectors (..., D) -> unnormalised scores of the labels (..., K)."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from yiwen.errors import DataError
-from yiwen.text.chinese import HAN
 from yiwen.text.normalise import normalise
+from yiwen.text.scripts import UNSPACED_LETTERS
 
-_WORD = f"[^\\W{HAN}]"
+_WORD = f"[^\\W{UNSPACED_LETTERS}]"
 """Any letter or digit of a script with spaces between words."""
 
 
@@ -59,8 +59,9 @@ class Glossary:
         return [(*match.span(), self._target(match[0])) for match in found]
 
     def _target(self, found: str) -> str:
-        terms = self._any_case
-        term = found if found in self.terms else terms.get(found) or terms[found.casefold()]
+        term = found if found in self.terms else self._any_case.get(found) or self._any_case.get(found.casefold())
+        if term is None:  # İ matches i, and is two characters in small letters
+            term = next(each for each in self.terms if re.fullmatch(re.escape(each), found, re.IGNORECASE))
         return found if self.terms[term] == term else self.terms[term]
 
     @cached_property
@@ -71,10 +72,10 @@ class Glossary:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        parts = []
+        words = []
         for term in sorted(self.terms, key=lambda term: (-len(term), term == term.lower())):
-            left, right = (f"(?<!{_WORD})", f"(?!{_WORD})")
             word = re.escape(term)
-            word = f"(?i:{word})" if term == term.lower() else f"(?:{word}|{re.escape(term.upper())})"
-            parts.append((left if re.match(_WORD, term) else "") + word + (right if re.match(_WORD, term[-1]) else ""))
-        return re.compile("|".join(parts))
+            words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{re.escape(term.upper())})")
+        # A term that begins (ends) with a letter has none before (behind) it.
+        before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD}))"
+        return re.compile(f"{before}(?:{'|'.join(words)}){behind}")

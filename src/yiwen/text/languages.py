@@ -6,6 +6,7 @@ Codes are told apart as far as translating needs it: `en-US` and `en` are one, S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -66,10 +67,31 @@ def base(code: str) -> str:
     >>> base("zh_TW"), base("de-AT"), base("Quenya-x")
     ('zh', 'de', 'quenya')
     """
+    return _meant(code).split("-")[0]
+
+
+def best_match(codes: Sequence[str], wanted: str) -> int | None:
+    """The place of the code that means a language: as it is written, else another spelling or region; None: no place.
+
+    >>> best_match(["pt-PT", "pt_BR", "en"], "pt-BR"), best_match(["zh-TW", "cmn"], "zh"), best_match(["zh-TW"], "zh")
+    (1, 1, None)
+    """
+    for read in (_spelt, _meant):
+        found = [read(code) for code in codes]
+        if read(wanted) in found:
+            return found.index(read(wanted))
+    return None
+
+
+def _spelt(code: str) -> str:
+    return code.strip().lower().replace("_", "-")
+
+
+def _meant(code: str) -> str:
     try:
-        return canonical(code).split("-")[0]
-    except ConfigError:  # an invented language has no other spellings
-        return code.lower().replace("_", "-").split("-")[0]
+        return canonical(code)
+    except ConfigError:  # what a file calls a language may be nonsense
+        return _spelt(code).split("-")[0]
 
 
 def name_of(code: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from yiwen.text.languages import base
 _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
-_HAN_UNITS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 _HAN_HINTS: Final = {
     "半": (0.5, 30.0),
     "一刻": (15.0,),
@@ -87,7 +87,7 @@ def numbers_in(text: str, language: str) -> Numbers:
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
 
 
-def _readings(number: str, scale: int) -> list[frozenset[float]]:
+def _readings(number: str, scale: float) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
     parts = _SEPARATOR.split(number.replace(" ", ""))
     is_grouped = len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
@@ -106,7 +106,7 @@ def _numeral(numeral: str) -> tuple[float, ...]:
         each = [_HAN_DIGITS[sign] for sign in numeral]
         is_about = len(each) == 2 and each[0] + 1 == each[1]
         return tuple(map(float, each)) if is_about else (float("".join(map(str, each))),)
-    total, section, digit = 0, 0, 0
+    total = section = digit = 0.0
     for sign in numeral:
         if sign in _HAN_DIGITS:
             digit = _HAN_DIGITS[sign]
@@ -116,24 +116,24 @@ def _numeral(numeral: str) -> tuple[float, ...]:
             total, section, digit = total + (section + digit or 1) * unit, 0, 0
         else:
             total, section, digit = (total + section + digit or 1) * unit, 0, 0
-    return (float(total + section + digit),)
+    return (total + section + digit,)
 
 
 def _spelt(values: Iterable[int]) -> set[float]:
     """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
-    found, total, current = set(), 0, 0
+    found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
     for value in values:
         ones, rest = current % 10, current % 100
         if value >= 1000:
-            total, current = total + max(current, 1) * value, 0
+            total, current = total + max(current, 1.0) * value, 0.0
         elif value == 100:
-            current = max(current, 1) * 100
+            current = max(current, 1.0) * 100
         elif rest == 0 or (rest >= 20 and ones == 0 and value < 20) or (rest < 10 and value >= 20):
             current += value
         else:
-            found.add(float(total + current))
-            total, current = 0, value
-    return {*found, float(total + current)}
+            found.add(total + current)
+            total, current = 0.0, float(value)
+    return {*found, total + current}
 
 
 @cache

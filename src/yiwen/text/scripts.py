@@ -10,8 +10,9 @@ import re
 from functools import cache
 from typing import Final
 
+from yiwen.errors import ConfigError
 from yiwen.text.chinese import HAN
-from yiwen.text.languages import base
+from yiwen.text.languages import base, canonical
 
 _KANA = "\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff"
@@ -51,11 +52,11 @@ SCRIPTS: Final[dict[str, tuple[str, str]]] = {
 }
 """Script -> (the inside of a regular expression's brackets, language codes)."""
 
-_UNSPACED = HAN + _KANA + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
+UNSPACED_LETTERS: Final = HAN + _KANA + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
 """Scripts that put no spaces between words: each letter counts as a word of its own."""
 
-_UNIT = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
-_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+_UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -68,10 +69,15 @@ def is_unspaced(character: str) -> bool:
 def script_of(language: str) -> str | None:
     """The script that a language is written in, or None where that is unknown or not certain.
 
-    >>> script_of("zh-Hant"), script_of("de-AT"), script_of("xx")
-    ('Han', 'Latin', None)
+    >>> script_of("zh-Hant"), script_of("de-AT"), script_of("hi-Latn"), script_of("xx")
+    ('Han', 'Latin', None, None)
     """
-    return next((script for script, (_, languages) in SCRIPTS.items() if base(language) in languages.split()), None)
+    try:
+        is_usual = canonical(language).partition("-")[2] in ("", "Hans", "Hant")
+    except ConfigError:  # an invented language
+        is_usual = True
+    scripts = (script for script, (_, languages) in SCRIPTS.items() if base(language) in languages.split())
+    return next(scripts, None) if is_usual else None
 
 
 def script_share(text: str, script: str) -> float:

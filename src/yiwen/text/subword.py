@@ -291,6 +291,7 @@ def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
         eos_id=EOS_ID,
         num_threads=1,  # two threads give other pieces in every run
         shuffle_input_sentence=False,
+        max_sentence_length=1 << 24,  # bytes; longer texts would be left out without a word
         seed_sentencepiece_size=min(
             16 * config.vocab_size, 1_000_000
         ),  # unigram; a million costs twice the time and gains nothing

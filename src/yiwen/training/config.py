@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal
 
 from yiwen.config import STRICT
@@ -40,7 +41,7 @@ class TrainingConfig:
     epsilon: float = 1e-9
     """Added to the root of the mean square."""
     weight_decay: float = 0.01
-    """Decay of matrices an update, times the learning rate (not of embeddings, norms and biases)."""
+    """Decay of matrices an update, times the learning rate (not of embeddings, norms and biases; none with adam)."""
     label_smoothing: float = 0.1
     """Probability mass spread over the vocabulary (section 5.4)."""
     rdrop: float = 0.0
@@ -89,6 +90,9 @@ class TrainingConfig:
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            if isinstance(value := getattr(self, field.name), float) and not math.isfinite(value):
+                raise ConfigError(f"training.{field.name} is {value}; use a finite number")
         if self.batch_tokens == "auto" and self.update_tokens == 0:
             raise ConfigError(
                 "training.batch_tokens='auto' needs training.update_tokens: auto decides how much is computed at a "
@@ -133,4 +137,5 @@ class TrainingConfig:
 
 
 MAY_CHANGE: Final = frozenset({"max_steps", "patience", "log_every", "keep_last"})
-"""Settings that a resumed run may have otherwise than its first start: they change how long, not what."""
+"""Settings that a resumed run may have otherwise than its first start: they change how long, and with it the rates of a
+schedule that ends at max_steps (polynomial, cosine)."""

@@ -51,6 +51,8 @@ class Muon(torch.optim.Optimizer):
         """Apply the gradients; parameters without one stay as they are."""
         for group in self.param_groups:
             matrices = [p for p in group["params"] if p.grad is not None]
+            if not matrices:  # all of them in layers that were left out
+                continue
             directions = [self._momentum(p, group["momentum"]) for p in matrices]
             torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
             for places, shape in _alike(matrices):

@@ -37,7 +37,7 @@ def build_optimizers(
     """
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     scales = {id(p): rate_of(name) for name, p in named.items()}
-    is_apart = ("embedding", "positions", "head.weight")  # no matrix that a layer multiplies by
+    is_apart = ("embedding", "positions", "output_proj", "head.weight")  # no matrix that a layer multiplies by
     matrices = [p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)]
     chosen = {id(p) for p in matrices}
     rest = [p for p in named.values() if id(p) not in chosen]

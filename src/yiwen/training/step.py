@@ -28,7 +28,6 @@ class Gradients:
     loss_sum: float
     """In nats, over n_tokens."""
     n_tokens: int
-    n_src_tokens: int
     norm: float
     """Length of the whole gradient before clipping."""
 
@@ -82,7 +81,6 @@ def compute_gradients(
     return Gradients(
         loss_sum=loss,
         n_tokens=n_tokens,
-        n_src_tokens=sum(int((batch.src_ids != 0).sum()) for batch in batches),
         norm=length,
     )
 
