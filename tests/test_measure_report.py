@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -68,9 +69,10 @@ def test_a_measured_model_is_calibrated_once(model: Path, tmp_path: Path, monkey
     calibrate_model(model)
 
 
-def test_what_may_not_be_written_stays_uncalibrated(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_what_may_not_be_written_stays_uncalibrated(model: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise PermissionError("read-only")
+        raise OSError(number, "may not be written")
 
     monkeypatch.setattr(calibration, "calibrate", refuse)
     calibrate_model(model)

@@ -108,9 +108,9 @@ def test_a_broken_choice_of_hardware_is_refused(
     text: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    run.mkdir()
+    assert train(text, run) == 0
     (run / "hardware.json").write_text(content, encoding="utf-8")
-    assert train(text, run) == 4
+    assert train(text, run, "--resume") == 4
     assert "hardware.json cannot be used" in capsys.readouterr().err
 
 

@@ -164,7 +164,7 @@ def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -
     [
         (["--beam-size", "0"], "search.beam_size is 0; use 1 for greedy search or more for a beam"),
         (["--n-best", "9"], "search.n_best=9 asks for more than search.beam_size=5 can find"),
-        (["--temperature", "0"], "search.temperature is 0.0; use more than 0"),
+        (["--temperature", "0"], "search.temperature is 0.0; use 0.01 or more"),
         (["--dtype", "int4"], "dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"),
         (["--device", "tpu"], "device='tpu' is unknown"),
         (["--output", "missing/out.txt"], "--output missing/out.txt: the folder missing does not exist; make it first"),

@@ -20,7 +20,7 @@ LIGHT, HEAVY = CorpusConfig(path="a.tsv", weight=0.0), CorpusConfig(path="b.tsv"
         ({"corpora": ()}, "data.corpora has 0 entries; give 1 to 255"),
         ({"corpora": (LIGHT, HEAVY)}, r"have the weights \[0.0, 3.0\]; give every corpus a positive weight, or none"),
         ({"corpora": (HEAVY,), "temperature": 2.0}, r"data.temperature is 2.0 beside explicit weights \[3.0\]"),
-        ({"temperature": 0.0}, "data.temperature is 0.0; use a positive number"),
+        ({"temperature": 0.0}, "data.temperature is 0.0; use 0.1 or more"),
         ({"valid_pairs": -1}, "data.valid_pairs is -1; use 0"),
         ({"test_pairs": -2}, "data.test_pairs is -2; use 0"),
         ({"max_tokens": 1}, "data.max_tokens is 1; use at least 2"),

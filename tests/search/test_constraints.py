@@ -131,7 +131,8 @@ def test_a_term_that_repeats_its_beginning_is_found_where_it_stands() -> None:
 
     model = FakeModel(table)
     task = make_task([8])
-    (found,) = constrained_search(model.step, model.start([0]), task, SearchConfig(beam_size=2), [(2, 2, 3)])
+    config = SearchConfig(beam_size=2)
+    (found,) = constrained_search(model.step, model.start([0]), task, config, [(2, 2, 3)], room=9)
     assert found.ids == (2, 2, 2, 3)
     assert BOS not in found.ids
 

@@ -35,7 +35,7 @@ from yiwen.search import SearchConfig
         ({"max_len_ratio": -1.0}, "search.max_len_ratio=-1.0 and max_len_extra=20 leave no room"),
         ({"max_len_extra": -1}, "search.max_len_ratio=2.0 and max_len_extra=-1 leave no room"),
         ({"min_len": -1}, "search.min_len is -1; use 0 or more"),
-        ({"temperature": 0.0}, "search.temperature is 0.0; use more than 0, or beam_size = 1 for the best"),
+        ({"temperature": 0.0}, "search.temperature is 0.0; use 0.01 or more, or beam_size = 1 for the best"),
         ({"top_k": -1}, "search.top_k is -1; use 0 for no limit or more"),
         ({"top_p": 0.0}, "search.top_p is 0.0; use more than 0 and at most 1"),
         ({"top_p": 1.1}, "search.top_p is 1.1; use more than 0 and at most 1"),
