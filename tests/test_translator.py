@@ -449,3 +449,8 @@ def test_a_translator_works_in_several_threads(translator: Translator, sources: 
     for thread in threads:
         thread.join()
     assert found == dict.fromkeys(range(3), expected)
+
+
+def test_one_text_in_the_place_of_a_list_is_refused(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"translate takes a list of texts, and was given one; write \[text\]"):
+        translator.translate("A dog runs.")

@@ -122,3 +122,12 @@ def test_without_matplotlib_the_message_names_the_cure(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"figures need matplotlib: pip install 'yiwen\[plots\]'"):
         plots.masks()
+
+
+def test_runs_of_one_name_are_two_curves_and_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    for number, folder in enumerate(("a", "b")):
+        (tmp_path / folder / "m").mkdir(parents=True)
+        record = f'{{"step": 1, "loss": {number}.5}}\n{{"step": 2, "lo'
+        (tmp_path / folder / "m" / "metrics.jsonl").write_text(record, encoding="utf-8")
+    runs = [tmp_path / "a" / "m", tmp_path / "b" / "m"]
+    assert plots.run_curves(runs)["loss"] == {str(runs[0]): ([1], [0.5]), str(runs[1]): ([1], [1.5])}

@@ -252,3 +252,17 @@ def test_chinese_is_printed_whatever_the_locale_says() -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.decode("utf-8").endswith("译文\n")
+
+
+def test_a_package_that_is_missing_is_named_with_its_cure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "yiwen.runs", None)  # as an import of ours that is not there: a mistake
+    with pytest.raises(ModuleNotFoundError):
+        main(["train", "demo-en-zh"])
+    monkeypatch.delitem(sys.modules, "yiwen.runs")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in [name for name in sys.modules if name.startswith(("yiwen.training", "yiwen.hardware", "yiwen.model"))]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["train", "demo-en-zh"]) == 1
+    assert "this needs torch, which is not installed: pip install 'yiwen[train]'" in capsys.readouterr().err

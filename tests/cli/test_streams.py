@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from yiwen.cli.streams import counted, input_lines, line_pairs, output_stream
-from yiwen.errors import ConfigError, DataError
+from yiwen.cli.streams import counted, input_lines, line_pairs, output_stream, read_glossary
+from yiwen.errors import ConfigError, DataError, Stopped
+from yiwen.files import write_bytes
 from yiwen.stop import StopFlag
 
 NAMES = (Path("a.en"), Path("a.de"))
@@ -103,3 +108,40 @@ def test_a_terminal_sees_the_count_on_stderr(
     assert list(counted(range(1234))) == list(range(1234))
     assert "lines" in screen.getvalue()
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_and_a_link_are_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe, link, kept = tmp_path / "pipe", tmp_path / "link", tmp_path / "kept"
+    os.mkfifo(pipe)
+    kept.write_bytes(b"old")
+    link.symlink_to(kept)
+    for write in (lambda path: write_bytes(path, b"new"), written_as_stream):
+        with ThreadPoolExecutor(1) as reader:
+            read = reader.submit(pipe.read_bytes)
+            write(pipe)
+            assert read.result(60) == b"new"
+        write(link)
+        assert (pipe.is_fifo(), link.is_symlink(), kept.read_bytes()) == (True, True, b"new")
+
+
+def written_as_stream(path: Path) -> None:
+    with output_stream(path) as file:
+        file.write(b"new")
+
+
+def test_a_glossary_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "g.tsv").write_bytes("dog\tHund\ncat\tKöter\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"g\.tsv: line 2 is no UTF-8 \(.*\); convert it first"):
+        read_glossary(tmp_path / "g.tsv")
+
+
+def test_a_signal_that_ends_both_ends_of_a_pipe_is_no_end_of_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    left, right = os.pipe()
+    os.close(right)
+    with os.fdopen(left) as source:
+        monkeypatch.setattr(sys, "stdin", source)
+        with pytest.raises(Stopped), input_lines(None, stop=stop) as lines:
+            next(lines)

@@ -356,3 +356,8 @@ def test_xliff_2_names_the_language_of_its_targets() -> None:
     root = etree.fromstring(translated_here(source, "xliff", tgt_lang="de"))
     assert root.get("trgLang") == "de"
     assert etree.fromstring(translated_here(XLIFF, "xliff", tgt_lang="de")).get("trgLang") is None
+
+
+def test_footnotes_of_markdown_stay_footnotes() -> None:
+    out = translated_here("A term[^1] here.\n\n[^1]: What it means.\n", "md").decode()
+    assert out == "A TERM[^1] HERE.\n\n[^1]: WHAT IT MEANS.\n"

@@ -108,3 +108,12 @@ def test_without_scikit_learn_the_pip_line_is_named() -> None:
     program = "import sys; sys.modules['sklearn'] = None\nfrom yiwen.encoder import estimators"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert "MissingDependencyError: Estimators need scikit-learn: pip install 'yiwen[sklearn]'" in result.stderr
+
+
+def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, tiny_embedder: Path) -> None:
+    features = EncoderFeatures(tiny_classifier).fit([])
+    before = features.transform(["Deti gedi."])
+    after = features.set_params(model=tiny_embedder).fit([]).transform(["Deti gedi."])
+    assert before.shape != after.shape or not np.allclose(before, after)
+    with pytest.raises(ConfigError, match="an encoder takes a list of texts"):
+        features.transform({"text": ["a", "b"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from tiny_model import signed, tampered
 from yiwen.cli.main import main
 from yiwen.data.store import Store
-from yiwen.encoder import Encoder
+from yiwen.encoder import Encoder, measuring
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.evaluation.label_report import confusion_svg, label_report
 
@@ -99,3 +100,15 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
     assert "<script" not in page
     many = evaluate_labels([["0"]], [["0"]], labels=tuple(map(str, range(50))), n_bootstrap=0)
     assert "<svg" not in label_report(many, title="many")
+
+
+def test_what_is_for_translations_is_refused_and_each_test_has_its_file(
+    tiny_classifier: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["evaluate", str(tiny_classifier), "--lowercase", "--report", "r.html"]) == 2
+    assert "--report, --lowercase: for translations; " in capfd.readouterr().err
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_classifier.parent))
+    test = measuring.tests_of(Encoder.load(tiny_classifier).bundle, None, None)[0]
+    monkeypatch.setattr(measuring, "tests_of", lambda *_: [test, replace(test, name="other")])
+    found = measuring.measure_encoder(tiny_classifier, output=tmp_path / "x.json", threads=1)
+    assert [each.written.name for each in found if each.written] == ["x.json", "x-other.json"]

@@ -83,3 +83,11 @@ def test_models_of_other_vocabularies_are_refused(tiny_run: TinyRun, tmp_path: P
     (other / "shared.spm").write_bytes(content)
     with pytest.raises(ConfigError, match=r"best and .*other have different source vocabularies; the models of an ens"):
         Translator.load(tiny_run.best, ensemble=[signed(other)])
+
+
+def test_a_model_with_less_room_has_to_be_named_first(tiny_run: TinyRun, tmp_path: Path) -> None:
+    other = tampered(tiny_run.best.resolve(), tmp_path / "other", model={"max_len": 95})
+    with pytest.raises(
+        ConfigError, match=r"other has model\.max_len=95, less than .*best with 96; name the one with the"
+    ):
+        Translator.load(tiny_run.best, ensemble=[signed(other)])

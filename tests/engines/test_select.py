@@ -65,6 +65,9 @@ def test_what_is_unknown_or_not_there_is_refused_with_the_way_out(tiny_run: Tiny
         opened(exported_bundle, engine="onnx")
     with pytest.raises(ConfigError, match="dtype='int8' is unknown; use 'auto', 'float32' or 'bf16'"):
         opened(exported_bundle, dtype="int8")
+    for threads in (-1, 100_000):
+        with pytest.raises(ConfigError, match=f"threads={threads}; use 1 to 512, or 0 for all cores"):
+            open_engine(open_bundle(exported_bundle), threads=threads)
     message = f"engine='ctranslate2', but {tiny_run.best} holds no ctranslate2 folder; make one: yiwen export "
     with pytest.raises(ConfigError, match=message):
         opened(tiny_run.best, engine="ctranslate2")

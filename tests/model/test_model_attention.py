@@ -22,6 +22,7 @@ from yiwen.model.attention import (
     split_heads,
     use_attention,
 )
+from yiwen.model.dropout import drawing_from
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
 from yiwen.model.positions import RotaryPositions
 
@@ -192,3 +193,14 @@ def test_a_model_with_fused_attention_has_the_same_logits_and_gradients(make_mod
         results.append([logits.detach(), *(parameter.grad for parameter in model.parameters())])
     for plain, fused in zip(*results, strict=True):
         torch.testing.assert_close(fused, plain, rtol=1e-4, atol=1e-4)
+
+
+def test_on_a_cpu_fused_attention_drops_weights_by_our_own_numbers() -> None:
+    q, k, v = (torch.randn(B, H, n, K, generator=torch.Generator().manual_seed(n)) for n in (Q, M, M))
+    found = []
+    for _ in range(2):
+        torch.rand(7)  # the numbers that all threads share have moved on
+        with drawing_from(torch.Generator().manual_seed(3)):
+            found.append(fused_attention(q, k, v, dropout_p=0.5))
+    assert torch.equal(*found)
+    assert not torch.equal(found[0], fused_attention(q, k, v))
