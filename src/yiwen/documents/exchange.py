@@ -65,7 +65,7 @@ def _quoted(text: str) -> str:
 def xliff(source: str, *, tgt_lang: str) -> list[Part]:
     """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled.
 
-    Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1, section 4.3.1.36).
+    Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1: trgLang).
     """
     pieces = xml_pieces(source)
     out: list[Part] = []

@@ -200,10 +200,8 @@ class TorchEngine:
         return min(model.config.max_len for model in self.models) - 1
 
     def _task(self, sources: Sequence[Ids], prefixes: Sequence[Ids], config: SearchConfig) -> Task:
-        lengths = [
-            min(
-                max(config.max_len(len(ids)), len(prefix)), self._room
-            )  # a prefix is given whole, however short its source
+        lengths = [  # a prefix is given whole, however short its source
+            min(max(config.max_len(len(ids)), len(prefix)), self._room)
             for ids, prefix in zip(sources, prefixes, strict=True)
         ]
         return Task(bos_id=BOS_ID, eos_id=EOS_ID, max_lens=lengths, prefixes=prefixes, device=self.device)
