@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils import estimator_checks as checks  # noqa: E402
 
-from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures  # noqa: E402
+from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures, _held_out  # noqa: E402
 
 WITHOUT_TEXT = [
     checks.check_estimator_cloneable,
@@ -117,3 +117,11 @@ def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, 
     assert before.shape != after.shape or not np.allclose(before, after)
     with pytest.raises(ConfigError, match="an encoder takes a list of texts"):
         features.transform({"text": ["a", "b"]})
+
+
+def test_the_only_text_of_a_label_is_never_held_out() -> None:
+    labels = np.array([0] * 20 + [1] + [2] * 3)
+    for n_texts in (0, 2, 5, 24):
+        chosen = np.array(_held_out(labels, n_texts))
+        assert chosen.sum() == min(n_texts, 19 + 0 + 2)
+        assert set(labels[~chosen]) == {0, 1, 2}

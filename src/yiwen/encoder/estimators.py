@@ -107,10 +107,16 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = Path(self.folder or self._kept.name)  # type: ignore[union-attr]
         folder.mkdir(parents=True, exist_ok=True)
         rows = [{"text": text, "label": f"{n:06}"} for text, n in zip(texts, numbers.tolist(), strict=True)]
-        (folder / "train.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-        corpus = CorpusConfig(path="train.jsonl", src_column="text", tgt_column="label")
+        is_valid = _held_out(numbers, min(loaded.recipe.data.valid_pairs, len(rows) // 10))
+        corpora = [
+            CorpusConfig(path=f"{name}.jsonl", src_column="text", tgt_column="label") for name in ("train", "valid")
+        ]
+        for corpus, chosen in zip(corpora, (False, True), strict=True):
+            kept = (row for row, is_it in zip(rows, is_valid, strict=True) if is_it == chosen)
+            (folder / corpus.path).write_text("".join(f"{json.dumps(row)}\n" for row in kept), encoding="utf-8")
+        valid = corpora[1] if any(is_valid) else None
         data = dataclasses.replace(
-            loaded.recipe.data, corpora=(corpus,), valid=None, test=None, more_tests=(), test_pairs=0
+            loaded.recipe.data, corpora=(corpora[0],), valid=valid, test=None, more_tests=(), test_pairs=0
         )
         recipe = dataclasses.replace(loaded.recipe, data=data)
         loaded = dataclasses.replace(loaded, recipe=recipe, base=folder)
@@ -147,6 +153,16 @@ def _opened(estimator: Any, model: str | Path) -> Encoder:
         estimator._encoder = Encoder.load(model)
     encoder: Encoder = estimator._encoder
     return encoder
+
+
+def _held_out(labels: Any, n_texts: int) -> list[bool]:
+    """Which texts to validate with: the same at every call, and never the last one of a label."""
+    left, chosen = np.bincount(labels), [False] * len(labels)
+    for place in np.random.default_rng(1).permutation(len(labels)).tolist():
+        if sum(chosen) < n_texts and left[labels[place]] > 1:
+            chosen[place] = True
+            left[labels[place]] -= 1
+    return chosen
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
