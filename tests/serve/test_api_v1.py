@@ -53,4 +53,6 @@ def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
     with httpx.Client(base_url=serve(max_alternatives=2)) as http:
         for n_more, status in ((1, 200), (2, 400)):
             asked = {"q": "Deti gedi.", "source": "en", "target": "de", "alternatives": n_more}
-            assert http.post("/translate", json=asked).status_code == status
+            answer = http.post("/translate", json=asked)
+            assert answer.status_code == status
+        assert answer.json()["error"] == "alternatives=2 is more than 1; ask for less"

@@ -229,4 +229,5 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
         assert (answer.status_code, "this glossary is for de to en" in answer.text) == (400, True)
         bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
-        assert http.post("/v2/glossaries", json=bad).status_code == 400
+        answer = http.post("/v2/glossaries", json=bad)
+        assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)

@@ -9,12 +9,14 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from yiwen.recipe import load_recipe
+from yiwen.config import parse, to_toml
+from yiwen.errors import ConfigError
+from yiwen.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[2]
 
@@ -324,3 +326,36 @@ def test_breaches_are_counted_before_and_after_the_rules(load: Any, monkeypatch:
         "as_it_stands": 1,
         "by_rules": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "message"),
+    [
+        ("precision", ["--seeds", "1"], "--seeds 1: a standard error needs 2 or more"),
+        ("encoder", ["--part", "retrieval"], "--part retrieval needs --model, such as runs/embed-zh-en"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    load: Any, monkeypatch: pytest.MonkeyPatch, script: str, options: list[str], message: str
+) -> None:
+    monkeypatch.setattr("sys.argv", [script, *options])
+    with pytest.raises((SystemExit, ConfigError), match=message):
+        load(script).main()
+
+
+def test_further_tests_are_named_by_their_files_whatever_their_order(
+    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = load("scores")
+    paths = [tmp_path / name / "dev.en" for name in ("z", "a")]
+    table = {"src_lang": "en", "tgt_lang": "de", "corpora": [{"src": "t.en", "tgt": "t.de"}]}
+    table["more_tests"] = [{"src": str(path), "tgt": str(path.with_suffix(".de"))} for path in paths]  # type: ignore[assignment]
+    recipe = parse(Recipe, {"data": table}, source="here")
+    (tmp_path / "recipe.toml").write_text(to_toml(recipe), encoding="utf-8")
+    found = [SimpleNamespace(test_set=f"test-{name}-dev", more=(), engine="e") for name in ("a", "z")]
+    found[0].more = (found[1],)
+    monkeypatch.setattr(scores, "measure", lambda *_, **__: found[0])
+    monkeypatch.setattr(scores, "one_test", lambda cased, lowered, name: (cased.test_set, name))
+    monkeypatch.setattr(scores, "read_jsonl", lambda path: [{"seconds": 60}])
+    monkeypatch.setattr(scores, "curve", lambda run: {"hardware": {}})
+    assert scores.scores_of(tmp_path)["tests"] == [("test-a-dev", "a/dev"), ("test-z-dev", "z/dev")]

@@ -128,12 +128,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "yiwen":
             raise
-        return _report(
-            error,
-            f"this needs {error.name}, which is not installed: pip install 'yiwen[train]'; `yiwen doctor` shows what "
-            "else is missing",
-            code=1,
-        )
+        cure = "pip install 'yiwen[train]'; `yiwen doctor` shows what else is missing"
+        return _report(error, f"this needs {error.name}, which is not installed: {cure}", code=1)
     except KeyboardInterrupt as error:
         return _report(error, "stopped by SIGINT", code=130, is_error=False)
     return 0

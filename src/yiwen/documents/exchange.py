@@ -76,12 +76,8 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
             continue
         if piece.kind == "open":
             flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
-            if (
-                piece.name == "xliff"
-                and piece.attributes.get("version", "")[:1] == "2"
-                and tgt_lang
-                and "trgLang" not in piece.attributes
-            ):
+            is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
+            if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 out.append(f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
                 continue
             if piece.name in ("trans-unit", "segment") and flags[-1]:

@@ -77,10 +77,9 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
             (kept.source_lang, kept.target_lang),
             (asked.source_lang or kept.source_lang, asked.target_lang),
         )
-        if any(canonical(a) != canonical(b) for a, b in zip(made_for, wanted, strict=True)):
-            raise ApiError(
-                400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another"
-            )
+        if [*map(canonical, made_for)] != [*map(canonical, wanted)]:
+            fault = f"this glossary is for {' to '.join(made_for)}; leave it out, or make another"
+            raise ApiError(400, "glossary", fault)
         glossary = glossary_of(kept.entries)
 
     given_tags = [asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags

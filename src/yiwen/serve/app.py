@@ -53,10 +53,7 @@ def build_app(service: Service) -> Guard:
     async def metrics(request: Request) -> Response:
         if config.needs_key:
             try:
-                service.admit(
-                    secret_of(request, is_needed=service.config.needs_key),
-                    request.client.host if request.client else "",
-                )
+                service.admit(secret_of(request, is_needed=True), request.client.host if request.client else "")
             except ApiError as error:
                 return error_response(error)
         return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
