@@ -117,6 +117,8 @@ def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, 
     assert before.shape != after.shape or not np.allclose(before, after)
     with pytest.raises(ConfigError, match="an encoder takes a list of texts"):
         features.transform({"text": ["a", "b"]})
+    column = type("Column", (list,), {"keys": lambda self: range(1)})(["Deti gedi."])  # as one of a data frame has
+    assert np.allclose(features.transform(column), after)
 
 
 def test_the_only_text_of_a_label_is_never_held_out() -> None:

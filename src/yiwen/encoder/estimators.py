@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -159,9 +159,10 @@ def _held_out(labels: Any, n_texts: int) -> list[bool]:
     """Which texts to validate with: the same at every call, and never the last one of a label."""
     left, chosen = np.bincount(labels), [False] * len(labels)
     for place in np.random.default_rng(1).permutation(len(labels)).tolist():
-        if sum(chosen) < n_texts and left[labels[place]] > 1:
+        if n_texts > 0 and left[labels[place]] > 1:
             chosen[place] = True
             left[labels[place]] -= 1
+            n_texts -= 1
     return chosen
 
 
@@ -177,7 +178,8 @@ def _texts(values: Any) -> list[str]:
         ConfigError: If they are something else.
     """
     texts = list(values)
-    if isinstance(values, str) or hasattr(values, "keys") or not all(isinstance(text, str) for text in texts):
+    is_table = isinstance(values, Mapping) or hasattr(values, "columns")  # whose names are no texts
+    if isinstance(values, str) or is_table or not all(isinstance(text, str) for text in texts):
         raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
     return texts
 
