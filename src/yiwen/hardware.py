@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -116,7 +117,7 @@ def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, 
     """What every measurement depends on, besides what is measured."""
     import torch
 
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else _processor_name()
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else processor_name()
     return {
         "processor": name,
         "device": device,
@@ -264,19 +265,29 @@ def _threads_asked_for() -> int:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Cores that this process may run on, which in a container are fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_gib() -> float | None:
+    """Memory this process may use; None where the system does not tell."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return None
+    with suppress(OSError, ValueError):  # a container's limit, or the word "max"
+        size = min(size, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return round(size / 2**30, 1)
 
 
 def describe() -> dict[str, Any]:
     """Facts about this machine for reports: processor, cores, memory, versions."""
     import torch
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
     return {
-        "processor": _processor_name(),
+        "processor": processor_name(),
         "cores": usable_cores(),
-        "memory_gib": round(memory / 2**30, 1),
+        "memory_gib": memory_gib(),
         "native_bf16": has_native_bf16(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "torch": torch.__version__,
@@ -285,7 +296,8 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _processor_name() -> str:
+def processor_name() -> str:
+    """As the system calls it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:

@@ -63,6 +63,7 @@ def sweep(
     recipe: str,
     settings: Sequence[str],
     *,
+    each: bool = False,
     folder: Path | None = None,
     stop: StopFlag | None = None,
     console: Console | None = None,
@@ -71,7 +72,7 @@ def sweep(
 
     Args:
         recipe: Name or path.
-        settings: As in `grid`.
+        settings, each: As in `grid`.
         folder: Where the runs are; `runs/RECIPE-sweep` where not given.
         stop: Polled in every long loop.
         console: Where progress is shown.
@@ -83,7 +84,7 @@ def sweep(
         ConfigError: If a combination is no recipe.
         Stopped: After a stop signal; the same call goes on.
     """
-    cells = grid(recipe, settings, folder=folder)
+    cells = grid(recipe, settings, each=each, folder=folder)
     results: list[dict[str, Any]] = []
     for number, cell in enumerate(cells, 1):
         if console is not None:
@@ -99,12 +100,13 @@ def sweep(
     return cells[0].folder.parent, rows
 
 
-def grid(recipe: str, settings: Sequence[str], *, folder: Path | None = None) -> list[Cell]:
+def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Path | None = None) -> list[Cell]:
     """All combinations of the values that settings give, the last setting changing fastest.
 
     Args:
         recipe: Name or path.
         settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value.
+        each: No combinations: all first values together, then every further value alone beside them (with each seed).
         folder: Of the runs; `runs/RECIPE-sweep` where not given.
 
     Raises:
@@ -117,9 +119,16 @@ def grid(recipe: str, settings: Sequence[str], *, folder: Path | None = None) ->
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
         choices[key.strip()] = _values(text)
     cells: list[Cell] = []
-    for values in itertools.product(*choices.values()):
-        chosen = dict(zip(choices, values, strict=True))
-        varied = {key: value for key, value in chosen.items() if len(choices[key]) > 1}
+    first = {key: values[0] for key, values in choices.items()}
+    if each:
+        alone = [{key: value} for key, values in choices.items() if key != SEED for value in values[1:]]
+        seeds = [{SEED: seed} for seed in choices.get(SEED, ()) if len(choices[SEED]) > 1]
+        varieties = [row | seed for row in ({}, *alone) for seed in seeds or [{}]]
+    else:
+        several = {key: values for key, values in choices.items() if len(values) > 1}
+        varieties = [dict(zip(several, values, strict=True)) for values in itertools.product(*several.values())]
+    for varied in varieties:
+        chosen = first | varied
         loaded = load_recipe(recipe, [f"{key}={value}" for key, value in chosen.items()])
         words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
         name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120] or "alone"

@@ -51,6 +51,18 @@ def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(
     assert [cell.folder.name for cell in grid(recipe, ["tokenizer.model=a/b,c"])] == ["model=a_b", "model=c"]
 
 
+def test_each_value_alone_stands_beside_the_first_values_of_the_others(recipe: str) -> None:
+    settings = ["training.max_steps=6", "training.rdrop=0,1,5", "model.dropout=0.1,0.2"]
+    cells = grid(recipe, settings, each=True)
+    found = [(each.folder.name, each.loaded.recipe.training.rdrop, each.loaded.recipe.model.dropout) for each in cells]
+    assert found == [("alone", 0, 0.1), ("rdrop=1", 1, 0.1), ("rdrop=5", 5, 0.1), ("dropout=0.2", 0, 0.2)]
+    assert {each.loaded.recipe.training.max_steps for each in cells} == {6}
+    names = [each.folder.name for each in grid(recipe, ["training.seed=1,2", *settings[2:]], each=True)]
+    assert names == ["seed=1", "seed=2", "dropout=0.2,seed=1", "dropout=0.2,seed=2"]
+    rows = compared(grid(recipe, settings, each=True), [{"error": "not trained"}] * 4)
+    assert [row.name for row in rows] == ["as it is", "training.rdrop=1", "training.rdrop=5", "model.dropout=0.2"]
+
+
 def test_a_combination_that_is_no_recipe_is_told_before_anything_runs(recipe: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"training\.rdrop is -1\.0; use 0 or more"):
         sweep(recipe, ["training.rdrop=0,-1"])

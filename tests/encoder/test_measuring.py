@@ -59,7 +59,7 @@ def test_a_text_and_its_labels_may_be_given(
     assert json.loads(out.read_text("utf-8"))["scores"] == found["scores"]
     page = out.with_suffix(".html").read_text(encoding="utf-8")
     assert "da de &lt;b&gt;" in page
-    assert "<h2>Confusions</h2>" in page
+    assert "<h2>Confusions · 混淆</h2>" in page
     (tmp_path / "a.labels").write_text("b\nb\nsomething\n", encoding="utf-8")
     assert main(["evaluate", str(tiny_classifier), *files]) == 3
     assert "a text 3 has the label 'something', which no training text has" in capfd.readouterr().err
@@ -95,7 +95,7 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
     assert picture.count("<rect") == 4
     assert "<a>" not in picture
     page = label_report(found, title="T<1>", mistakes=[("x<y", "<a>", "好")])
-    for text in ("T&lt;1&gt;", "x&lt;y", "Calibration", "66.67"):
+    for text in ("T&lt;1&gt;", "x&lt;y", "Calibration · 校准", "66.67", "<circle", "default-src 'none'"):
         assert text in page
     assert "<script" not in page
     many = evaluate_labels([["0"]], [["0"]], labels=tuple(map(str, range(50))), n_bootstrap=0)

@@ -7,10 +7,8 @@ import gc
 import psutil
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from yiwen.engines.torch_engine import TorchEngine, _batches
+from yiwen.engines.torch_engine import TorchEngine
 from yiwen.model import ModelConfig, Transformer
 from yiwen.search import SearchConfig
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
@@ -38,16 +36,6 @@ def sources() -> list[list[int]]:
     generator = torch.Generator().manual_seed(5)
     lengths = torch.randint(1, 12, (17,), generator=generator).tolist()
     return [torch.randint(4, V, (n,), generator=generator).tolist() for n in lengths]
-
-
-@given(lengths=st.lists(st.integers(0, 50), max_size=60), batch_tokens=st.integers(1, 200))
-def test_every_sentence_travels_once_longest_first_within_the_budget(lengths: list[int], batch_tokens: int) -> None:
-    batches = list(_batches(lengths, batch_tokens))
-    order = [i for batch in batches for i in batch]
-    assert sorted(order) == list(range(len(lengths)))
-    assert [lengths[i] for i in order] == sorted(lengths, reverse=True)
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * (max(lengths[i] for i in batch) + 1) <= batch_tokens
 
 
 @pytest.mark.parametrize(

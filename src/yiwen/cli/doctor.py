@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,41 +41,17 @@ def examine() -> dict[str, Any]:
 
 
 def _machine() -> dict[str, Any]:
+    from yiwen import hardware
+
     runs = Path(os.environ.get("YIWEN_RUNS") or "runs").absolute()
     existing = next(folder for folder in (runs, *runs.parents) if folder.is_dir())
     return {
-        "cpu": _cpu_name(),
-        "cores": _cores(),
-        "memory_gib": _memory_gib(),
+        "cpu": hardware.processor_name(),
+        "cores": hardware.usable_cores(),
+        "memory_gib": hardware.memory_gib(),
         "runs": str(runs),
         "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),
     }
-
-
-def _cpu_name() -> str:
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-    except OSError:  # not Linux
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def _cores() -> int:
-    """Cores this process may use, which in a container are fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _memory_gib() -> float | None:
-    """Memory this process may use; None where the system does not tell."""
-    try:
-        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
-        return None
-    with suppress(OSError, ValueError):  # a container's limit, or the word "max"
-        size = min(size, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return round(size / 2**30, 1)
 
 
 def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:

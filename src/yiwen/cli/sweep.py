@@ -18,6 +18,9 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE,...", help="A setting and its values; all combinations are tried."),
     ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Every value alone beside the first values of the others; no combinations.")
+    ] = False,
     folder: Annotated[Path | None, typer.Option(help="Folder of the runs; runs/RECIPE-sweep where not given.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,7 +40,9 @@ def sweep(
     from yiwen.sweep import table
 
     with stop_on_signals() as stop:
-        folder, rows = run_all(recipe, settings or (), folder=folder, stop=stop, console=Console(stderr=True))
+        folder, rows = run_all(
+            recipe, settings or (), each=each, folder=folder, stop=stop, console=Console(stderr=True)
+        )
     print(json.dumps([asdict(row) for row in rows], ensure_ascii=False) if as_json else table(rows))
     if failed := [row.error for row in rows if row.score is None]:
         raise TrainingError(

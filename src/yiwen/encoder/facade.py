@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 import numpy as np
 
 from yiwen.bundle import EXPORTED, Bundle, open_bundle
+from yiwen.data.order import longest_first
 from yiwen.engines.select import DTYPES, ENGINES
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
@@ -265,12 +266,9 @@ class Encoder:
         self, pieces: Sequence[list[int]], *, layer: int, stop: StopFlag | None
     ) -> Iterator[tuple[list[int], Array]]:
         """Places of pieces of like length, longest first, and their states."""
-        order = sorted(range(len(pieces)), key=lambda i: -len(pieces[i]))
-        while order:
+        for places in longest_first(list(map(len, pieces)), BATCH_TOKENS):
             if stop is not None:
                 stop.check("encoding")
-            n = max(1, BATCH_TOKENS // (len(pieces[order[0]]) + 1))
-            places, order = order[:n], order[n:]
             yield places, self.engine.states([pieces[place] for place in places], layer=layer)
 
     def _logits(self, vectors: Array) -> Array:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import Seen, exponent, hypotheses, is_settled, settled_greedy
-from yiwen.engines.ct2_runtime import Runtime, batches_of, in_flight
+from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime, in_flight
 from yiwen.engines.engine import Ids
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -46,7 +47,8 @@ def greedy_once(
             return_end_token=False,
         )
 
-    for batch, calls in in_flight(batches_of(free, sources, 1), submit, runtime.replicas, stop, "translation"):
+    batches = longest_first(list(map(len, sources)), BATCH_TOKENS, places=free)
+    for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, call in zip(batch, calls, strict=True):
             result = call.result()
             ids = tuple(map(id_of, result.hypotheses[0]))
@@ -112,7 +114,7 @@ def _beam_once(
             [sources[i] for i in batch], config, max_decoding_length=longest + _SPARE, min_decoding_length=min_len
         )
 
-    batches = batches_of(ends, sources, config.beam_size)
+    batches = longest_first(list(map(len, sources)), BATCH_TOKENS // config.beam_size, places=ends)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, group in zip(batch, runtime.seen(calls, config), strict=True):
             # What the soft-max gave to the others when the end was taken from it.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import ctranslate2
 
+from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import Seen, exponent
 from yiwen.engines.engine import Ids
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
@@ -81,7 +82,7 @@ class Runtime:
     ) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         rows: list[list[float]] = [[] for _ in sources]
-        longer = [max(src, tgt, key=len) for src, tgt in zip(sources, targets, strict=True)]
+        longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
 
         def submit(batch: list[int]) -> list[Any]:
             return list(
@@ -93,7 +94,7 @@ class Runtime:
                 )
             )
 
-        batches = batches_of(range(len(sources)), longer, 4)
+        batches = longest_first(longest, BATCH_TOKENS // 4)
         for batch, calls in in_flight(batches, submit, self.replicas, stop, "scoring"):
             for i, call in zip(batch, calls, strict=True):
                 rows[i] = list(call.result().log_probs)
@@ -111,7 +112,7 @@ class Runtime:
         import numpy as np  # translating needs none
 
         found: list[np.ndarray] = [np.empty(0)] * len(sources)
-        longer = [max(src, tgt, key=len) for src, tgt in zip(sources, targets, strict=True)]
+        longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
 
         def submit(batch: list[int]) -> list[Any]:
             return list(
@@ -128,8 +129,7 @@ class Runtime:
                 )
             )
 
-        batches = batches_of(range(len(sources)), longer, 1)
-        for batch, calls in in_flight(batches, submit, self.replicas, stop, "alignment"):
+        for batch, calls in in_flight(longest_first(longest, BATCH_TOKENS), submit, self.replicas, stop, "alignment"):
             for i, call in zip(batch, calls, strict=True):
                 rows = np.asarray(call.result().attention[0][: len(targets[i]) + 1], dtype=np.float32)
                 found[i] = np.append(rows, np.maximum(1 - rows.sum(axis=1, keepdims=True), 0), axis=1)
@@ -184,16 +184,6 @@ def open_translator(
         )
     except (RuntimeError, ValueError) as error:
         raise CheckpointError(f"{folder} cannot be loaded by CTranslate2 ({error}); export the model again") from error
-
-
-def batches_of(chosen: Iterable[int], sequences: Sequence[Ids], width: int) -> Iterator[list[int]]:
-    """Places of sequences of like length, longest first, at most BATCH_TOKENS positions times `width` at a time."""
-    order = sorted(chosen, key=lambda i: -len(sequences[i]))
-    start = 0
-    while start < len(order):
-        n = max(1, BATCH_TOKENS // (width * (len(sequences[order[start]]) + 1)))
-        yield order[start : start + n]
-        start += n
 
 
 def in_flight(

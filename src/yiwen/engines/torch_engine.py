@@ -5,9 +5,8 @@ Shapes: B sentences, W hypotheses each, S source length, V vocabulary.
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from yiwen.data.batching import collate, pad
+from yiwen.data.order import longest_first
 from yiwen.engines.engine import Ids
 from yiwen.engines.packed import can_pack, pack
 from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
@@ -108,7 +108,7 @@ class TorchEngine:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         generator = torch.Generator(self.device).manual_seed(config.seed)
         width = config.n_best if config.sampling else config.beam_size
-        for batch in _batches([len(ids) for ids in sources], BATCH_TOKENS // width):
+        for batch in longest_first([len(ids) for ids in sources], BATCH_TOKENS // width):
             if stop is not None:
                 stop.check("translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
@@ -144,7 +144,7 @@ class TorchEngine:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         scores: list[list[float]] = [[] for _ in sources]
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-        for batch in _batches(longest, BATCH_TOKENS // 8):  # whole logits are held here: fewer at a time
+        for batch in longest_first(longest, BATCH_TOKENS // 8):  # whole logits are held here: fewer at a time
             if stop is not None:
                 stop.check("scoring")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
@@ -162,7 +162,7 @@ class TorchEngine:
         name = f"decoder.layers.{self.alignment.layer}.cross_attention"
         heads = slice(None) if self.alignment.head is None else slice(self.alignment.head, self.alignment.head + 1)
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-        for batch in _batches(longest, BATCH_TOKENS):
+        for batch in longest_first(longest, BATCH_TOKENS):
             if stop is not None:
                 stop.check("alignment")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
@@ -223,16 +223,3 @@ class TorchEngine:
         # After the soft-max: the others keep the probability that `score` gives them.
         log_probs[:, PAD_ID] = log_probs[:, BOS_ID] = -torch.inf
         return log_probs, cache
-
-
-def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Places of sentences of like length, longest first, at most batch_tokens positions at a time.
-
-    Longest first, so that trouble with memory shows at once.
-    """
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    start = 0
-    while start < len(order):
-        n = max(1, math.floor(batch_tokens / (lengths[order[start]] + 1)))
-        yield order[start : start + n]
-        start += n

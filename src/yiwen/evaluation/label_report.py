@@ -7,16 +7,12 @@ from html import escape
 from typing import Final
 
 from yiwen.evaluation.classification import Classification
+from yiwen.evaluation.report import page, reliability, section, table
 
 _CELL: Final = 44
 """Side of a square of the picture, in pixels."""
 _MOST: Final = 40
 """Labels that a picture has room for."""
-_STYLE: Final = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
-    "table{border-collapse:collapse}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:left}"
-    "svg{max-width:100%}.n{text-align:right;font-variant-numeric:tabular-nums}"
-)
 
 
 def label_report(found: Classification, *, title: str, mistakes: Sequence[tuple[str, str, str]] = ()) -> str:
@@ -30,21 +26,21 @@ def label_report(found: Classification, *, title: str, mistakes: Sequence[tuple[
     intervals = {name: "{:.2f} to {:.2f}".format(*bounds) for name, bounds in found.intervals.items()}
     scores = [(name.replace("_", " "), f"{value:.2f}", intervals.get(name, "")) for name, value in found.scores.items()]
     bins = [
-        (f"{10 * i} to {10 * i + 10} %", f"{n:,}", f"{100 * said:.1f} %", f"{100 * right:.1f} %")
+        (f"{10 * i} to {10 * i + 10} %", n, 100 * said, 100 * right)
         for i, (n, said, right) in enumerate(found.bins)
         if n
     ]
-    parts = [f"<h1>{escape(title)}</h1>", _table(("score", "%", "95 % interval"), scores)]
+    sections = [section("Scores", "得分", table(("score", "%", "95 % interval"), scores))]
     if len(found.labels) <= _MOST:
-        parts += ["<h2>Confusions</h2><p>A row for each right label, a column for each predicted one.</p>"]
-        parts += [confusion_svg(found)]
+        note = "A row for each right label, a column for each predicted one."
+        sections.append(section("Confusions", "混淆", confusion_svg(found), note=note))
     if bins:
-        parts += ["<h2>Calibration</h2><p>How sure the model was, and how often it was right.</p>"]
-        parts += [_table(("probability", "texts", "mean", "right"), bins)]
+        parts = table(("probability", "texts", "mean, %", "right, %"), bins), reliability(found.bins)
+        note = "How sure the model was, and how often it was right."
+        sections.append(section("Calibration", "校准", *parts, note=note))
     if mistakes:
-        parts += ["<h2>Mistakes</h2>", _table(("text", "predicted", "right"), mistakes)]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+        sections.append(section("Mistakes", "错例", table(("text", "predicted", "right"), mistakes)))
+    return page(title, sections)
 
 
 def confusion_svg(found: Classification) -> str:
@@ -65,9 +61,3 @@ def confusion_svg(found: Classification) -> str:
             parts += [f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="{fill}" stroke="#fff"/>']
             parts += [f'<text x="{x + _CELL // 2}" y="{y + 26}" text-anchor="middle" fill="{ink}">{count}</text>']
     return "".join([*parts, "</svg>"])
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

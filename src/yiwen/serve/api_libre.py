@@ -56,7 +56,8 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
         if asked.alternatives:
             given["alternatives"] = shaped([group[1:] for group in others])
         if asked.source == AUTO:
-            given["detectedLanguage"] = shaped([{"language": way.src, "confidence": 100}] * len(texts))
+            sure = round(100 * detect("\n".join(texts), call.service.pairs.sources)[1], 1)
+            given["detectedLanguage"] = shaped([{"language": way.src, "confidence": sure}] * len(texts))
         return given
 
     markup = "html" if asked.format == "html" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from yiwen.data.batching import Batch, Rows, collate_labelled, pad
 from yiwen.data.labels import labels_of, numbered
 from yiwen.data.loader import batch_of_shape, load_batch, load_labelled, load_texts
+from yiwen.data.order import longest_first
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.evaluation.classification import evaluate_labels
@@ -58,7 +59,7 @@ def labelling(
     texts, targets = ([normalise(text) for text in side] for side in store.valid)
     gold = [labels_of(target, store.targets) for target in targets]
     src_ids, numbers = numbered(store.source, texts, gold, labels=store.labels, targets=store.targets)
-    chunks = list(_chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens))
+    chunks = _chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
         loss_sum, n_all = 0.0, 0
@@ -95,7 +96,7 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     starts = word_starts(store.source)
     rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": starts}
     src_ids = store.source.encode([normalise(text) for text in store.valid.src])
-    chunks = list(_chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens))
+    chunks = _chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
     batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
 
@@ -123,7 +124,7 @@ def embedding(
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
     sides = [store.source.encode([normalise(text) for text in side]) for side in store.valid]
-    chunks = [list(_chunks(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)) for ids in sides]
+    chunks = [_chunks(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
         found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
@@ -145,7 +146,7 @@ def embedding(
     )
 
 
-def _chunks(src_ids: list[list[int]], *, max_len: int, batch_tokens: int) -> Iterator[list[int]]:
+def _chunks(src_ids: list[list[int]], *, max_len: int, batch_tokens: int) -> list[list[int]]:
     """Places of validation texts of like length, at most batch_tokens positions at a time.
 
     Raises:
@@ -158,8 +159,4 @@ def _chunks(src_ids: list[list[int]], *, max_len: int, batch_tokens: int) -> Ite
             f"validation texts {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
             "positions for fewer; shorten them or raise model.max_len"
         )
-    order = sorted(range(len(src_ids)), key=lambda i: -len(src_ids[i]))
-    while order:
-        n = max(1, batch_tokens // (len(src_ids[order[0]]) + 1))
-        yield order[:n]
-        order = order[n:]
+    return list(longest_first(list(map(len, src_ids)), batch_tokens))
