@@ -228,6 +228,38 @@ def test_padding_fills_up_to_the_longest() -> None:
     assert pad([[1], [2, 3, 4]]).tolist() == [[1, 0, 0], [2, 3, 4]]
 
 
+@hypothesis.given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=40), st.integers(1, 200)
+)
+def test_a_batch_that_is_cut_again_keeps_every_row_within_the_budget(
+    sides: list[tuple[int, int]], batch_tokens: int
+) -> None:
+    """Words cut anew make other lengths than rows were put together by."""
+    src, tgt = ([[4 + row] * n for row, n in enumerate(side)] for side in zip(*sides, strict=True))
+    batch = collate(src, tgt)
+    parts = batch.cut(batch_tokens)
+    assert sum(part.n_tokens for part in parts) == batch.n_tokens
+    found = []
+    for part in parts:
+        assert part.n_tokens == int((part.tgt_out != 0).sum())
+        assert len(part.src_ids) == 1 or max(part.src_ids.numel(), part.tgt_out.numel()) <= batch_tokens
+        assert (part.src_ids[:, -1].any(), part.tgt_out[:, -1].any()) == (True, True), "no column is all padding"
+        found += [
+            tuple(tuple(ids[ids != 0].tolist()) for ids in row)
+            for row in zip(part.src_ids, part.tgt_in, part.tgt_out, strict=True)
+        ]
+    assert sorted(found) == sorted(
+        ((*a, EOS), (BOS, *b), (*b, EOS)) for a, b in zip(map(tuple, src), map(tuple, tgt), strict=True)
+    )
+
+
+def test_rows_of_unlike_length_are_parted_where_that_saves_more_than_another_batch_costs() -> None:
+    short, long = [[5] * 3] * 101, [[6] * 60] * 13
+    parts = collate(short + long, short + long).cut(4096)
+    assert sorted(tuple(part.src_ids.shape) for part in parts) == [(13, 61), (101, 4)]
+    assert len(collate(short, short).cut(4096)) == 1
+
+
 def test_shards_hold_every_row_once_and_lengths_alike() -> None:
     batch = collate([[5], [5, 6], [5, 6, 7], [8], [9]], [[7], [8, 9], [4], [5, 6, 7], [8]])
     shards = [batch.shard(number, 3) for number in range(3)]

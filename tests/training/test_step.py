@@ -64,6 +64,16 @@ def test_accumulated_gradients_equal_one_large_batch() -> None:
     assert parts.norm == pytest.approx(expected.norm().item(), rel=1e-6)
 
 
+def test_a_batch_that_is_cut_again_gives_the_same_gradients() -> None:
+    torch.manual_seed(1)
+    model = ToyModel().double()
+    one = gradients(model, [[0, 1, 2, 3, 4], [6, 5]])
+    expected = flat(model).clone()
+    parts = gradients(model, [[0, 1, 2, 3, 4], [6, 5]], batch_tokens=11)
+    assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
+    assert (parts.n_tokens, parts.loss_sum) == (one.n_tokens, pytest.approx(one.loss_sum, rel=1e-6))
+
+
 @pytest.mark.parametrize("n_shards", [2, 3])
 def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
     torch.manual_seed(1)

@@ -73,6 +73,23 @@ class Batch:
             n_tokens=int((tgt_out != PAD_ID).sum()),
         )
 
+    def cut(self, batch_tokens: int) -> list[Batch]:
+        """The rows by like length in batches of at most batch_tokens positions a side, hardly any of them padding.
+
+        For words that were cut anew when the rows had been put together by other lengths.
+        """
+        src, tgt = ((ids != PAD_ID).sum(dim=1).numpy() for ids in (self.src_ids, self.tgt_out))
+        lengths = Lengths(src=src - 1, tgt=tgt - 1, corpus=np.zeros(len(src), np.uint8), weights=(1.0,), fingerprint="")
+        return [
+            Batch(
+                src_ids=self.src_ids[rows, : src[rows].max()],
+                tgt_in=self.tgt_in[rows, : tgt[rows].max()],
+                tgt_out=self.tgt_out[rows, : tgt[rows].max()],
+                n_tokens=int(tgt[rows].sum()),
+            )
+            for rows in _fill(np.arange(len(src)), lengths, batch_tokens)
+        ]
+
 
 @dataclass(frozen=True)
 class Lengths:

@@ -28,6 +28,8 @@ class Job:
     """Of all training rows."""
     load: Callable[[Rows, int], Batch]
     """(rows, seed) -> batch."""
+    is_sampled: bool = False
+    """Whether the batches hold rows of other lengths than those above, and are to be cut again."""
     largest: Callable[[], Batch]
     """A made-up batch of the largest size that can occur."""
     loss_fn: LossFn

@@ -188,6 +188,7 @@ class Trainer:
                 device=self.hardware.device,
                 is_bf16=self.hardware.is_bf16,
                 pool=self.pool,
+                batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
             )
 
         if step in self.memory:  # an earlier start met the limit of memory here: do as it did

@@ -47,6 +47,7 @@ def compute_gradients(
     device: str,
     is_bf16: bool,
     pool: ShardPool | None = None,
+    batch_tokens: int = 0,
 ) -> Gradients:
     """Sum the gradients of all micro-batches, each divided by the tokens of the whole update.
 
@@ -59,9 +60,13 @@ def compute_gradients(
         device: Where to compute.
         is_bf16: Matrix products in bf16 by autocast.
         pool: Threads that each compute a part of every micro-batch; None computes it whole.
+        batch_tokens: What loaded batches are cut to, where they do not have the lengths that the plan was made for; 0:
+            they do.
     """
     model.zero_grad(set_to_none=True)
     batches = [load(rows, seed_of(*seeds, place)) for place, rows in enumerate(plan)]
+    if batch_tokens:
+        batches = [part for batch in batches for part in batch.cut(batch_tokens)]
     n_tokens = sum(batch.n_tokens for batch in batches)
     loss_sum = torch.zeros((), device=device)
     for place, batch in enumerate(batches):

@@ -120,6 +120,7 @@ def translation_job(
         load=lambda rows, seed: hide_words(
             load_batch(store, rows, seed=seed, max_tokens=max_tokens), share=config.word_dropout, seed=seed_of(seed, 2)
         ),
+        is_sampled=store.tokenizer.sampling > 0,
         largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
         loss_fn=loss_fn,
         validate=validate,
