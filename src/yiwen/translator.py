@@ -275,8 +275,6 @@ class Translator:
         """
         from yiwen.analysis.alignment import align
 
-        sources = [rewritten(text, self.src_lang) for text in sources]
-        targets = [rewritten(text, self.bundle.info.tgt_lang) for text in targets]
         return align(self.bundle, self.engine, sources, targets, stop=stop)
 
     def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:

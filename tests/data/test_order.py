@@ -16,7 +16,7 @@ def test_every_text_travels_once_longest_first_within_the_budget(
 ) -> None:
     some = [place for place in range(len(lengths)) if place in chosen]
     for places, wanted in ((None, list(range(len(lengths)))), (some, some)):
-        batches = list(longest_first(lengths, batch_tokens, places=places))
+        batches = list(longest_first(lengths, batch_tokens, only=places))
         order = [i for batch in batches for i in batch]
         assert sorted(order) == wanted
         assert [lengths[i] for i in order] == sorted((lengths[i] for i in wanted), reverse=True)

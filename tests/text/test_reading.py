@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tiny_model import TinyRun
+from yiwen.analysis.alignment import cut
 from yiwen.bundle import open_bundle
-from yiwen.text.reading import Reader, Reading
+from yiwen.text.reading import Reader, Reading, as_read
 from yiwen.text.subword import Subword, TokenizerConfig, train_subword
 
 SENTENCES = [
@@ -69,6 +70,19 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
 def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, english: Subword) -> None:
     found = reader(english).read(text)
     assert (found.text.replace("File", "file"), found.flags) == (read, ("recased",))
+    assert as_read(text, "en", english) == found.text
+    assert as_read(text, "zh", english) == text
+
+
+def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_character_keeps_its_place(
+    english: Subword,
+) -> None:
+    longer = "ßOOK MAN IS READING A BOOK ABOUT BERLIN."
+    assert reader(english).read(longer).text == "SSook man is reading a book about Berlin."
+    assert as_read(longer, "en", english) == longer
+    spans = cut("THE MAN IS READING A BOOK ABOUT BERLIN.", english, "en").words
+    usual = cut("The man is reading a book about Berlin.", english, "en")
+    assert (spans, cut("THE MAN IS READING A BOOK ABOUT BERLIN.", english, "en").ids) == (usual.words, usual.ids)
 
 
 @pytest.mark.parametrize(

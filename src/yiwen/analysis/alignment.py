@@ -16,8 +16,8 @@ from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
-from yiwen.text.chinese import rewritten
 from yiwen.text.normalise import normalise_with_spans
+from yiwen.text.reading import as_read
 from yiwen.text.subword import Subword
 
 Span = tuple[int, int]
@@ -74,9 +74,9 @@ def align(
 
 
 def cut(text: str, subword: Subword, language: str = "") -> Cut:
-    """Cut raw text into subwords and find its words; Chinese in the other script is read as the model writes it."""
+    """Cut raw text into subwords and find its words; read as a translator reads it, in whatever script and case."""
     clean, origin = normalise_with_spans(text)
-    clean = rewritten(clean, language)
+    clean = as_read(clean, language, subword)
     ids, pieces = subword.encode_with_spans(clean)
     found = _grouped(clean, ids, pieces)
     words = tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words)

@@ -1,8 +1,7 @@
 """Batches: which rows travel together, and in which order, as a pure function of (seed, epoch, store, weights).
 
-An epoch is a list of updates, an update a list of micro-batches, a micro-batch an array of store rows. The list is
-the same for any number of processes: each takes its share of every update. So a position in training is two
-integers, (epoch, update), and exact resume needs nothing else from here.
+An epoch is a list of updates, an update a list of micro-batches, a micro-batch an array of store rows. So a position in
+training is two integers, (epoch, update), and exact resume needs nothing else from here.
 
 Shapes: B rows, S source length, T target length, both with eos.
 """
@@ -129,21 +128,6 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
         batches += _fill(rows[start : start + WINDOW], lengths, batch_tokens)
     shuffled = [batches[i] for i in rng.permutation(len(batches))]
     return _gather(shuffled, lengths, update_tokens)
-
-
-def share(update: Update, *, rank: int, world: int) -> Update:
-    """The micro-batches of an update that process `rank` of `world` works on."""
-    return update[rank::world]
-
-
-def padding_share(batches: Sequence[Rows], lengths: Lengths) -> float:
-    """1 - real tokens / (B x S + B x T) over all batches, eos counted on both sides."""
-    real = padded = 0
-    for rows in batches:
-        src, tgt = lengths.src[rows] + 1, lengths.tgt[rows] + 1
-        real += int(src.sum() + tgt.sum())
-        padded += len(rows) * int(src.max() + tgt.max())
-    return 1 - real / padded if padded else 0.0
 
 
 def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 
-def longest_first(
-    lengths: Sequence[int], batch_tokens: int, *, places: Iterable[int] | None = None
-) -> Iterator[list[int]]:
+def longest_first(lengths: Sequence[int], batch_tokens: int, only: Iterable[int] | None = None) -> Iterator[list[int]]:
     """Places of texts of like length, at most batch_tokens positions at a time, padding and an end token counted.
 
     Longest first, so that trouble with memory shows at once.
@@ -15,9 +13,9 @@ def longest_first(
     Args:
         lengths: Of all texts, in subwords without their end.
         batch_tokens: Positions of a batch; a text that is longer travels alone.
-        places: Which texts; all where not given.
+        only: Which texts; all where not given.
     """
-    order = sorted(range(len(lengths)) if places is None else places, key=lambda i: -lengths[i])
+    order = sorted(range(len(lengths)) if only is None else only, key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
         n = max(1, batch_tokens // (lengths[order[start]] + 1))

@@ -11,8 +11,8 @@ from typing import Any
 from yiwen.bundle import WEIGHTS, Bundle, load_model
 from yiwen.errors import DataError
 from yiwen.serve.errors import ApiError
-from yiwen.text.chinese import rewritten
 from yiwen.text.normalise import normalise
+from yiwen.text.reading import as_read
 from yiwen.text.subword import BOS_ID, EOS_ID
 
 _one_at_a_time = threading.Lock()  # what is recorded is the model's
@@ -33,8 +33,8 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
 
     from yiwen.model.attention import recorded_attention
 
-    (src,) = bundle.source.encode([rewritten(normalise(source_text), bundle.info.src_lang)])
-    (tgt,) = bundle.target.encode([rewritten(normalise(target_text), bundle.info.tgt_lang)])
+    (src,) = bundle.source.encode([as_read(normalise(source_text), bundle.info.src_lang, bundle.source)])
+    (tgt,) = bundle.target.encode([as_read(normalise(target_text), bundle.info.tgt_lang, bundle.target)])
     if not src or not tgt:
         raise DataError("a text without words has no attention; send one with words")
     bundle.check_room([src], [tgt])

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from yiwen.text.chinese import in_script, is_paired, is_traditional, typeset
+from yiwen.text.chinese import in_script, is_paired, is_traditional, rewritten, typeset
 from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
@@ -90,7 +90,7 @@ class Reader:
             prose, spans = masked(line)
         if base(self.src_lang) == "zh" and is_traditional(prose) != (canonical(self.src_lang) == "zh-Hant"):
             prose = in_script(prose, self.src_lang)
-        usual = self._recased(prose) if script_of(self.src_lang) in _CASED else prose
+        usual = recased(prose, self.subword) if script_of(self.src_lang) in _CASED else prose
         kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
@@ -130,34 +130,43 @@ class Reader:
             answer = typeset(answer, pairs=reading.is_paired)
         return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(answer, self.tgt_lang)
 
-    def _recased(self, line: str) -> str:
-        """The line with each word in the case that takes the fewest subwords, where most are in an unusual one.
 
-        Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
-        """
-        n_usual = len(_USUAL.findall(line))
-        if n_usual > 1:  # nearly every line there is
-            return line
-        words = _WORD.findall(line)
-        odd = [word for word in words[1:] if word != word.lower()]
-        if 2 * len(odd) < len(words) or len(odd) < 2:
-            return line
-        is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
-        if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
-            return line
-        forms = {word: (word.lower(), word.capitalize(), word) for word in set(words)}
-        sizes = iter(map(len, self.subword.encode([form for three in forms.values() for form in three])))
-        cost = {word: dict(zip(three, [next(sizes) for _ in three], strict=False)) for word, three in forms.items()}
-        gains = [cost[word][word] - cost[word][word.lower()] for word in odd]
-        is_title = (
-            n_usual == 0
-            and len(odd) > 2
-            and 3 * sum(gain > 0 for gain in gains) > len(odd) > 8 * sum(gain < 0 for gain in gains)
-        )
-        if not (is_mixed or is_title):
-            return line
-        usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
-        return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], usual, count=1)
+def as_read(text: str, lang: str, subword: Subword) -> str:
+    """Normalised text as the model reads it where each character keeps its place: Chinese script, unusual case."""
+    text = rewritten(text, lang)
+    prose, spans = masked(text)
+    usual = unmasked(recased(prose, subword), spans) if script_of(lang) in _CASED else text
+    return usual if len(usual) == len(text) else text
+
+
+def recased(line: str, subword: Subword) -> str:
+    """The line with each word in the case that takes the fewest subwords, where most are in an unusual one.
+
+    Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
+    """
+    n_usual = len(_USUAL.findall(line))
+    if n_usual > 1:  # nearly every line there is
+        return line
+    words = _WORD.findall(line)
+    odd = [word for word in words[1:] if word != word.lower()]
+    if 2 * len(odd) < len(words) or len(odd) < 2:
+        return line
+    is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
+    if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
+        return line
+    forms = {word: (word.lower(), word.capitalize(), word) for word in set(words)}
+    sizes = iter(map(len, subword.encode([form for three in forms.values() for form in three])))
+    cost = {word: dict(zip(three, [next(sizes) for _ in three], strict=False)) for word, three in forms.items()}
+    gains = [cost[word][word] - cost[word][word.lower()] for word in odd]
+    is_title = (
+        n_usual == 0
+        and len(odd) > 2
+        and 3 * sum(gain > 0 for gain in gains) > len(odd) > 8 * sum(gain < 0 for gain in gains)
+    )
+    if not (is_mixed or is_title):
+        return line
+    usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
+    return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], usual, count=1)
 
 
 def _is_word(line: str, lang: str) -> bool:
