@@ -95,7 +95,11 @@ class SubwordSampler:
                 yield from (self._bytes[byte] for byte in piece.encode("utf-8"))
 
     def _merged(self, word: str, random: Callable[[], float]) -> Sequence[str]:
-        """Merge neighbours, the best rank first, and skip a merge now and then (Provilkov et al. 2020, algorithm 1)."""
+        """Merge neighbours, the best rank first, and skip a merge now and then, for good as SentencePiece does.
+
+        Algorithm 1 of Provilkov et al. 2020 draws again after every other merge: in a sentence without spaces, which
+        has hundreds, nothing would be skipped at last. So a probability cuts finer here: 0.05 as fine as 0.1 there.
+        """
         parts = list(word)  # empty once it was merged into the one before
         end = len(parts)
         before, after = list(range(-1, end - 1)), list(range(1, end + 1))
