@@ -37,10 +37,9 @@ def scores_of(run: Path) -> dict[str, Any]:
     corpora = {"test": recipe.data.test} | more_tests(recipe.data)  # measured in the order of these names
     each = zip((cased, *cased.more), (lowered, *lowered.more), strict=True)
     tests = [one_test(one, other, name=test_name(corpora[one.test_set])) for one, other in each]
-    settings = changes(run.name, recipe)
     return {
         "run": run.name,
-        "command": " ".join([f"yiwen train {run.name}", *(f"--set {each}" for each in settings)]),
+        "command": command_of(run.name, recipe),
         "engine": cased.engine,
         "search": f"beam {recipe.search.beam_size}",
         "minutes": round(read_jsonl(run / "timing.jsonl")[-1]["seconds"] / 60, 1),
@@ -67,13 +66,17 @@ def test_name(corpus: CorpusConfig | None) -> str:
     return f"{folder}/{stem}" if stem in ("test", "dev") and folder and not folder.startswith("$") else stem
 
 
-def changes(name: str, recipe: Recipe) -> list[str]:
-    """What was set otherwise than the built-in recipe of that name says."""
+def command_of(name: str, recipe: Recipe) -> str:
+    """What trained it: with what was set otherwise than the built-in recipe of that name says, but for made text."""
+    is_student = any("/.distilled/" in corpus.src for corpus in recipe.data.corpora)
+    command = f"yiwen distil TEACHER {name}" if is_student else f"yiwen train {name}"
     if name not in builtin_names():
-        return []
+        return command
     usual = {setting.key: setting.value for setting in describe(load_recipe(name).recipe)}
     changed = [each for each in describe(recipe) if usual.get(each.key) != each.value]
-    return [f"{each.key}={each.value if isinstance(each.value, str) else json.dumps(each.value)}" for each in changed]
+    settings = [each for each in changed if not (is_student and each.key.startswith("data."))]
+    values = [each.value if isinstance(each.value, str) else json.dumps(each.value) for each in settings]
+    return " ".join([command, *(f"--set {each.key}={value}" for each, value in zip(settings, values, strict=True))])
 
 
 def as_markdown(result: dict[str, Any]) -> str:

@@ -49,10 +49,11 @@ def write_text(folder: Path) -> None:
         for language, side in (("en", 0), ("de", 1), ("fr", 1)):
             lines = (f"{name} {pair[side]}\n" for pair in pairs)
             (folder / "multi30k" / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
-    (folder / "captions-de-en").mkdir()
-    for language, side in (("en", 0), ("de", 1)):
-        lines = (f"{pair[side]} Ja.\n" for pair in pairs)
-        (folder / "captions-de-en" / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
+    for name in ("captions-de-en", "captions-en-de"):
+        (folder / name).mkdir()
+        for language, side in (("en", 0), ("de", 1)):
+            lines = (f"{pair[side]} Ja.\n" for pair in pairs)
+            (folder / name / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
     (folder / "tatoeba-en-zh").mkdir()
     for name, first in (("train", 0), ("dev", 180), ("test", 200)):
         lines = [(f"This is line {n} about boats.", f"这是第{n}行，说的是船。") for n in range(first, first + 150)]

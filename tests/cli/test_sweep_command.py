@@ -183,6 +183,9 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     failing = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--set", "training.device=cpu,cuda:7")
     assert failing.code == 1
     assert "2 of 4 rows failed (dropout=0.1,device=cuda_7: device='cuda:7'" in failing.err
+    alone = run("sweep", recipe, *settings, "--each", "--set", "model.dropout=0.1,0.2", "--set", "training.rdrop=0,1")
+    names = ["as it is", "model.dropout=0.2", "training.rdrop=1"]
+    assert ([line.split("  ")[0] for line in alone.lines[1:]], alone.code) == (names, 0)
     rows = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
     assert [row["name"] for row in rows] == ["model.dropout=0.1", "model.dropout=0.2"]
 

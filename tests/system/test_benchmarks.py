@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from yiwen.config import parse, to_toml
+from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
 from yiwen.recipe import Recipe, load_recipe
 
@@ -279,8 +281,12 @@ def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None
     module = load("scores")
     recipe = load_recipe("tatoeba-en-zh", ["training.max_steps=7"]).recipe
     assert module.test_name(recipe.data.test) == "tatoeba-en-zh/test"
-    assert module.changes("tatoeba-en-zh", recipe) == ["training.max_steps=7"]
-    assert module.changes("no-such-recipe", recipe) == []
+    assert module.command_of("tatoeba-en-zh", recipe) == "yiwen train tatoeba-en-zh --set training.max_steps=7"
+    assert module.command_of("no-such-recipe", recipe) == "yiwen train no-such-recipe"
+    pairs = CorpusConfig(src="/runs/.distilled/0a/pairs-0b/corpus-0.en", tgt="/runs/.distilled/0a/pairs-0b/corpus-0.zh")
+    student = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, corpora=(pairs,)))
+    told = "yiwen distil TEACHER tatoeba-en-zh --set training.max_steps=7"
+    assert module.command_of("tatoeba-en-zh", student) == told, "the paths of made text are nobody else's"
     data = load_recipe("multi30k-en-de-quality").recipe.data
     assert [module.test_name(each) for each in (data.test, *data.more_tests)] == [
         "test_2016_flickr",
