@@ -10,6 +10,7 @@ import pytest
 
 from tiny_model import TinyRun
 from toy_task import write_task
+from yiwen.data.batching import Batch
 from yiwen.data.store import Store
 from yiwen.evaluation.metrics import quick_score
 from yiwen.recipe import load_recipe
@@ -43,13 +44,20 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda method: method[0],
 )
-def test_a_tiny_model_learns_to_copy_with_each_method(tmp_path: Path, method: list[str]) -> None:
+def test_a_tiny_model_learns_to_copy_with_each_method(
+    tmp_path: Path, method: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    cut = Batch.cut
+    monkeypatch.setattr(Batch, "cut", lambda self, size: sizes.append(size) or cut(self, size))
     recipe = load_recipe(str(write_task(tmp_path, "copy", n=1200)), [*SETTINGS, *method])
     run, progress = train_recipe(recipe)
     src, tgt = Store.open(tmp_path / "runs" / ".prepared" / progress.data).valid
     found = Translator.load(run / "best", device="cpu", threads=1).translate(src, checks=False)
     share = sum(str(each) == gold for each, gold in zip(found, tgt, strict=True)) / len(tgt)
     assert share >= 0.9
+    is_sampled = recipe.recipe.tokenizer.sampling > 0
+    assert {*sizes} == ({recipe.recipe.training.batch_tokens} if is_sampled else set())
 
 
 def test_back_translated_text_helps_a_model_that_has_little(tmp_path: Path, tiny_run: TinyRun) -> None:

@@ -74,6 +74,21 @@ def test_a_batch_that_is_cut_again_gives_the_same_gradients() -> None:
     assert (parts.n_tokens, parts.loss_sum) == (one.n_tokens, pytest.approx(one.loss_sum, rel=1e-6))
 
 
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_batches_whose_words_were_cut_anew_keep_to_the_budget(tmp_path: Path, is_sampled: bool) -> None:
+    sizes: list[int] = []
+
+    def finer(rows: Rows, seed: int) -> Batch:
+        return collate([np.repeat(SRC[row], 2) for row in rows], [np.repeat(TGT[row], 2) for row in rows])
+
+    def loss_fn(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
+        sizes.append(max(batch.src_ids.numel(), batch.tgt_out.numel()))
+        return toy_loss(model, batch)
+
+    train(tmp_path / "run", job=replace(toy_job(), load=finer, loss_fn=loss_fn, is_sampled=is_sampled))
+    assert (max(sizes[1:]) <= SMALL.micro_batch_tokens) == is_sampled, "the first is the trial of the largest"
+
+
 @pytest.mark.parametrize("n_shards", [2, 3])
 def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
     torch.manual_seed(1)

@@ -73,7 +73,7 @@ class Batch:
         )
 
     def cut(self, batch_tokens: int) -> list[Batch]:
-        """The rows by like length in batches of at most batch_tokens positions a side, hardly any of them padding.
+        """The rows by like length in batches of at most batch_tokens positions a side, padding counted.
 
         For words that were cut anew when the rows had been put together by other lengths.
         """
