@@ -35,7 +35,7 @@ for language in ("en", "zh"):
 # 原始文本 → 子词 → 编号 → 长度相近的批次。填充是浪费，所以长度相近的句子一起走。
 
 # %%
-from yiwen.data.batching import epoch_updates, padding_share
+from yiwen.data.batching import epoch_updates
 from yiwen.data.loader import lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.recipe import load_recipe
@@ -49,7 +49,11 @@ batch = load_batch(store, updates[0][0], seed=1)
 print(f"{len(store):,} pairs, {len(updates)} updates an epoch")
 print("a batch:", tuple(batch.src_ids.shape), "->", tuple(batch.tgt_in.shape))
 print(store.source.pieces(batch.src_ids[0].tolist()))
-print(f"padding {100 * padding_share([rows for update in updates for rows in update], lengths):.1f} %")
+batches = [rows for update in updates for rows in update]
+src, tgt = lengths.src + 1, lengths.tgt + 1  # with the end
+real = sum(int(src[rows].sum() + tgt[rows].sum()) for rows in batches)
+padded = sum(len(rows) * int(src[rows].max() + tgt[rows].max()) for rows in batches)
+print(f"padding {100 * (1 - real / padded):.1f} %")
 
 # %% [markdown] lang="en"
 # The order of an epoch is a pure function of (seed, epoch): asked twice, it is the same. That is half of exact
