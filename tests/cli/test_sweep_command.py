@@ -19,6 +19,7 @@ from yiwen.evaluation.significance import difference_interval
 from yiwen.recipe import load_recipe
 from yiwen.stop import StopFlag
 from yiwen.sweep import Cell, Row, compared, grid, sweep, table
+from yiwen.translator import Translator
 
 SHORT = ["training.max_steps=6", "training.validate_every=6", "training.checkpoint_every=6"]
 
@@ -98,6 +99,17 @@ def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
     assert len(trained) == 5
     assert json.loads((folder / "sweep.json").read_text("utf-8"))[0]["name"] == "model.dropout=0.1"
     assert (folder / "dropout=0.4" / "best" / "bundle.json").is_file()
+
+
+def test_scores_are_those_of_the_models_whether_or_not_they_were_calibrated(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    translate = Translator.translate
+    spied = lambda *given, **options: asked.append(options.get("checks")) or translate(*given, **options)  # noqa: E731
+    monkeypatch.setattr(Translator, "translate", spied)
+    sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
+    assert asked == [False, False]
 
 
 def test_a_failed_cell_is_named_and_the_others_are_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
