@@ -5,7 +5,7 @@
 
 Each engine gets `--rounds` windows, in turn, each in a fresh process: all texts at once, then some alone, beam 1 and 5.
 Memory is the peak of such a process. What is compared by a ratio runs in one process, in turn: our path from raw text
-to raw text against CTranslate2 on text that was cut into subwords beforehand (its faster of two batch sizes), and the
+to raw text against CTranslate2 on text that was cut into subwords beforehand (its fastest of four batch sizes), and the
 student against its teacher. Start-up is from the start of `yiwen translate` to its first line of output.
 
 The model is exported into a temporary folder in each number type. The text is Multi30k test_2016_flickr for English to

@@ -6,12 +6,14 @@ import json
 import math
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from random_models import exported, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import CheckpointError, ConfigError, Stopped
@@ -115,6 +117,24 @@ def test_replicas_change_nothing(tmp_path: Path, engine: CT2Engine, model: Trans
     config = SearchConfig(beam_size=2)
     found = two.search(sources, config=config)
     assert [plain(group) for group in found] == [plain(group) for group in engine.search(sources, config=config)]
+
+
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_a_batch_stays_in_the_cache_of_a_processor(
+    engine: CT2Engine, model: Transformer, monkeypatch: pytest.MonkeyPatch, beam_size: int
+) -> None:
+    sources = sources_for(model, [3, 7, 11, 46] * 30)
+    positions: list[int] = []
+    submit = Runtime.submit
+
+    def counted(self: Runtime, batch: list[list[int]], config: SearchConfig, **options: Any) -> list[Any]:
+        positions.append(len(batch) * max(map(len, batch)) * config.beam_size)
+        return submit(self, batch, config, **options)
+
+    monkeypatch.setattr(Runtime, "submit", counted)
+    engine.search(sources, config=SearchConfig(beam_size=beam_size))
+    assert len(positions) > 4
+    assert max(positions) <= BATCH_TOKENS
 
 
 def test_sampling_is_refused_with_the_reason(engine: CT2Engine) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import Seen, exponent, hypotheses, is_settled, settled_greedy
-from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime, in_flight
+from yiwen.engines.ct2_runtime import Runtime, in_flight
 from yiwen.engines.engine import Ids
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -47,7 +47,7 @@ def greedy_once(
             return_end_token=False,
         )
 
-    batches = longest_first(list(map(len, sources)), BATCH_TOKENS, only=free)
+    batches = longest_first(list(map(len, sources)), runtime.batch_tokens, only=free)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, call in zip(batch, calls, strict=True):
             result = call.result()
@@ -114,7 +114,7 @@ def _beam_once(
             [sources[i] for i in batch], config, max_decoding_length=longest + _SPARE, min_decoding_length=min_len
         )
 
-    batches = longest_first(list(map(len, sources)), BATCH_TOKENS // config.beam_size, only=ends)
+    batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=ends)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, group in zip(batch, runtime.seen(calls, config), strict=True):
             # What the soft-max gave to the others when the end was taken from it.

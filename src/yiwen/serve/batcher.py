@@ -21,7 +21,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from yiwen.engines.ct2_runtime import BATCH_TOKENS
 from yiwen.engines.engine import Engine, Ids
 from yiwen.errors import Stopped, YiwenError
 from yiwen.search.config import SearchConfig
@@ -35,6 +34,8 @@ _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""
 _POLL_S: Final = 5.0
 """Seconds between two looks at the flag of a caller, for those who set it and never call `drop`."""
+_TOGETHER: Final = 2048
+"""Source positions times hypotheses that are handed to the engine at a time."""
 _ALIKE: Final = 16
 """Sentences up to this length ride with the shortest."""
 
@@ -244,7 +245,7 @@ class SharedEngine:
             for i in range(len(call.waiting) - 1, -1, -1):
                 place, ids, prefix = call.waiting[i]
                 width = max(longest, len(ids)) + 1
-                if batch and (len(ids) > limit or (len(batch) + 1) * width * rules[0].beam_size > BATCH_TOKENS):
+                if batch and (len(ids) > limit or (len(batch) + 1) * width * rules[0].beam_size > _TOGETHER):
                     continue  # a shorter one may still fit
                 longest = max(longest, len(ids))
                 batch.append((call, place, ids, prefix))
