@@ -11,7 +11,7 @@ import platform
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
@@ -94,9 +94,9 @@ def choose(
     if products == "onednn":
         _check_onednn(device)
     if attention == "auto":
-        attention = _measured_attention(precision, threads // shards) if is_cpu else "fused"
+        attention = _measured("attention", precision, threads // shards) if is_cpu else "fused"
     if products == "auto":
-        products = _measured_products(precision, threads // shards) if is_cpu else "torch"
+        products = _measured("products", precision, threads // shards) if is_cpu else "torch"
     return Hardware(
         device=device,
         precision=cast(Precision, precision),
@@ -228,23 +228,20 @@ def has_native_bf16() -> bool:
 
 
 def default_threads() -> int:
-    """Processor threads where nobody says how many: OMP_NUM_THREADS, or all cores that this process may use."""
-    return _threads_asked_for() or usable_cores()
+    """Processor threads where nobody says how many.
+
+    OMP_NUM_THREADS, or the first of its numbers where it lists one a level; or all cores that this process may use.
+    """
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return (int(first) if first.isdecimal() else 0) or usable_cores()
 
 
-def _measured_attention(precision: str, threads: int) -> str:
+def _measured(what: str, precision: str, threads: int) -> str:
+    answers, faster = (Attention, faster_attention) if what == "attention" else (Products, faster_products)
     return remembered(
-        {"what": "attention", **question(precision=precision, threads=threads)},
-        is_answer=lambda answer: answer in ("plain", "fused"),
-        measure=lambda: faster_attention(precision=precision, threads=threads),
-    )
-
-
-def _measured_products(precision: str, threads: int) -> str:
-    return remembered(
-        {"what": "products", **question(precision=precision, threads=threads)},
-        is_answer=lambda answer: answer in ("torch", "onednn"),
-        measure=lambda: faster_products(precision=precision, threads=threads),
+        {"what": what, **question(precision=precision, threads=threads)},
+        is_answer=lambda answer: answer in get_args(answers),
+        measure=lambda: faster(precision=precision, threads=threads),
     )
 
 
@@ -256,12 +253,6 @@ def _check_onednn(device: str) -> None:
     )
     if why:
         raise ConfigError(f"products='onednn', but {why}; use 'auto' or 'torch'")
-
-
-def _threads_asked_for() -> int:
-    """OMP_NUM_THREADS, or the first of its numbers where it lists one a level; 0 where it says nothing."""
-    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(first) if first.isdecimal() else 0
 
 
 def usable_cores() -> int:
@@ -302,5 +293,4 @@ def processor_name() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 from markdown_it import MarkdownIt
+from mdit_py_plugins.admon import admon_plugin
 from papers import (
     CSV,
     HTML,
@@ -82,6 +83,8 @@ def test_markdown_keeps_its_marks_code_and_front_matter() -> None:
         ("text", "# no heading", "\\# no heading"),
         ("text", "1. no list", "1\\. no list"),
         ("text", "- no list", "\\- no list"),
+        ("text", "!!! no note", "\\!!! no note"),
+        ("text", "$$ no formula", "\\$$ no formula"),
         ("text", "a *b* _c_ `d` <e> [f] &lt; g_h", "a \\*b\\* \\_c\\_ \\`d\\` \\<e> \\[f\\] \\&lt; g_h"),
         ("a \\* b &amp; c", "A * B & C", "A \\* B & C"),
         ("| a |\n|---|\n| b |", "x|y", "| x\\|y |\n|---|\n| x\\|y |"),
@@ -251,7 +254,7 @@ def test_any_json_comes_back_and_stays_json(value: object, is_ascii: bool, inden
     json.loads(translated_here(data, "json", lambda text: upper(text) + '"\\\n'))
 
 
-MARKS = st.text(st.sampled_from("ab \n*_`[]()<>!#&~|-1.\\$:/>"), max_size=40)
+MARKS = st.text(st.sampled_from('ab \n*_`[]()<>!#&~|-1.\\$:/>"?'), max_size=40)
 
 
 @given(MARKS)
@@ -276,11 +279,13 @@ PIECES = [
     "1.",
     "**",
     "~~",
+    "!!! foo",
+    "\n    ",
 ]
 
 
 def blocks_of(text: str) -> list[tuple[str, str]]:
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin).parse(text)
     return [(token.type, token.tag if token.type == "heading_open" else token.markup) for token in tokens]
 
 
@@ -356,6 +361,18 @@ def test_xliff_2_names_the_language_of_its_targets() -> None:
     root = etree.fromstring(translated_here(source, "xliff", tgt_lang="de"))
     assert root.get("trgLang") == "de"
     assert etree.fromstring(translated_here(XLIFF, "xliff", tgt_lang="de")).get("trgLang") is None
+
+
+def test_an_admonition_of_markdown_is_translated_and_its_kind_is_not() -> None:
+    source = '!!! tip "A *good* title"\n    A line\n    and more.\n\n    $$\n    a b\n    $$\n\n??? Note\n    hidden\n'
+    out = translated_here(source, "md").decode()
+    assert out == '!!! tip "A *GOOD* TITLE"\n    A LINE AND MORE.\n\n    $$\n    a b\n    $$\n\n??? Note\n    HIDDEN\n'
+    assert translated_here('!!! tip "a b"\n', "md", lambda text: 'x "y" z').decode() == "!!! tip \"x 'y' z\"\n"
+
+
+def test_formulas_of_markdown_stay_and_prices_are_text() -> None:
+    out = translated_here("Let $x_i * b$ be, from $5 to $10.\n\n$$\na b\n$$ (1)\n", "md").decode()
+    assert out == "LET $x_i * b$ BE, FROM $5 TO $10.\n\n$$\na b\n$$ (1)\n"
 
 
 def test_footnotes_of_markdown_stay_footnotes() -> None:

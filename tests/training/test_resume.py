@@ -194,10 +194,13 @@ def test_a_stop_in_the_trial_of_the_largest_batch_leaves_step_0(tmp_path: Path) 
         trainer(tmp_path, stop=stop).train()
 
 
-def test_a_finished_run_resumed_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_finished_run_resumed_computes_nothing_and_stays_as_it_is(tmp_path: Path) -> None:
     train(tmp_path)
     before = results(tmp_path)
-    assert train(tmp_path).step == SMALL.max_steps
+    idle = replace(
+        toy_job(), largest=lambda: pytest.fail("a batch was tried"), loss_fn=lambda *_: pytest.fail("a loss")
+    )
+    assert train(tmp_path, job=idle).step == SMALL.max_steps
     assert results(tmp_path) == before
 
 

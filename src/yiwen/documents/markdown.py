@@ -1,7 +1,7 @@
 """Markdown: markdown-it finds blocks and inline marks, and is asked where in the source each of them stands.
 
-Code, front matter, link targets and tags stay as they are; a paragraph of several lines becomes one line. A text that
-cannot be found in the source again (an escaped bar in a table, say) is left alone.
+Code, formulas, front matter, link targets and tags stay as they are; a paragraph of several lines becomes one line. A
+text that cannot be found in the source again (an escaped bar in a table, say) is left alone.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)")
 _SPECIAL: Final = re.compile(r"(\[\^[\w-]+\])|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
-_BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
+_BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline")
+_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline")
 
 Lines = Sequence[tuple[int, int]]
 """Where each line of a text starts: in the text, and in the source."""
@@ -36,15 +36,18 @@ def texts(source: str) -> list[Part]:
     starts = [body, *(match.end() for match in re.compile(r"\r\n?|\n").finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
     out: list[Part] = []
-    at, cursor, parent = 0, 0, ""
+    at, cursor, tag, kind = 0, 0, "", ""
     for token in _parser().parse("\n".join(rows)):
-        is_cell, parent = parent in ("td", "th"), token.tag
+        is_cell, is_title = tag in ("td", "th"), kind == "admonition_title_open"
+        tag, kind = token.tag, token.type
         if token.type == "html_block" and not token.level:
             start, cursor = starts[token.map[0]], starts[token.map[1]]
             found = web.texts(source[start:cursor])
+        elif is_title and f'"{token.content}"' not in rows[token.map[0]]:
+            continue  # its kind, which nobody wrote as a title
         elif token.type == "inline" and (lines := _lines(token, rows, starts, cursor if is_cell else None)):
             start, cursor = lines[0][1], _where(lines, len(token.content))
-            escape = partial(_escaped, is_cell=is_cell)
+            escape = partial(_escaped, is_cell=is_cell, is_title=is_title)
             found = running(_tokens(token, lines, source), escape=escape, is_collapsed=True)
             found = [_with_stars(part) if isinstance(part, Unit) else part for part in found]
         else:
@@ -100,7 +103,7 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
         yield from text_until(start)
         raw = source[_where(lines, start) : _where(lines, end)]
         at = end
-        if child.type == "code_inline" or child.info == "auto":
+        if child.type in ("code_inline", "math_inline") or child.info == "auto":
             yield Token("text", raw, child.content or raw[1:-1], is_kept=True)
         elif child.type == "text_special":
             yield Token("text", raw, child.content)
@@ -122,9 +125,9 @@ def _with_stars(unit: Unit) -> Unit:
     return replace(unit, marks=tuple(marks), finish=_as_paragraph)
 
 
-def _escaped(text: str, *, is_cell: bool) -> str:
+def _escaped(text: str, *, is_cell: bool, is_title: bool) -> str:
     text = _SPECIAL.sub(lambda found: found[1] or f"\\{found[0]}", re.sub(r"\s+", " ", text))
-    return text.replace("|", "\\|") if is_cell else text
+    return text.replace("|", "\\|") if is_cell else text.replace('"', "'") if is_title else text
 
 
 def _as_paragraph(text: str) -> str:
@@ -136,8 +139,11 @@ def _as_paragraph(text: str) -> str:
 
 def _parser() -> Any:
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.admon import admon_plugin
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))

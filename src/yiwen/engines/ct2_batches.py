@@ -109,10 +109,9 @@ def _beam_once(
     unsettled: dict[int, float] = {}
 
     def submit(batch: list[int]) -> list[Any]:
-        longest = max(limits[i] for i in batch)
-        return runtime.submit(
-            [sources[i] for i in batch], config, max_decoding_length=longest + _SPARE, min_decoding_length=min_len
-        )
+        longest = max(limits[i] for i in batch) + _SPARE
+        read = [sources[i] for i in batch]
+        return runtime.submit(read, config, max_decoding_length=longest, min_decoding_length=min_len)
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=ends)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):

@@ -101,7 +101,8 @@ class Trainer:
                     self._save()
                     settings = {**vars(self.config), **self.job.settings}
                     self.log.settings(settings, metrics=("valid/loss", f"valid/{self.config.metric}"))
-                self._try_largest_batch()
+                if not self._is_done():
+                    self._try_largest_batch()
                 self._validate_if_due()  # a stop inside a validation left it to be done
                 self._save_if_due()
                 self.model.train()
