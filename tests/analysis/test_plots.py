@@ -83,6 +83,18 @@ def test_equal_figures_give_equal_files(tmp_path: Path) -> None:
         plots.save(plots.masks(), tmp_path / "mask.jpg")
 
 
+def test_a_letter_that_no_font_has_is_told_of_where_it_becomes_a_box(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "FONTS", ("DejaVu Sans",))
+    plots.save(plots.masks(), tmp_path / "masks.svg")
+    plots.save(plots.positions(None), tmp_path / "positions.png")
+    remedy = r"masks\.png: boxes stand for letters .* install a Chinese font .* write \.svg"
+    with pytest.warns(UserWarning, match=remedy) as told:
+        plots.save(plots.masks(), tmp_path / "masks.png")
+    assert len(told) == 1
+
+
 def test_the_masks_are_those_of_the_model() -> None:
     encoder, cross, causal, decoder = (axis.images[0].get_array() for axis in plots.masks().axes)
     assert (encoder > 0).sum() == 6 * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -24,29 +25,24 @@ if TYPE_CHECKING:
     from yiwen.model.encoder import EncoderLayer
     from yiwen.model.transformer import Transformer
 
-FONTS: Final = (
-    "DejaVu Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "WenQuanYi Zen Hei",
-    "SimHei",
-)
+_OLDER: Final = ("Microsoft YaHei", "WenQuanYi Zen Hei", "SimHei")
+FONTS: Final = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Hiragino Sans GB", *_OLDER)
 """In this order, those that are installed: matplotlib has no Chinese font of its own."""
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure; equal figures give equal files.
+    """Write a figure; equal figures give equal files. Warns of letters that no installed font has, in a PNG.
 
     Raises:
         ConfigError: If the name does not end in .svg or .png.
     """
     if path.suffix not in (".svg", ".png"):
         raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
-    with _settings():
+    with _settings(), warnings.catch_warnings(record=True, action="always", category=UserWarning) as told:
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+    if path.suffix == ".png" and any("missing from font" in str(each.message) for each in told):
+        remedy = "install a Chinese font (on Debian fonts-noto-cjk), or write .svg"
+        warnings.warn(f"{path}: boxes stand for letters that no installed font has; {remedy}", stacklevel=2)
 
 
 def sentence(seen: Inspection) -> Figure:
