@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -89,10 +90,17 @@ def test_a_letter_that_no_font_has_is_told_of_where_it_becomes_a_box(
     monkeypatch.setattr(plots, "FONTS", ("DejaVu Sans",))
     plots.save(plots.masks(), tmp_path / "masks.svg")
     plots.save(plots.positions(None), tmp_path / "positions.png")
-    remedy = r"masks\.png: boxes stand for letters .* install a Chinese font .* write \.svg"
+    remedy = r"masks\.png: boxes stand for letters no font has; install a Chinese one or write \.svg"
     with pytest.warns(UserWarning, match=remedy) as told:
         plots.save(plots.masks(), tmp_path / "masks.png")
     assert len(told) == 1
+
+
+def test_what_else_matplotlib_warns_of_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = plots.positions(None)
+    monkeypatch.setattr(figure, "savefig", lambda *_, **__: warnings.warn("something else", UserWarning, stacklevel=1))
+    with pytest.warns(UserWarning, match="something else"):
+        plots.save(figure, tmp_path / "positions.png")
 
 
 def test_the_masks_are_those_of_the_model() -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,6 +136,17 @@ def test_a_batch_stays_in_the_cache_of_a_processor(
     engine.search(sources, config=SearchConfig(beam_size=beam_size))
     assert len(positions) > 4
     assert max(positions) <= BATCH_TOKENS
+
+
+def test_an_accelerator_gets_larger_batches(model: Transformer) -> None:
+    source, target = vocabularies(model)
+    sizes = [
+        Runtime(
+            SimpleNamespace(device=device), source=source, target=target, replicas=1, uses_shortlist=False
+        ).batch_tokens
+        for device in ("cpu", "cuda")
+    ]
+    assert sizes == [512, 2048]
 
 
 def test_sampling_is_refused_with_the_reason(engine: CT2Engine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -16,8 +16,6 @@ from yiwen.analysis.attention import word_weights
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.figure import Figure
     from torch import Tensor
 
@@ -38,11 +36,13 @@ def save(figure: Figure, path: Path) -> None:
     """
     if path.suffix not in (".svg", ".png"):
         raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
-    with _settings(), warnings.catch_warnings(record=True, action="always", category=UserWarning) as told:
+    with _settings(), warnings.catch_warnings(record=True, action="always") as told:
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-    if path.suffix == ".png" and any("missing from font" in str(each.message) for each in told):
-        remedy = "install a Chinese font (on Debian fonts-noto-cjk), or write .svg"
-        warnings.warn(f"{path}: boxes stand for letters that no installed font has; {remedy}", stacklevel=2)
+    others = [each.message for each in told if "missing from font" not in str(each.message)]
+    for other in others:
+        warnings.warn(other, stacklevel=2)
+    if path.suffix == ".png" and len(others) < len(told):
+        warnings.warn(f"{path}: boxes stand for letters no font has; install a Chinese one or write .svg", stacklevel=2)
 
 
 def sentence(seen: Inspection) -> Figure:

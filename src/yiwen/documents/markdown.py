@@ -36,10 +36,9 @@ def texts(source: str) -> list[Part]:
     starts = [body, *(match.end() for match in re.compile(r"\r\n?|\n").finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
     out: list[Part] = []
-    at, cursor, tag, kind = 0, 0, "", ""
+    at, cursor, kind = 0, 0, ""
     for token in _parser().parse("\n".join(rows)):
-        is_cell, is_title = tag in ("td", "th"), kind == "admonition_title_open"
-        tag, kind = token.tag, token.type
+        is_cell, is_title, kind = kind in ("td_open", "th_open"), kind == "admonition_title_open", token.type
         if token.type == "html_block" and not token.level:
             start, cursor = starts[token.map[0]], starts[token.map[1]]
             found = web.texts(source[start:cursor])
