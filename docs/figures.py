@@ -88,7 +88,10 @@ CHINESE = {
     "planted into its translations": "植入它的译文",
     "found": "发现",
     "of": "总数",
-    "confidence and share that was good": "置信度与好译文的比例",
+    "confidence and share that was good; expected calibration error": "置信度与好译文的比例；期望校准误差",
+    "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
+    "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
+    "README of the Bitextor Chinese-English models": "Bitextor 中英模型的 README",
 }
 
 Say = Callable[[str], str]
@@ -205,14 +208,14 @@ def scores(results: list[Result], say: Say) -> str:
                     f"`{result['run']}`",
                     test["test_set"],
                     *cells.values(),
-                    result["search"],
+                    result["search"].replace("beam", say("beam")),
                     minutes,
                     where,
                     result["date"],
                 ]
             )
     for entry in (row for r in results if r["benchmark"] == "published" for row in r["rows"]):
-        ours_is = best.get((entry["recipe"], entry["test_set"]), say("not measured"))
+        ours_is = best.get((entry["recipe"], entry["test_set"])) or entry.get("ours") or say("not measured")
         cells = [f"`{entry['recipe']}`", entry["test_set"], ours_is, say(entry["system"]), f"{entry['bleu']:.2f}"]
         published.append([*cells, say(entry["status"]), say(entry["where"])])
     header = [
@@ -268,7 +271,11 @@ def checks(results: list[Result], say: Say) -> str:
     if "reliability" in model:
         points = [(mean, share) for _, mean, share in model["reliability"]]
         parts.append(
-            scatter(points, f"{say('confidence and share that was good')} ({percent(model['calibration_error'], 1)})")
+            scatter(
+                points,
+                f"{say('confidence and share that was good; expected calibration error')} "
+                f"{percent(model['calibration_error'], 1)}",
+            )
         )
     return "\n".join([*parts, f"{measured_on(result)}\n"])
 
