@@ -6,8 +6,10 @@ Codes are told apart as far as translating needs it: `en-US` and `en` are one, S
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from yiwen.errors import ConfigError
@@ -15,26 +17,6 @@ from yiwen.errors import ConfigError
 CHINESE: Final = frozenset(("zh", "yue", "lzh", "wuu", "nan", "hak", "gan"))
 UNSPACED: Final = CHINESE | {"ja", "th", "lo", "km", "my", "bo", "dz"}
 """Languages that put no blank between words."""
-
-_NAMES: Final = """
-af Afrikaans Afrikaans|ar Arabic العربية|az Azerbaijani Azərbaycanca|be Belarusian Беларуская|bg Bulgarian Български
-bn Bengali বাংলা|bs Bosnian Bosanski|ca Catalan Català|cs Czech Čeština|cy Welsh Cymraeg|da Danish Dansk
-de German Deutsch|el Greek Ελληνικά|en English English|eo Esperanto Esperanto|es Spanish Español|et Estonian Eesti
-eu Basque Euskara|fa Persian فارسی|fi Finnish Suomi|fr French Français|ga Irish Gaeilge|gl Galician Galego
-gu Gujarati ગુજરાતી|ha Hausa Hausa|he Hebrew עברית|hi Hindi हिन्दी|hr Croatian Hrvatski|hu Hungarian Magyar
-hy Armenian Հայերեն|id Indonesian Indonesia|ig Igbo Igbo|is Icelandic Íslenska|it Italian Italiano|ja Japanese 日本語
-ka Georgian ქართული|kk Kazakh Қазақша|km Khmer ខ្មែរ|kn Kannada ಕನ್ನಡ|ko Korean 한국어|ky Kyrgyz Кыргызча|la Latin Latina
-lo Lao ລາວ|lt Lithuanian Lietuvių|lv Latvian Latviešu|lzh Classical_Chinese 文言|mk Macedonian Македонски
-ml Malayalam മലയാളം|mn Mongolian Монгол|mr Marathi मराठी|ms Malay Melayu|mt Maltese Malti|my Burmese မြန်မာ
-nb Norwegian_Bokmål Norsk_bokmål|ne Nepali नेपाली|nl Dutch Nederlands|nn Norwegian_Nynorsk Norsk_nynorsk
-no Norwegian Norsk|pa Punjabi ਪੰਜਾਬੀ|pl Polish Polski|pt Portuguese Português|ro Romanian Română|ru Russian Русский
-si Sinhala සිංහල|sk Slovak Slovenčina|sl Slovenian Slovenščina|so Somali Soomaali|sq Albanian Shqip|sr Serbian Српски
-sv Swedish Svenska|sw Swahili Kiswahili|ta Tamil தமிழ்|te Telugu తెలుగు|th Thai ไทย|fil Filipino Filipino
-tr Turkish Türkçe
-uk Ukrainian Українська|ur Urdu اردو|uz Uzbek Oʻzbekcha|vi Vietnamese Tiếng_Việt|xh Xhosa isiXhosa|yo Yoruba Yorùbá
-yue Cantonese 粵語|zh Chinese 中文|zh-Hans Chinese_(Simplified) 简体中文|zh-Hant Chinese_(Traditional) 繁體中文
-zu Zulu isiZulu
-"""
 
 
 @cache
@@ -106,8 +88,8 @@ def name_of(code: str) -> tuple[str, str]:
 
 @cache
 def _names() -> dict[str, tuple[str, str]]:
-    entries = (entry.split() for entry in _NAMES.strip().replace("\n", "|").split("|"))
-    return {code: (english.replace("_", " "), native.replace("_", " ")) for code, english, native in entries}
+    names = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return {code: (english, native) for code, (english, native) in names.items()}
 
 
 @cache
