@@ -128,6 +128,10 @@ def test_what_is_bounded(data: bytes | str, suffix: str) -> None:
     noted("X4", f"{suffix}, {len(data):,} long", status="done or refused within its limits")
 
 
+def test_a_word_of_any_length_is_done() -> None:
+    assert translate("a-1." * 40_000 + "\n", "txt") == b"A-1." * 40_000 + b"\n"
+
+
 def test_a_long_document_is_done() -> None:
     data = docx_of(PARAGRAPH * 5_000)
     out = zipfile.ZipFile(io.BytesIO(translate(data, "docx", Limits(max_ratio=1_000)))).read("word/document.xml")

@@ -10,7 +10,7 @@ import pptx
 import pytest
 from docx.document import Document
 from lxml import etree
-from papers import Fake, docx_of, texts_of, translated_here
+from papers import Fake, docx_of, texts_of, translated_here, zipped
 
 from yiwen.errors import DataError
 
@@ -108,6 +108,10 @@ def run_of(text: str, props: str = "") -> str:
             "<w:sdt><w:sdtPr/><w:sdtContent>" + run_of("a field") + "</w:sdtContent></w:sdt>" + run_of(" to fill"),
             ["a field", "to fill"],
         ),
+        (run_of("a ") + "<w:sdt><w:sdtPr/></w:sdt>" + run_of("dog"), ["a dog"]),
+        (run_of("a ") + "<w:sdt><w:sdtPr/><w:sdtContent/></w:sdt>" + run_of("dog"), ["a dog"]),
+        (f'<w:moveTo w:id="1">{run_of("one")}</w:moveTo><w:dir>{run_of(" two")}</w:dir>', ["one two"]),
+        (f"<w:bdo>{run_of('one')}</w:bdo><w:moveFrom>{run_of('ONE')}</w:moveFrom>", ["one"]),
         (run_of("see") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run_of(" below"), ["see below"]),
         (run_of("x") + "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + run_of("y"), ["x"]),
         (run_of("7 %"), []),
@@ -118,12 +122,33 @@ def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
     assert texts_of(data, "docx") == texts
     out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml")
     before, after = (etree.fromstring(x) for x in (zipfile.ZipFile(io.BytesIO(data)).read("word/document.xml"), out))
-    kept = ["hyperlink", "fldChar", "instrText", "txbxContent", "footnoteReference", "delText", "ins", "sdtContent"]
+    kept = [
+        "hyperlink",
+        "fldChar",
+        "instrText",
+        "txbxContent",
+        "footnoteReference",
+        "delText",
+        "ins",
+        "sdtContent",
+        "sdt",
+    ]
     for name in kept:
         assert len(list(after.iter(f"{{*}}{name}"))) == len(list(before.iter(f"{{*}}{name}")))
     said = ["".join(t.text for t in tree.iter("{*}t")) for tree in (before, after)]
     assert said[1].upper() == said[0].upper()
     assert (said[1] == said[0]) == (not texts)
+
+
+def test_a_hyphen_that_keeps_its_line_is_a_part_of_the_text() -> None:
+    data = docx_of(f"<w:p>{run_of('From 1990')}<w:r><w:noBreakHyphen/></w:r>{run_of('95')}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert (texts_of(data, "docx"), "FROM 1990\u201195<" in out) == (["From 1990\u201195"], True)
+
+
+def test_the_text_of_a_word_file_may_have_a_numbered_name() -> None:
+    body = zipfile.ZipFile(io.BytesIO(docx_of(f"<w:p>{run_of('a dog')}</w:p>"))).read("word/document.xml")
+    assert texts_of(zipped({"word/document2.xml": body}), "docx") == ["a dog"]
 
 
 def test_slides_and_their_notes() -> None:

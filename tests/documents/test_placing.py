@@ -83,6 +83,22 @@ def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
     assert placed(text, target, CROSSED, Mark(0, 0), Mark(len(text), len(text))) == [f"|{target}", f"{target}|"]
 
 
+def test_a_part_of_a_word_goes_to_the_same_part_of_the_other() -> None:
+    text, target = "5 m2 of H2O2 in Rom1", "im Rom1 5 m2 an H2O2"
+    links = [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+    marks = [Mark(3, 4), Mark(9, 10), Mark(11, 12), Mark(19, 20), Mark(19, 20, 3)]
+    piece = (0, len(text), 0, len(target))
+    alignment = Aligned(words(text), words(target), tuple((i, j, 1.0) for i, j in links))
+    assert place(marks, linked(text, target, [(piece, alignment)]), [piece]) == [
+        (11, 12),
+        (17, 18),
+        (19, 20),
+        (6, 7),
+        (6, 7),
+    ]
+    assert placed("a redder car", "ein roter Wagen", [(1, 1)], Mark(2, 5)) == ["roter"]
+
+
 def test_without_links_marks_go_by_place() -> None:
     text, target = "one two three four", "eins zwei drei vier"
     assert placed(text, target, None, around(text, "three")) == ["drei"]
@@ -118,7 +134,7 @@ def test_breaks_without_a_word_left_are_at_the_end() -> None:
 @st.composite
 def tangles(draw: st.DrawFn) -> tuple[str, str, Aligned, list[Mark]]:
     text = " ".join(draw(st.lists(st.sampled_from(["ab", "c", "，", "def"]), min_size=1, max_size=7)))
-    target = " ".join(draw(st.lists(st.sampled_from(["x", "，", "yz", "好"]), min_size=1, max_size=7)))
+    target = " ".join(draw(st.lists(st.sampled_from(["x", "，", "ab", "def", "好"]), min_size=1, max_size=7)))
     src, tgt = words(text), words(target)
     links = draw(st.sets(st.tuples(st.integers(0, len(src) - 1), st.integers(0, len(tgt) - 1))))
     marks: list[Mark] = []

@@ -132,6 +132,20 @@ def test_subtitles_are_read_by_pysubs2_with_the_same_times() -> None:
         assert out.count("A FRIEND.") + out.count("&amp; <c.loud>CHIPS") == 1
 
 
+def test_a_cue_begins_without_a_blank_line_too() -> None:
+    cue = "00:00:0{0},000 --> 00:00:0{0},900\n"
+    source = f"1\n{cue.format(1)}One.\n2\n{cue.format(2)}In\n1986\n\n{cue.format(3)}Three.\n{cue.format(4)}Four.\n"
+    assert texts_of(source, "srt") == ["One.", "In 1986", "Three.", "Four."]
+    assert translated_here(source, "srt").decode() == re.sub("[a-z]", lambda found: found[0].upper(), source)
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_line_ends_of_old_macs_are_line_ends(suffix: str) -> None:
+    source = TEXTS[suffix].replace("\r\n", "\n").encode()
+    out = translated_here(source.replace(b"\n", b"\r"), suffix)
+    assert out == translated_here(source, suffix).replace(b"\n", b"\r")
+
+
 def test_json_and_tables_are_read_by_the_standard_library() -> None:
     assert json.loads(translated_here(JSON, "json")) == {
         **json.loads(JSON),
@@ -158,6 +172,12 @@ def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
         == []
     )
     assert texts_of("http://x.org/a;some text;12,5;a@b.org;user_name\n", "csv") == ["some text"]
+    assert texts_of('some text,=SUM(A1:A9),"=IF(A1>0,""yes we"",\n""no"")"\n', "csv") == ["some text"]
+    assert texts_of('["data:image/png;base64,iVBOR/w0K+Ghg==", "aGVsbG8gd29ybGQ1+/=", "a b"]', "json") == ["a b"]
+
+
+def test_numbered_tags_of_a_program_are_tags() -> None:
+    assert texts_of('["Read <0>the docs</0> now<1/>, 1 < 2 > 0"]', "json") == ["Read the docs now, 1 < 2 > 0"]
 
 
 def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:

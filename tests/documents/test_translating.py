@@ -54,6 +54,30 @@ def test_a_number_that_was_changed_is_found_by_alignment_or_the_placeholder_is_p
     assert translated_here(po, "po", fake=fake).decode().count("%s") == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "said", "written"),
+    [
+        ("Set it to {n}px now", "Set it to 7px now", "Jetzt 7px setzen", "Jetzt {n}px setzen"),
+        ("see v{n} of it", "see v7 of it", "davon v6 sehen", "davon v{n} sehen"),
+        ("Copy{n} of it", "Copy7 of it", "Kopie davon", "Kopie {n} davon"),
+        ("{n}th dog", "7th dog", "siebter Hund", "{n} siebter Hund"),
+        ("It took %dms for %dx%d", "It took 7ms for 8x9", "Für 8x9 waren es 7ms", "Für %dx%d waren es %dms"),
+    ],
+)
+def test_a_placeholder_takes_no_more_than_its_own_part_of_a_word(
+    text: str, asked: str, said: str, written: str
+) -> None:
+    fake = Fake({text: "weg", asked: said}, {asked: [(0, 0), (1, 1)] if "Copy" in text or "th" in text else []})
+    assert translated_here(f'"{text}"', "json", fake=fake).decode() == f'"{written}"'
+
+
+def test_a_placeholder_without_a_word_of_its_own_is_put_between_words() -> None:
+    fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Hunde sehr"}, {"dogs like 7 much": [(0, 0), (3, 1)]})
+    assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Hunde {n} sehr"'
+    html = "<p>dogs like <code><b>{n}</b></code> much</p>"
+    assert translated_here(html, "html", fake=fake).decode() == "<p>Hunde <code><b>{n}</b></code> sehr</p>"
+
+
 def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
     fake = Fake(
         {"run make test now": "mach es jetzt", "run 7 now": "jetzt 7 tun"}, {"run 7 now": [(0, 2), (1, 1), (2, 0)]}
@@ -76,6 +100,7 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
             "%s",
             "%(name)s",
             "%1$s",
+            "[^1]",
             "%-5.2f",
             "%@",
             "100%%",
@@ -93,6 +118,13 @@ def test_what_is_kept(kept: str) -> None:
 @pytest.mark.parametrize("text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }"])
 def test_what_is_not_kept(text: str) -> None:
     assert all(not unit.keep for unit in _units(text, "txt"))
+
+
+def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() -> None:
+    (unit,) = _units("%dms, %.1fGB, %dx%d and %02dh, but 100%der, 5 %of, a%20dog", "txt")
+    assert unit.literals() == ["%d", "%.1f", "%d", "%d", "%02d"]
+    (unit,) = _units("write to 请联系me@x.org", "txt")
+    assert unit.literals() == ["me@x.org"]
 
 
 def _units(text: str, suffix: str) -> list[Unit]:

@@ -54,6 +54,11 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
     assert reader(english, "en", "zh").read("他笑了。") == Reading("", "他笑了。", ("already_target",))
     assert reader(english, "en", "zh-Hans", "zh-Hant").read("头发").output == "頭髮"
     assert reader(english, "en", "zh").read("頭髮").output == "头发"
+    for language, text in (
+        ("zh-Hant", "「岳飛」說：范先生在這裏，余小姐也在。"),
+        ("zh-Hans", "毕昇发明了『活字』印刷术。"),
+    ):
+        assert reader(english, "en", "zh-Hans", language).read(text).output == text
     german = "Der Mann liest ein Buch über die Stadt."
     assert reader(english, "en", "de").read(german) == Reading("", german, ("already_target",))
 

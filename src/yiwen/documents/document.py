@@ -9,14 +9,14 @@ from yiwen.documents.reading import parsers
 from yiwen.documents.sandbox import Limits, asked
 from yiwen.documents.translating import Align, Translate, translated
 from yiwen.documents.unit import Mark, Unit
-from yiwen.documents.web import BLOCKS, KEPT
+from yiwen.documents.web import KEPT
 from yiwen.documents.web import texts as web_texts
 from yiwen.errors import ConfigError, DataError
 
 
 def formats() -> tuple[str, ...]:
     """The suffixes of documents that can be translated, each with its dot."""
-    return tuple(f".{suffix}" for suffix in parsers())
+    return tuple(sorted(f".{suffix}" for suffix in parsers()))
 
 
 def translate_document(
@@ -85,7 +85,7 @@ def translate_markup(
         DataError: If a text holds more marks than can be put back.
     """
     kept = [*(KEPT if is_html else ()), *map(str.lower, ignored)]
-    parts_of = [web_texts(text, blocks=BLOCKS if is_html else (), kept=kept) for text in texts]
+    parts_of = [web_texts(text, is_html=is_html, kept=kept) for text in texts]
     units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
     for unit in units:
         unit.check()

@@ -22,8 +22,8 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
-_TO_DO: Final = ("new", "needs-translation")
-_STATE: Final = re.compile(rf"""\bstate=["'](?:{"|".join(_TO_DO)})["']""")
+_TO_DO: Final = ("new", "needs-translation", "initial")
+_STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 
 
 def po(source: str) -> list[Part]:
@@ -66,6 +66,9 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
     """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled.
 
     Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1: trgLang).
+
+    Raises:
+        DataError: If the targets are to be in another language than `tgt_lang`.
     """
     pieces = xml_pieces(source)
     out: list[Part] = []
@@ -77,9 +80,14 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
         if piece.kind == "open":
             flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
+            named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
+            if named and tgt_lang and best_match([named], tgt_lang) is None:
+                raise DataError(
+                    f"the file wants its targets in {named}, not in {tgt_lang}; translate it into {named}, or correct "
+                    "its trgLang or target-language"
+                )
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
-                out.append(f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
-                continue
+                piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
             if piece.name in ("trans-unit", "segment") and flags[-1]:
                 skip = end_of(pieces, number)
                 flags.pop()
@@ -99,7 +107,8 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     t_start, t_end = found.get("target", (0, 0))
     target = pieces[t_start]
     is_done = t_end and source_of(pieces[t_start + 1 : t_end - 1]).strip()
-    if (is_done and target.attributes.get("state") not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
+    state = {**pieces[0].attributes, **target.attributes}.get("state")  # XLIFF 2 says it of the whole segment
+    if (is_done and state not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
         yield source_of(pieces)
         return
     if not t_end:  # XLIFF 1.2 wants it behind seg-source
@@ -107,7 +116,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     prefix = pieces[start].raw[1:].partition("source")[0]
     opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
-    yield source_of(pieces[:t_start]) + f"{opening}>"
+    yield _STATE.sub('state="translated"', pieces[0].raw) + source_of(pieces[1:t_start]) + f"{opening}>"
     yield from filled
     yield f"</{prefix}target>" + source_of(pieces[t_end:])
 
@@ -121,11 +130,10 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
         tgt_lang: Language to write.
     """
     pieces = xml_pieces(source)
+    src_lang = src_lang or next((p.attributes.get("srclang", "") for p in pieces if p.name == "header"), "")
     out: list[Part] = []
     skip = 0
     for number, piece in enumerate(pieces):
-        if piece.name == "header" and not src_lang:
-            src_lang = piece.attributes.get("srclang", "")
         if number < skip:
             continue
         if piece.name == "tu" and piece.kind == "open":
@@ -166,11 +174,13 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 def _running(pieces: Sequence[Piece]) -> list[Part]:
     """The text of a source element, always to be written; formatting is marks, codes are points."""
     tokens: list[Token] = []
-    number = 0
+    number = kept_until = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
+        if piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected":
+            kept_until = max(kept_until, end_of(pieces, number))
         if piece.kind == "text":
-            tokens.append(Token("text", piece.raw, piece.text))
+            tokens.append(Token("text", piece.raw, piece.text, is_kept=number < kept_until))
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
         else:

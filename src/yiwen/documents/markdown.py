@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from yiwen.documents import web
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import Part, Token, Unit, is_cjk, running
+from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
 
-_FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
-_TASK: Final = re.compile(r"\[[ xX]\](?=\s)")
+_FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
+_TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
 _SPECIAL: Final = re.compile(r"(\[\^[\w-]+\])|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
@@ -47,7 +47,7 @@ def texts(source: str) -> list[Part]:
         elif token.type == "inline" and (lines := _lines(token, rows, starts, cursor if is_cell else None)):
             start, cursor = lines[0][1], _where(lines, len(token.content))
             escape = partial(_escaped, is_cell=is_cell, is_title=is_title)
-            found = running(_tokens(token, lines, source), escape=escape, is_collapsed=True)
+            found = running(_tokens(token, lines, source), partial(units_of, escape=escape, is_collapsed=True))
             found = [_with_stars(part) if isinstance(part, Unit) else part for part in found]
         else:
             continue
@@ -82,7 +82,7 @@ def _where(lines: Lines, offset: int) -> int:
 
 def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
     """Tokens of running text; where a line ends for good comes as a string."""
-    at = 0
+    at = label = 0
 
     def text_until(end: int) -> Iterator[Token]:
         raw = source[_where(lines, at) : _where(lines, end)] if at < end else ""
@@ -113,7 +113,10 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
         elif child.type == "html_inline":
             yield from string_tokens(raw)
         else:
-            yield Token("open" if side == "open" else "close" if side == "close" else "point", raw, key=name)
+            label = end if name == "link" and side == "open" else label
+            words = token.content[label:start] if raw in ("]", "][]") else ""  # they name the target, but for footnotes
+            again = f"][{' '.join(words.split())}]" if words and words[0] != "^" else ""
+            yield Token("open" if side == "open" else "close" if side == "close" else "point", raw, again, key=name)
     yield from text_until(len(token.content))
 
 

@@ -24,14 +24,15 @@ _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIB
 _OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<![^>]*>)"
 _XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
 _HTML: Final = re.compile(
-    rf"{_OTHER}|(?P<hidden><(?P<element>{HIDDEN})\b{_ATTRIBUTES}>.*?</(?P=element)\s*>)|{_TAG}|[^<]+|<",
+    rf"{_OTHER}|(?:(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
     re.DOTALL | re.IGNORECASE,
 )
+_FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)"), _HTML.flags)
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
-_ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
+_ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
-    r"<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>[^<>]*)>"
-    r"|(?P<point>\{\\[^{}\n]*\}|<\d[\d:.]*>)"  # {\an8} of SubRip, <00:00:01.000> of WebVTT
+    r"<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
+    rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|{_OTHER})"  # {{\an8}} of SubRip, <00:00:01.000> of WebVTT
     r"|[^<{]+|.",
     re.DOTALL,
 )
@@ -78,17 +79,15 @@ def _unknown(name: str, is_parameter: bool) -> None:
     raise DataError(f"&{name}; is an entity that nothing declares; write the character itself")
 
 
-def html_pieces(source: str) -> list[Piece]:
-    """The pieces of HTML, however broken. Elements that hold no running text are one piece each."""
-    return [_piece(match, is_html=True) for match in _HTML.finditer(source)]
+def html_pieces(source: str, *, has_hidden: bool = True) -> list[Piece]:
+    """The pieces of HTML, however broken. Elements that hold no running text (`has_hidden`) are one piece each."""
+    return [_piece(match, is_html=True) for match in (_HTML if has_hidden else _FREE).finditer(source)]
 
 
 def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
     raw, name = match[0], match["name"]
     if match["other"]:
         return Piece("other", raw)
-    if is_html and match["hidden"]:
-        return Piece("other", raw, match["element"].lower())
     if name is None:
         parts = _CDATA.split(raw) if "<!" in raw else [raw]
         return Piece("text", raw, text="".join(p if n % 2 else html.unescape(p) for n, p in enumerate(parts)))
@@ -98,7 +97,8 @@ def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
     }
     name = name.lower() if is_html else name.rpartition(":")[2]
     is_empty = name in VOID if is_html else raw.endswith("/>")
-    return Piece("close" if match["slash"] else "empty" if is_empty else "open", raw, name, "", attributes)
+    kind = "close" if match["slash"] else "empty" if is_empty else "open"
+    return Piece("other" if is_html and match["element"] else kind, raw, name, "", attributes)
 
 
 def end_of(pieces: Sequence[Piece], start: int) -> int:

@@ -13,18 +13,19 @@ from itertools import islice
 from typing import Final
 
 from yiwen.documents.markup import Piece, end_of, escaped, source_of, xml_pieces
-from yiwen.documents.unit import Part, Token, Wrap, units_of
+from yiwen.documents.unit import Part, Token, Wrap, running, units_of
 
-DOCX: Final = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+DOCX: Final = re.compile(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide)\d+\.xml")
 
-_AROUND: Final = frozenset(["hyperlink", "ins", "smartTag", "customXml"])
+_AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen"])
 _PROOFING: Final = re.compile(
     r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
 )
 """Language and spelling of the source."""
+_CONTENT: Final = ("open", "sdtContent")
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
@@ -41,22 +42,9 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
         yield piece.raw
         if (piece.kind, piece.name) == ("open", "p"):
             end = end_of(pieces, number)
-            yield from _inside(pieces[number + 1 : end - 1])
+            yield from running(_tokens(pieces[number + 1 : end - 1]), _units)
             yield pieces[end - 1].raw
         number = end
-
-
-def _inside(pieces: Sequence[Piece]) -> Iterator[Part]:
-    """The content of a paragraph."""
-    tokens: list[Token] = []
-    for token in _tokens(pieces):
-        if isinstance(token, Token):
-            tokens.append(token)
-        else:
-            yield from _units(tokens)
-            tokens = []
-            yield token
-    yield from _units(tokens)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
@@ -65,13 +53,12 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     depth = 0
     for token in _flat(pieces):
         kind = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
-        if kind and kind[1] == "begin":
-            depth += 1
-        if not depth:
+        step = {"begin": 1, "end": -1}.get(kind[1], 0) if kind else 0
+        if not depth and step < 1:
             yield token
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
-        depth -= bool(kind and kind[1] == "end")
+        depth += step
         if not depth:
             yield Token("point", "".join(field))
             field = []
@@ -88,16 +75,15 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             end = number + 1
         elif piece.name == "r" and piece.kind == "open":
             yield from _run(pieces[number:end])
-        elif piece.name == "sdt":
-            start = next((n + 1 for n in range(number, end) if pieces[n].name == "sdtContent"), end)
+        elif piece.name == "sdt" and _CONTENT in (tags := [(p.kind, p.name) for p in pieces[number:end]]):
+            start = number + tags.index(_CONTENT) + 1
             stop = end_of(pieces, start - 1) - 1
             yield source_of(pieces[number:start])
-            yield from _inside(pieces[start:stop])
+            yield from running(_tokens(pieces[start:stop]), _units)
             yield source_of(pieces[stop:end])
-        elif piece.name in _BREAKS:
-            yield source_of(pieces[number:end])
         elif piece.name not in _IGNORED:
-            yield Token("point", source_of(pieces[number:end]))
+            raw = source_of(pieces[number:end])
+            yield raw if piece.name in _BREAKS else Token("point", raw)
         number = end
 
 
@@ -111,8 +97,9 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         raw = source_of(inner)
         if piece.name == "rPr":
             props = raw
-        elif piece.name == "t":
-            text, key = "".join(p.text for p in inner), _key(props, opening)
+        elif piece.name in ("t", "noBreakHyphen"):
+            text = "".join(p.text for p in inner) if piece.name == "t" else "\u2011"
+            key = _key(props, opening)
             core = text.strip()
             for part in text.partition(core) if core else (text,):  # blanks at an edge keep a run of their own
                 if part:
@@ -121,10 +108,9 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield f"{opening}{props}"
             yield from _with_paragraphs(inner)
             yield closing
-        elif piece.name in _BREAKS:
-            yield f"{opening}{props}{raw}{closing}"
         elif piece.name and piece.name not in _IGNORED:
-            yield Token("point", f"{opening}{props}{raw}{closing}")
+            run = f"{opening}{props}{raw}{closing}"
+            yield run if piece.name in _BREAKS else Token("point", run)
         number = end
 
 
@@ -143,10 +129,7 @@ def _wrap(key: str) -> Wrap:
 
 def _units(tokens: Sequence[Token]) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
-    lengths: Counter[str] = Counter()
-    for token in tokens:
-        if token.kind == "text":
-            lengths[token.key] += len(token.text)
+    lengths = Counter(token.key for token in tokens if token.kind == "text" for _ in token.text)
     if not lengths:
         return [token.raw for token in tokens]
     base = [lengths.most_common(1)[0][0]]

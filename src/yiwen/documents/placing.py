@@ -139,6 +139,8 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
             if mark.start == mark.end:
                 continue
             start, end = _window(mark, known, between_breaks(mark, lo, hi), taken)
+            if any(first < end and start < last for first, last in siblings):  # on parts of one word
+                start = end
             inner = [spans[b] for b in breaks if mark.start <= marks[b].start and marks[b].end <= mark.end]
             if inner:
                 start = max([min(start, inner[0][0]), *(b for _, b in siblings if b <= inner[0][0])])
@@ -147,7 +149,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
                 start = end = _outside(start, siblings)
             spans[number] = (start, end)
             siblings.append(spans[number])
-            taken.update(_reached(known.tgt, start, end))
+            taken.update(_within(known.tgt, start, end))
             todo.append((number, *spans[number]))
         at = lo
         for number in inside:
@@ -175,9 +177,7 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
         j = max(own, key=lambda j: inside[j])
-        start, end = known.tgt[j]
-        is_sure = inside[j] >= SURE or any(map(str.isdigit, known.target[start:end]))
-        return start, end if is_sure else start
+        return _part(mark, known, known.tgt[j], is_sure=inside[j] >= SURE)
     for j in range(own[0], own[-1] + 1) if own else ():
         if j in taken:
             total = 0.0
@@ -193,10 +193,25 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
         others = [j for j in range(near - FAR, near + FAR) if j in allowed and j not in taken]
-        if not others:
-            return room[0], room[0]
+        if not others:  # nor is there any inside of a mark that is on a part of a word
+            return _part(mark, known, room) if mark.parent >= 0 else (room[0], room[0])
         best = (min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where)),) * 2
-    return _without_punctuation(mark, known, (known.tgt[best[0]][0], known.tgt[best[1]][1]))
+    return _part(mark, known, _without_punctuation(mark, known, (known.tgt[best[0]][0], known.tgt[best[1]][1])))
+
+
+def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Span:
+    """What of a word is a mark's own: all of it, but for `m<sup>2</sup>` and `{n}px`, and but for a number, which takes
+    the place of digits, or of a whole word where that is sure."""
+    (start, end), text = span, known.text
+    is_behind, goes_on = text[mark.start - 1 : mark.start].isalnum(), text[mark.end : mark.end + 1].isalnum()
+    part = text[mark.start : mark.end]
+    found = (known.target.find if goes_on else known.target.rfind)(part, start, end)
+    if found >= 0 and (mark.is_number or is_behind or goes_on):
+        return found, found + len(part)
+    if not mark.is_number or (is_sure and not is_behind and not goes_on):
+        return span
+    digits = re.compile(r"\d+").search(known.target, start, end)
+    return digits.span() if digits else (end, end) if is_behind else (start, start)
 
 
 def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
@@ -260,7 +275,5 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
 
 def _spots(target: str) -> list[Span]:
     """Where a line may end: blanks, and between characters of scripts that have none."""
-    spots = []
-    for match in re.finditer(rf"(?<=\S)\s+(?=\S)|(?<=[{CJK}，。！？；：、）】」』”])(?=[{CJK}（【「『“])", target):
-        spots.append(match.span())
-    return spots
+    places = rf"(?<=\S)\s+(?=\S)|(?<=[{CJK}，。！？；：、）】」』”])(?=[{CJK}（【「『“])"
+    return [match.span() for match in re.finditer(places, target)]

@@ -40,26 +40,21 @@ _READ_AS: Final = {"gb2312": "gb18030", "gbk": "gb18030", "charset": "utf-8"}
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
     """What finds the texts of each format, by suffix; a second one is given what the first has written."""
     cells, cues, markup = tables.cells, subtitles.cues, (partial(web.attributes, tgt_lang=tgt_lang), web.texts)
-    return {
+    found: dict[str, Sequence[Parser]] = {
         "csv": (partial(cells, is_tsv=False),),
-        "docx": (office.paragraphs,),
-        "htm": markup,
-        "html": markup,
+        "docx pptx": (office.paragraphs,),
+        "htm html": markup,
         "json": (tables.values,),
-        "markdown": (markdown.texts,),
-        "md": (markdown.texts,),
-        "po": (exchange.po,),
-        "pot": (exchange.po,),
-        "pptx": (office.paragraphs,),
+        "markdown md": (markdown.texts,),
+        "po pot": (exchange.po,),
         "srt": (partial(cues, is_vtt=False),),
-        "tab": (partial(cells, is_tsv=True),),
+        "tab tsv": (partial(cells, is_tsv=True),),
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
-        "tsv": (partial(cells, is_tsv=True),),
         "txt": (tables.lines,),
         "vtt": (partial(cues, is_vtt=True),),
-        "xlf": (partial(exchange.xliff, tgt_lang=tgt_lang),),
-        "xliff": (partial(exchange.xliff, tgt_lang=tgt_lang),),
+        "xlf xliff": (partial(exchange.xliff, tgt_lang=tgt_lang),),
     }
+    return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
 
 class Text(NamedTuple):
@@ -159,10 +154,9 @@ def _decoded(data: bytes, suffix: str) -> Text:
             f"byte {error.start + len(mark)} (line {line}) is no {encoding}: this is no text, or of another encoding; "
             "convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
         ) from error
-    n_returns = text.count("\r")
-    if n_returns and text.count("\r\n") == n_returns == text.count("\n"):
-        return Text(text.replace("\r\n", "\n"), mark, encoding, "\r\n")
-    return Text(text, mark, encoding, "\n")
+    n_returns, n_lines = text.count("\r"), text.count("\n")
+    line_end = "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\r" if n_returns > n_lines == 0 else "\n"
+    return Text(text.replace(line_end, "\n"), mark, encoding, line_end)
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Token, running
+from yiwen.documents.unit import SENTENCE_END, Part, Token, running, units_of
 
-_CUE: Final = re.compile(r"^[^\n]*-->[^\n]*\n(?P<text>(?:[^\S\n]*\S[^\n]*(?:\n|\Z))+)", re.MULTILINE)
+_CUE: Final = re.compile(r"^.*-->.*\n(?P<text>(?:(?!(?:\d+[^\S\n]*\n)?.*-->)[^\S\n]*\S.*(?:\n|\Z))+)", re.MULTILINE)
+"""A cue ends at a blank line, or where the next begins without one."""
 _COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
 _SPEAKER: Final = re.compile(r"\s*(?:<[^<>]*>)*\s*[-–—]")
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
@@ -35,7 +36,7 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
             between = source[end : following[0]]
             tokens.append(Token("break", between, between))
             continue
-        out += running(tokens, escape=_vtt if is_vtt else _srt)
+        out += running(tokens, lambda text: units_of(text, escape=_vtt if is_vtt else _srt))
         tokens = []
     return [*out, source[at:]]
 
@@ -49,12 +50,10 @@ def _goes_on(text: str, following: str) -> bool:
 
 def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
     """The tokens of one cue; a speaker's dash stays in front of its own text."""
-    rows = text.split("\n")
-    for number, row in enumerate(rows):
+    for number, row in enumerate(text.split("\n")):
         if number:
             yield "\n" if _SPEAKER.match(row) else Token("break", "\n")
-        dash = _SPEAKER.match(row)
-        if dash:
+        if dash := _SPEAKER.match(row):
             yield Token("point", dash[0])
         for token in string_tokens(row[dash.end() :] if dash else row):
             is_escaped = is_vtt and token.kind == "text"

@@ -14,8 +14,8 @@ from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk, string_unit,
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
-_CODE: Final = re.compile(r"(?=\S*[\d_/\\@.:-])[\w/\\@.:+#-]+|[a-z]+[A-Z]\w*")
-"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program."""
+_CODE: Final = re.compile(r"(?=\S*[\d_/\\@.:-])[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|=.*", re.DOTALL)
+"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")
@@ -77,11 +77,9 @@ def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> st
         text = f"'{text}"  # a spreadsheet would compute it
     if delimiter == "\t" and not is_quoted:
         return re.sub(r"\s+", " ", text)
-    return (
-        '"{}"'.format(text.replace('"', '""'))
-        if is_quoted or re.search(rf'["\r\n{re.escape(delimiter)}]', text)
-        else text
-    )
+    if is_quoted or re.search(rf'["\r\n{re.escape(delimiter)}]', text):
+        return '"{}"'.format(text.replace('"', '""'))
+    return text
 
 
 def values(source: str) -> list[Part]:

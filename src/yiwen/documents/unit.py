@@ -30,11 +30,12 @@ SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）
 _BLANK: Final = " \t\r\n\f"
 _KEEP: Final = re.compile(
     r"""(?:https?|ftp)://[^\s<>"'）】」，。；]*[^\s<>"'）】」，。；.,;:!?)]
-    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                    # an address
+    | (?a:(?<![\w.+-])[\w.+-]{1,64})@[\w-]+(?:\.[\w-]+)+ | \[\^[\w-]+\]  # an address; a footnote
     | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
-    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!\w) | %%
+    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
+      (?:[diouxXeEfFgGcsp@](?!\w)|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
     | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""",
     re.VERBOSE,
 )
@@ -49,7 +50,8 @@ class Token(NamedTuple):
     raw: str
     """The source."""
     text: str = ""
-    """What a reader sees of it; of a `break`, what stays of it where no word is left for the other side."""
+    """What a reader sees of it; of a `break`, what stays of it where no word is left for the other side; of a `close`,
+    how it is written where what it closes has changed."""
     key: str = ""
     """An `open` ends with the `close` of the same key."""
     is_kept: bool = False
@@ -151,17 +153,17 @@ class Unit:
             children[mark.parent].append(number)
 
         def inside(parent: int, wrap: Wrap, start: int, end: int) -> str:
-            out = []
+            out, has_words = [""], start < end
             for number in sorted(children[parent], key=lambda number: tuple(spans[number])):
                 mark, (first, last) = marks[number], spans[number]
                 out.append(piece(wrap, text[start:first]))
-                if mark.is_code:  # between words where it took the place of none
-                    blanks = (" " * (first == last and side.isalnum()) for side in (text[:first][-1:], text[last:][:1]))
-                    out.append(mark.before.join(blanks))
-                elif mark.is_break:
+                if mark.is_break:
                     out.append(mark.after if first == len(text) else mark.before)
-                else:
-                    out += [mark.before, inside(number, mark.wrap, first, last), mark.after]
+                else:  # a code that took the place of no word stands between two, with all that is around it alone
+                    is_apart = has_words and first == last and (mark.is_code or (mark.start, mark.end) in self.keep)
+                    sides = (text[:first][-1:], text[last:][:1]) if is_apart else ("", "")
+                    inner = "" if mark.is_code else inside(number, mark.wrap, first, last) + mark.after
+                    out.append(f"{mark.before}{inner}".join(" " * side.isalnum() for side in sides))
                 start = last
             return "".join([*out, piece(wrap, text[start:end])])
 
@@ -172,15 +174,15 @@ Part = str | Unit
 """What a document is a list of."""
 
 
-def running(tokens: Iterable[Token | Part], *, escape: Escape = str, is_collapsed: bool = False) -> list[Part]:
-    """Running texts and what stands between them, which comes as parts of its own."""
+def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
+    """Running texts, as `units` makes parts of them, and what stands between, which comes as parts of its own."""
     out: list[Part] = []
     text: list[Token] = []
     for token in (*tokens, ""):
         if isinstance(token, Token):
             text.append(token)
         else:
-            out += [*units_of(text, escape=escape, is_collapsed=is_collapsed), token]
+            out += [*units(text), token]
             text = []
     return out
 
@@ -213,7 +215,7 @@ def units_of(
         token = tokens[number]
         return not token.text.strip(_BLANK) if token.kind == "text" else number not in partner
 
-    while first <= last and (is_edge(first) or is_edge(last) or partner.get(first) == last):
+    while first <= last and (is_edge(first) or is_edge(last) or (partner.get(first) == last and not tokens[last].text)):
         is_pair = not is_edge(first) and not is_edge(last)
         first, last = first + (is_edge(first) or is_pair), last - (not is_edge(first) or is_pair)
     lead, core, trail = tokens[:first], list(tokens[first : last + 1]), tokens[last + 1 :]
@@ -276,9 +278,8 @@ def _assembled(
             marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
         elif token.kind == "open" and number in partner:
             stack.append(len(marks))
-            marks.append(
-                Mark(length, length, parent, before=token.raw, after=tokens[partner[number]].raw, wrap=token.wrap)
-            )
+            after = tokens[partner[number]].text or tokens[partner[number]].raw
+            marks.append(Mark(length, length, parent, before=token.raw, after=after, wrap=token.wrap))
         elif token.kind == "close" and number in partner:
             opened = stack.pop()
             marks[opened] = replace(marks[opened], end=length)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
-from yiwen.documents.unit import Part, Token, running, string_unit
+from yiwen.documents.unit import Part, Token, running, string_unit, units_of
 
 BLOCKS: Final = frozenset(
     """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
@@ -22,39 +22,46 @@ BLOCKS: Final = frozenset(
 )
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
-_READ: Final = re.compile(r"""\s(?:alt|title|placeholder|aria-label)\s*=\s*("[^"]*"|'[^']*')""", re.IGNORECASE)
-_CONTENT: Final = re.compile(r"""\scontent\s*=\s*("[^"]*"|'[^']*')""", re.IGNORECASE)
+_READ: Final = ("alt", "title", "placeholder", "aria-label")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
-_LANG: Final = re.compile(r"""(\slang\s*=\s*)("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
+)
+"""From the end of the attribute before, so that nothing inside of a value looks like one."""
 
 
 def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     """The texts of attributes; <html lang> becomes the target language where that is known."""
     out: list[Part] = []
     for piece in html_pieces(source):
-        raw, at = piece.raw, 0
-        if piece.name == "html" and tgt_lang:
-            raw = _LANG.sub(lambda match: f'{match[1]}"{html.escape(tgt_lang)}"', raw, count=1)
+        at = end = 0
         described = piece.attributes.get("name") or piece.attributes.get("property") or ""
-        pattern = _CONTENT if piece.name == "meta" and described.lower() in _DESCRIBED else _READ
-        for match in pattern.finditer(raw) if piece.attributes and not _is_untranslated(piece) else ():
-            tokens = [Token("text", "", html.unescape(match[1][1:-1]))]
-            if unit := string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=match[1]):
-                out += [raw[at : match.start(1)], *unit]
-                at = match.end()
-        out.append(raw[at:])
+        names = ("content",) if piece.name == "meta" and described.lower() in _DESCRIBED else _READ
+        while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
+            name, value, end = match["name"].lower(), match["value"] or "", match.end()
+            new: list[Part] = []
+            if (piece.name, name) == ("html", "lang") and value and tgt_lang:
+                new = [f'"{html.escape(tgt_lang)}"']
+            elif name in names and value[:1] in ("'", '"') and not _is_untranslated(piece):
+                tokens = [Token("text", "", html.unescape(value[1:-1]))]
+                new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
+            if new:
+                out += [piece.raw[at : match.start("value")], *new]
+                at = end
+        out.append(piece.raw[at:])
     return out
 
 
-def texts(source: str, *, blocks: Collection[str] = BLOCKS, kept: Collection[str] = KEPT) -> list[Part]:
+def texts(source: str, *, is_html: bool = True, kept: Collection[str] = KEPT) -> list[Part]:
     """The running texts.
 
     Args:
-        source: HTML, whole or a piece of it.
-        blocks: Elements that end a text.
+        source: HTML, whole or a piece of it, or a piece of XML.
+        is_html: Which of them: in XML no element ends a text, and none is hidden.
         kept: Elements whose content stays as it is.
     """
-    return running(_tokens(html_pieces(source), blocks, kept), escape=escaped, is_collapsed=True)
+    tokens = _tokens(html_pieces(source, has_hidden=is_html), BLOCKS if is_html else (), kept)
+    return running(tokens, lambda text: units_of(text, escape=escaped, is_collapsed=True))
 
 
 def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:

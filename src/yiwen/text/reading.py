@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from yiwen.text.chinese import in_script, is_paired, is_traditional, rewritten, typeset
+from yiwen.text.chinese import in_script, is_paired, rewritten, typeset
 from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
@@ -85,11 +85,10 @@ class Reader:
         if not must and not _LETTER.search(prose):
             return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))
         if not must and is_in(prose, self.tgt_lang, rather_than=self.src_lang):
-            return Reading("", in_script(same, self.tgt_lang), ("already_target",))
+            return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
         if found and not self.uses_symbols:
             prose, spans = masked(line)
-        if base(self.src_lang) == "zh" and is_traditional(prose) != (canonical(self.src_lang) == "zh-Hant"):
-            prose = in_script(prose, self.src_lang)
+        prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword) if script_of(self.src_lang) in _CASED else prose
         kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
