@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import yaml
+
+from yiwen.config import override, parse
+from yiwen.serve.config import ServeConfig
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -84,3 +88,11 @@ def test_services_are_open_to_this_machine_alone() -> None:
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+
+
+def test_the_service_answers_to_local_names_alone_and_has_the_time_to_end() -> None:
+    service = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))["services"]["serve"]
+    settings = [value for before, value in pairwise(service["command"]) if before == "--set"]
+    config = parse(ServeConfig, override({}, settings), source="compose.yaml")
+    assert config.allow_hosts == ("localhost", "127.0.0.1")
+    assert int(service["stop_grace_period"].removesuffix("s")) > config.drain_s

@@ -21,17 +21,24 @@ def padded(n_bytes: int) -> bytes:
     return body + b" " * (n_bytes - len(body))
 
 
+def chunked(body: bytes) -> bytes:
+    return request(T, body, content_length="", transfer_encoding="chunked")
+
+
 BODIES: dict[str, tuple[bytes, set[int]]] = {
     "one byte more than the limit": (request(T, padded(LIMIT + 1)), {413}),
     "64 MB declared": (request(T, b"", content_length="64000000"), {413}),
     "64 MB in one chunk": (
-        request(T, b"3D09000\r\n" + b" " * 64_000_000, content_length="", transfer_encoding="chunked"),
+        chunked(b"3D09000\r\n" + b" " * 64_000_000),
         {413},
     ),
     "a length that is no number": (request(T, b"{}", content_length="0x2"), {400}),
     "a length of 5,000 digits": (request(T, b"{}", content_length="9" * 5000), {400}),
     "a gzip bomb": (request(T, gzip.compress(b" " * 10_000_000), content_encoding="gzip"), {415}),
     "a header of 200 KB": (request(T, b"{}", x_long="y" * 200_000), {400, 431}),
+    "a trailer of 200 KB": (chunked(b"2\r\n{}\r\n0\r\nx: " + b"y" * 200_000), {400, 431}),
+    "40,000 trailers": (chunked(b"2\r\n{}\r\n0\r\n" + b"x: y\r\n" * 40_000), {400, 431}),
+    "a chunk extension of 200 KB": (chunked(b"2;" + b"y" * 200_000), {400, 431}),
     "JSON 10,000 deep": (request(T, b'{"text":' + b"[" * 10_000 + b"]" * 10_000 + b"}"), {400}),
     "an object of 90,000 keys": (
         request(T, json.dumps({str(i): i for i in range(90_000)})[:LIMIT].encode()),
@@ -139,8 +146,17 @@ def test_several_requests_over_one_connection_are_answered_in_their_order(addres
 def test_a_body_in_chunks_is_read(address: str) -> None:
     body = translation("Deti gedi bapu.")
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:7], body[7:])) + b"0\r\n\r\n"
-    answer = ask(address, request(T, chunks, content_length="", transfer_encoding="chunked"))
-    assert answer.status == 200
+    assert ask(address, chunked(chunks)).status == 200
+
+
+@pytest.mark.parametrize("size", [1, 16])
+def test_a_long_body_in_tiny_chunks_is_read_and_so_is_what_follows(size: int, address: str) -> None:
+    body = padded(900_000)
+    chunks = (b"%x\r\n%b\r\n" % (size, body[i : i + size]) for i in range(0, len(body), size))
+    with connect(address) as sock:
+        for raw in (chunked(b"".join(chunks) + b"0\r\nx: y\r\n\r\n"), request(T, translation("Deti."))):
+            sock.sendall(raw)
+            assert read_answer(sock).status == 200
 
 
 def test_nothing_of_a_request_is_a_path(address: str, tmp_path: Path) -> None:

@@ -80,6 +80,46 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 
+def test_deepl_glossaries(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
+    _, address, secret = keyed
+    client = deepl.DeepLClient(secret, server_url=address)
+    pair: Any = {"source_lang": "EN", "target_lang": "DE"}
+    made = client.create_glossary("terms", "EN", "DE", {"Deti": "Xyxy"})
+    other = client.create_glossary("others", "EN", "DE", {"Kabe": "Yzyz"})
+    assert [found.glossary_id for found in client.list_glossaries()] == [made.glossary_id, other.glossary_id]
+    found = client.get_glossary(made.glossary_id)
+    assert (found.name, found.source_lang, found.target_lang, found.entry_count) == ("terms", "EN", "DE", 1)
+    assert found.creation_time.tzname() == "UTC"
+    assert client.get_glossary_entries(made) == {"Deti": "Xyxy"}
+    for named in ({"glossary": made}, {"glossary": made.glossary_id}, {"glossary_ids": [made]}):
+        assert "Xyxy" in client.translate_text("Deti gedi.", **pair, **named).text  # type: ignore[union-attr]
+    source, target = tmp_path / "a.txt", tmp_path / "a.de.txt"
+    source.write_text("Deti gedi.")
+    client.translate_document_from_filepath(source, target, **pair, glossary=made)
+    assert target.read_text() == client.translate_text("Deti gedi.", **pair, glossary=made).text  # type: ignore[union-attr]
+    for wrong, message in (
+        ({"glossary": "nonsense"}, "there is no such glossary; GET /v2/glossaries lists those that there are"),
+        ({"glossary_ids": [made, other]}, "glossary_ids names 2 glossaries; join them, and name that one"),
+    ):
+        with pytest.raises(deepl.DeepLException, match=message):
+            client.translate_text("Deti gedi.", **pair, **wrong)
+        with pytest.raises(deepl.DeepLException, match=message):
+            client.translate_document_upload(b"Deti.", filename="a.txt", **pair, **wrong)
+    client.delete_glossary(made)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_glossary(made)
+
+
+def test_a_document_keeps_its_kind_and_who_asks_for_another_is_told(address: str) -> None:
+    client = deepl.DeepLClient("any", server_url=address)
+    asked: Any = {"filename": "a.TXT", "source_lang": "EN", "target_lang": "DE"}
+    assert client.translate_document_upload(b"Deti.", output_format="txt", **asked)
+    with pytest.raises(
+        deepl.DeepLException, match=r"'docx' is not that of 'a\.TXT', and no other is made; leave it out"
+    ):
+        client.translate_document_upload(b"Deti.", output_format="docx", **asked)
+
+
 def test_libretranslatepy(address: str, lone: Translator) -> None:
     client = LibreTranslateAPI(f"{address}/")
     assert client.translate(TEXT, "en", "de") == translated(lone, TEXT)
@@ -107,6 +147,10 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
         assert len(chunks) == 5
         assert chunks[-1].choices[0].finish_reason == "stop"
+        for text in ("Deti gedi.\n\n", " "):  # what follows the last sentence comes too
+            asked: Any = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
+            chunks = list(client.chat.completions.create(**asked, stream=True))
+            assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
         with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9'; there is en-de"):
             client.chat.completions.create(model="gpt-9", messages=messages)
         with pytest.raises(openai.BadRequestError, match="no message is of the role 'user'"):
@@ -158,6 +202,12 @@ def test_weblate(address: str, lone: Translator) -> None:
     ]
     assert '<x id="0">%s gedi</x>' in found["text"]
     assert ask(address, request("/v2/languages?type=target", method="GET")).status == 200
+
+
+def test_a_form_in_plain_utf8_is_read(address: str) -> None:
+    form = "q=狗。&source=en&target=de".encode()
+    expected = ask(address, request("/translate", '{"q": "狗。", "source": "en", "target": "de"}'.encode())).json
+    assert ask(address, request("/translate", form, content_type=FORM)).json == expected
 
 
 def test_zotero_and_a_front_end(address: str) -> None:

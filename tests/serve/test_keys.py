@@ -5,11 +5,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from services import running, service_of
+from sqlalchemy.event import listen
 from wire import ask, request, translation
 
 from campaign import noted
@@ -211,6 +214,65 @@ def test_a_database_that_is_away_costs_nothing_that_was_counted(tmp_path: Path) 
     again.close()
 
 
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Somebody else writes to a database."""
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    yield
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_a_database_that_is_locked_at_the_end_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    store = Store(f"{url}?timeout=0.01")
+    store.charge(ANYBODY, 5)
+    with ExitStack() as lock:
+        lock.enter_context(locked(tmp_path / "keys.sqlite"))
+        once = iter([lock.close])
+        monkeypatch.setattr("yiwen.serve.store.LOG.error", lambda *args, **more: next(once)())
+        store.close()
+    assert (store.n_unwritten, Store(url).used(ANYBODY)) == (0, 5)
+    lost = Store(f"{url}?timeout=0.01")
+    lost.charge(ANYBODY, 7)
+    monkeypatch.setattr("yiwen.serve.store.LOG.error", lambda *args, **more: None)
+    with locked(tmp_path / "keys.sqlite"):
+        lost.close()
+    assert lost.n_unwritten == 7
+
+
+def test_a_locked_database_is_told_and_not_waited_for_by_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    Store(url).close()
+    with locked(tmp_path / "keys.sqlite"):
+        assert main(["keys", "create", "a", "--database", f"{url}?timeout=0.01"]) == 2
+        shown = capsys.readouterr().err.replace("\n", " ")
+        assert "the database cannot be used (database is locked)" in shown
+        assert "and end what holds it locked" in shown
+        assert main(["keys", "list", "--database", url]) == 0
+
+
+def test_services_that_start_together_make_their_tables_together(tmp_path: Path) -> None:
+    """Each finds no table, then both make them."""
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(Store, [url] * 8))
+    for store in stores:
+        store.close()
+
+
+def test_a_store_that_nobody_uses_writes_nothing(store: Store) -> None:
+    store.charge(ANYBODY, 5)
+    store.sync()
+    written: list[str] = []
+    listen(store._database, "before_cursor_execute", lambda *args: written.append(args[2]))
+    store.sync()
+    assert not [statement for statement in written if not statement.startswith("SELECT")]
+
+
 def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
     key, secret = store.create_key("a", characters_per_month=0, requests_per_minute=0)
     assert secret.startswith("yw_")
@@ -230,7 +292,7 @@ def test_a_key_that_is_not_there_cannot_be_revoked(store: Store) -> None:
 
 
 def test_a_database_without_its_driver_names_the_cure() -> None:
-    with pytest.raises(MissingDependencyError, match=r"the database 'mysql' needs (\w+): pip install \1"):
+    with pytest.raises(MissingDependencyError, match=r"the database needs (\w+): pip install \1"):
         Store("mysql://nobody@127.0.0.1/nothing")
 
 

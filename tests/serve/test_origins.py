@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from wire import ask, connect, read_answer, request, translation
@@ -74,6 +75,8 @@ def test_another_name_is_not_served(host: str, address: str) -> None:
 def test_local_names_and_named_ones_are_served(address: str, serve: Callable[..., str]) -> None:
     for host in ("localhost", "LocalHost:8080", "127.0.0.1:1", "[::1]", "[::1]:8080"):
         assert ask(address, request(T, BODY, host=host)).status == 200
+    other = serve(host="127.0.0.2").replace("127.0.0.1", "127.0.0.2")
+    assert ask(other, request(T, BODY, host="127.0.0.2:8080")).status == 200
     named = serve(allow_hosts=("translate.example",))
     assert ask(named, request(T, BODY, host="Translate.example:443")).status == 200
     assert ask(named, request(T, BODY, host="localhost")).status == 400
@@ -90,20 +93,32 @@ def test_no_second_request_is_smuggled_into_a_body(address: str) -> None:
         ),
         "a blank before the colon": b"POST /v1/translate HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length : 5\r\n\r\n"
         + hidden,
+        "an upgrade": request(T, b"", content_length=str(len(hidden)), connection="Upgrade", upgrade="h2c"),
         "a folded header": b"GET /live HTTP/1.1\r\nhost: 127.0.0.1\r\nx: a\r\n content-length: 99\r\n\r\n" + hidden,
     }.items():
         with connect(address) as sock:
             sock.sendall(raw)
             first = read_answer(sock)
+            with suppress(OSError):  # closed already
+                sock.sendall(hidden if name == "an upgrade" else b"")
             sock.settimeout(0.5)
             try:
                 rest = sock.recv(65536)
-            except TimeoutError:
+            except (TimeoutError, ConnectionResetError):
                 rest = b""
         noted("X6", f"smuggling: {name}", status=first.status)
         assert first.status in (200, 400), name
         assert b"yiwen" not in rest or first.status == 200, name
         assert b'"object":"list"' not in first.body + rest, name
+
+
+def test_an_upgrade_is_refused_where_its_body_would_be_lost(address: str) -> None:
+    upgrade = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2_settings": "AAMAAABkAAQAAP__"}
+    refused = ask(address, request(T, BODY, **upgrade))
+    assert (refused.status, refused.headers["connection"]) == (400, "close")
+    assert refused.json["error"] == "no body can come with an Upgrade; leave that header out (curl --http1.1)"
+    asked = request("/v1/languages", method="GET", content_length="", **upgrade)
+    assert ask(address, asked).status == 200, "where nothing is lost the offer is passed over"
 
 
 def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:

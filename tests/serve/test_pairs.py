@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import deepl
 import httpx
 import pytest
 from services import running, service_of
 from wire import ask, request, translation
 
 from tiny_model import TinyRun, exported, tampered
+from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service
+from yiwen.serve.store import Store
 from yiwen.translator import Translator
 
 T = "/v1/translate"
@@ -118,6 +123,16 @@ def test_chinese_is_served_in_both_scripts_by_one_model_and_engine(service: tupl
     assert found["text"] == "頭髮"
 
 
+def test_a_glossary_of_deepls_client_is_for_both_scripts(service: tuple[Service, str]) -> None:
+    client = deepl.DeepLClient("any", server_url=service[1])
+    assert ("de", "zh") in [(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()]
+    made = client.create_glossary("terms", "DE", "ZH", {"Deti": "头发"})
+    assert (made.source_lang, made.target_lang) == ("DE", "ZH")
+    for code in ("ZH", "ZH-HANT", "ZH-HANS"):
+        found = client.translate_text("Deti gedi.", source_lang="DE", target_lang=code, glossary=made)
+        assert "头发" in found.text, code  # type: ignore[union-attr]
+
+
 def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str]) -> None:
     address = service[1]
     for text, source in (
@@ -209,6 +224,47 @@ def test_heads_of_every_layer_are_shown(service: tuple[Service, str]) -> None:
     assert (blank.status, blank.json["error"]) == (400, "a text without words has no attention; send one with words")
 
 
+def test_heads_are_those_of_the_model_that_is_served_now(tiny_run: TinyRun, tmp_path: Path) -> None:
+    body = {"source_text": "Deti gedi.", "target_text": "Reta lire.", "source": "en", "target": "de"}
+    shown = []
+    exported(tiny_run.best, tmp_path / "bundle")
+    service = service_of(tmp_path, tmp_path / "bundle")
+    with running(service) as address:
+        for other in (tiny_run.early, None):
+            shown.append(ask(address, request("/v1/attention", json.dumps(body).encode())).body)
+            if other is not None:
+                shutil.rmtree(tmp_path / "bundle")
+                exported(other, tmp_path / "bundle")
+                service.reload()
+    assert shown[0] != shown[1]
+
+
+def test_hangups_that_overlap_leave_the_models_of_one(tmp_path: Path) -> None:
+    made: list[Fake] = []
+
+    class Fake:
+        """Bundles that are opened when both hangups have come."""
+
+        is_closed = False
+
+        def __init__(self, **options: object) -> None:
+            if made:
+                both.wait()
+            made.append(self)
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    both = threading.Barrier(2, timeout=60)
+    state = Service(ServeConfig(), Fake, Store(f"sqlite:///{tmp_path}/x.sqlite"), folder=tmp_path)  # type: ignore[arg-type]
+    hangups = [threading.Thread(target=state.reload) for _ in range(2)]
+    for hangup in hangups:
+        hangup.start()
+    for hangup in hangups:
+        hangup.join()
+    assert [pairs.is_closed for pairs in made if pairs is not state.pairs] == [True, True]
+
+
 def test_a_model_without_its_weights_shows_no_heads(tiny_run: TinyRun, tmp_path: Path) -> None:
     bundle = exported(tiny_run.best, tmp_path / "bundle", has_weights=False)
     body = {"source_text": "Deti.", "target_text": "Reta.", "source": "en", "target": "de"}
@@ -227,6 +283,8 @@ def test_corrections_are_a_corpus(service: tuple[Service, str], tmp_path: Path) 
     file = state.folder / "corrections.en-de.tsv"
     assert file.read_text(encoding="utf-8") == "Deti gedi.\tReta lire.\n=cmd|' /C calc'\tSoto.\n"
     assert file.stat().st_mode & 0o077 == 0, "nobody else reads what users wrote"
+    blank = ask(address, request("/v1/corrections", json.dumps({**body, "correction": " \n"}).encode()))
+    assert (blank.status, "correction = ' \\n': String should match" in blank.json["error"]) == (422, True)
     (block,) = read_blocks(CorpusConfig(path=str(file)), base=tmp_path, src_lang="en", tgt_lang="de")
     assert block.src == [b"Deti gedi.", b"=cmd|' /C calc'"]
     assert block.tgt == [b"Reta lire.", b"Soto."]

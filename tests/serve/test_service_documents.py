@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import deepl
 import httpx
 import pytest
+from services import running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
@@ -106,6 +108,72 @@ def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: 
     )
     asked = {"q": text, "format": "html", **pair}
     assert http.post("/translate", json=asked).json()["translatedText"] == found != text
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Set, it lets the documents go on that wait until then."""
+    go_on, translate = threading.Event(), jobs.Job.translate
+
+    def when_told(job: jobs.Job, texts: Sequence[str]) -> Any:
+        while not go_on.wait(0.01):
+            job.stop.check("translation")
+        return translate(job, texts)
+
+    monkeypatch.setattr(jobs.Job, "translate", when_told)
+    yield go_on
+    go_on.set()
+
+
+def test_a_file_that_takes_longer_than_its_caller_waits_for_leaves_nothing(
+    exported_bundle: Path, tmp_path: Path, held: threading.Event
+) -> None:
+    service = service_of(tmp_path, exported_bundle, deadline_s=0.3)
+    pair = {"source": "en", "target": "de"}
+    with running(service) as address:
+        answer = httpx.post(f"{address}/translate_file", files={"file": ("a.txt", b"Deti.")}, data=pair, timeout=60)
+        message = "the document takes too long to wait for it; send it to /v1/documents"
+        assert (answer.status_code, answer.json()["error"]) == (504, message)
+        assert not service.jobs._jobs
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{address}/translate_file", files={"file": ("a.txt", b"Deti.")}, data=pair, timeout=0.15)
+        while service.jobs._jobs:
+            time.sleep(0.01)
+
+
+def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_has_it(
+    exported_bundle: Path, tmp_path: Path
+) -> None:
+    service = service_of(tmp_path, exported_bundle, max_documents=1, require_key=True)
+    secret = service.store.create_key("a", characters_per_month=0, requests_per_minute=0)[1]
+    with running(service) as address, httpx.Client(base_url=address) as http:
+
+        def asked(data: bytes) -> httpx.Response:
+            form = {"source": "en", "target": "de", "api_key": secret}
+            return http.post("/translate_file", files={"file": ("a.txt", data)}, data=form)
+
+        url = asked(b"Deti gedi.").json()["translatedFileUrl"]
+        assert asked(b"Kabe.").status_code == 429, "nobody has fetched the first"
+        assert http.get(url).status_code == 200
+        assert asked(b"Kabe.").status_code == 200
+        assert http.get(url).status_code == 404
+        headers = {"authorization": f"Bearer {secret}"}
+        files = {"file": ("a.txt", b"Deti.")}
+        http.get(f"/download_file/{next(iter(service.jobs._jobs))}")
+        own = http.post("/v1/documents", files=files, data={"source": "en", "target": "de"}, headers=headers).json()
+        assert http.get(f"/download_file/{own['id']}").status_code == 404, "another API's documents are not open"
+
+
+def test_a_document_that_fails_costs_nothing(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        assert sent(http, b"Deti gedi.", "a.txt")["status"] == "done"
+        assert service.store.used("") == len("Deti gedi.")
+        monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
+        assert sent(http, b"Deti gedi.", "a.txt")["error"] == "something failed here; the log of the service says where"
+        assert service.store.used("") == len("Deti gedi.")
 
 
 def test_fetched_documents_make_room_and_old_ones_are_gone(

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,10 +18,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from services import service_of
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted, size
 from yiwen.cli.main import main
+from yiwen.serve.server import reload_on_hangup
 
 YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 T = "/v1/translate"
@@ -125,6 +128,47 @@ def test_neither_texts_nor_keys_are_logged(exported_bundle: Path, tmp_path: Path
     assert {"time", "level", "request_id", "took_ms", "method"} <= requests[0].keys()
 
 
+def test_what_could_not_be_written_at_the_end_is_told_and_ends_with_1(exported_bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.sqlite"
+    with spawned(exported_bundle, tmp_path, "--database", f"sqlite:///{file}?timeout=0.01") as (address, process):
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert ask(address, request(T, translation("Deti."))).status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 1
+        other.close()
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    assert "the database was locked or away: 5 characters of usage are not written" in log
+    assert "Traceback" not in log
+
+
+def test_a_hangup_that_meets_an_unreadable_model_keeps_the_old_one(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    service = service_of(tmp_path, exported_bundle)
+    before, done = service.pairs, threading.Event()
+
+    def unreadable() -> None:
+        raise PermissionError("not yours")
+
+    def note(event: str, extra: dict[str, str]) -> None:
+        told.append(extra["problem"])
+        done.set()
+
+    monkeypatch.setattr(service, "_pairs_of", unreadable)
+    monkeypatch.setattr("yiwen.serve.server.LOG.error", note)
+    handler = signal.getsignal(signal.SIGHUP)
+    try:
+        reload_on_hangup(service)
+        signal.raise_signal(signal.SIGHUP)
+        assert done.wait(60)
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+        service.close()
+    assert (told, service.pairs) == (["not yours"], before)
+
+
 def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) -> None:
     with spawned(exported_bundle, tmp_path) as (address, process):
         process.send_signal(signal.SIGHUP)
@@ -148,8 +192,8 @@ def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) 
         (["--set", "queue_request=3"], "queue_request is no setting; did you mean 'queue_requests'?"),
         (["--set", "queue_requests=0"], "queue_requests=0 must be at least 1"),
         (["--set", "deadline_s=0"], "deadline_s=0.0 must be more than 0 and less than a day"),
-        (["--database", "nonsense"], "the database cannot be opened"),
-        (["--database", "sqlite:////proc/nowhere/x.sqlite"], "the database cannot be opened"),
+        (["--database", "nonsense"], "the database cannot be used"),
+        (["--database", "sqlite:////proc/nowhere/x.sqlite"], "the database cannot be used"),
     ],
 )
 def test_what_cannot_be_served_is_told(

@@ -35,6 +35,7 @@ def serve(
 
     from yiwen.cli.options import need_serve, state_folder
     from yiwen.config import override, parse
+    from yiwen.errors import YiwenError
 
     need_serve()
     from yiwen.serve.config import ServeConfig
@@ -57,3 +58,5 @@ def serve(
         names = ", ".join(sorted(way.name for way in service.pairs.ways.values()))
         print(f"serving {names}", f"http://{shown}:{sock.getsockname()[1]}", sep="\n", flush=True)
         make_server(service).run(sockets=[sock])
+    if store.n_unwritten:
+        raise YiwenError(f"the database was locked or away: {store.n_unwritten} characters of usage are not written")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import hmac
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import sqlalchemy as sa
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -18,8 +18,9 @@ from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import Way
-from yiwen.text.languages import canonical, name_of
+from yiwen.text.languages import base, name_of
 
+GlossaryIds = Annotated[str | list[str] | None, Field(validation_alias=AliasChoices("glossary_id", "glossary_ids"))]
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
 
@@ -32,7 +33,7 @@ class DeepLTranslate(BaseModel):
     source_lang: str | None = Field(None, max_length=35)
     tag_handling: Literal["html", "xml"] | None = None
     ignore_tags: str | list[str] = []
-    glossary_id: str | None = None
+    glossary_id: GlossaryIds = None
     show_billed_characters: bool = False
 
 
@@ -49,6 +50,8 @@ class DeepLDocument(BaseModel):
     filename: str = Field("", max_length=255)
     target_lang: str = Field(max_length=35)
     source_lang: str | None = Field(None, max_length=35)
+    glossary_id: GlossaryIds = None
+    output_format: str | None = Field(None, max_length=35)
 
 
 class DeepLDocumentKey(BaseModel):
@@ -70,18 +73,6 @@ class DeepLGlossary(BaseModel):
 async def translate(asked: DeepLTranslate, call: Call) -> Any:
     """Translate texts, as DeepL."""
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
-    glossary = None
-    if asked.glossary_id:
-        kept = await _glossary(call, asked.glossary_id)
-        made_for, wanted = (
-            (kept.source_lang, kept.target_lang),
-            (asked.source_lang or kept.source_lang, asked.target_lang),
-        )
-        if [*map(canonical, made_for)] != [*map(canonical, wanted)]:
-            fault = f"this glossary is for {' to '.join(made_for)}; leave it out, or make another"
-            raise ApiError(400, "glossary", fault)
-        glossary = glossary_of(kept.entries)
-
     given_tags = [asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags
 
     def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
@@ -98,17 +89,16 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         markup=asked.tag_handling,
         ignored=[tag.strip() for listed in given_tags for tag in listed.split(",") if tag.strip()],
         then=answer,
-        glossary=glossary,
+        glossary=await _terms(asked, call),
     )
 
 
 async def languages(asked: DeepLSide, call: Call) -> Any:
     """Languages of one side, as DeepL."""
     pairs = call.service.pairs
-    if asked.type == "source":
-        return [{"language": code.upper(), "name": name_of(code)[0]} for code in pairs.sources]
-    named = [(code.upper(), name_of(code)[0]) for code in pairs.targets()]
-    return [{"language": code, "name": name, "supports_formality": False} for code, name in named]
+    is_source = asked.type == "source"
+    codes, told = (pairs.sources, {}) if is_source else (pairs.targets(), {"supports_formality": False})
+    return [{"language": code.upper(), "name": name_of(code)[0], **told} for code in codes]
 
 
 async def usage(asked: None, call: Call) -> Any:
@@ -119,8 +109,12 @@ async def usage(asked: None, call: Call) -> Any:
 
 async def send_document(asked: DeepLDocument, call: Call) -> Any:
     """Translate a document, as DeepL."""
-    src, tgt = asked.source_lang or AUTO, asked.target_lang
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
+    kind = (asked.output_format or "").lower()
+    if kind and not asked.filename.lower().endswith(f".{kind}"):
+        fault = f"output_format={kind!r} is not that of {asked.filename!r}, and no other is made; leave it out"
+        raise ApiError(400, "output_format", fault)
+    src, tgt, glossary = asked.source_lang or AUTO, asked.target_lang, await _terms(asked, call)
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt, glossary=glossary)
     return {"document_id": job.id, "document_key": job.secret}
 
 
@@ -143,7 +137,7 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     """Keep a glossary, as DeepL."""
     way = call.service.pairs.way(asked.source_lang, asked.target_lang)
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
-    glossary_of(entries)
+    await run_in_threadpool(glossary_of, entries)
     store = call.service.store
     named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
     return _described(await run_in_threadpool(store.add_glossary, owner=call.owner, entries=entries, **named))
@@ -175,8 +169,8 @@ async def remove_glossary(asked: None, call: Call) -> Response:
 
 async def glossary_pairs(asked: None, call: Call) -> Any:
     """What glossaries can be for, as DeepL."""
-    direct = [pair for pair, way in call.service.pairs.ways.items() if len(way.hops) == 1]
-    return {"supported_languages": [{"source_lang": a.lower(), "target_lang": b.lower()} for a, b in direct]}
+    direct = {(base(way.src), base(way.tgt)) for way in call.service.pairs.ways.values() if len(way.hops) == 1}
+    return {"supported_languages": [{"source_lang": src, "target_lang": tgt} for src, tgt in sorted(direct)]}
 
 
 def _tsv(entries: str) -> str:
@@ -189,17 +183,32 @@ def _tsv(entries: str) -> str:
 
 
 async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
-    for kept in await run_in_threadpool(call.service.store.glossaries, call.owner):
-        if kept.id == glossary_id:
-            return kept
+    if kept := await run_in_threadpool(call.service.store.glossaries, call.owner, glossary_id):
+        return kept[0]
     raise ApiError(404, "glossary", "there is no such glossary; GET /v2/glossaries lists those that there are")
 
 
+async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> Any:
+    """The glossary that a request names; as with DeepL it is for languages, whatever the region or script."""
+    ids = asked.glossary_id.split(",") if isinstance(asked.glossary_id, str) else asked.glossary_id or []
+    if not any(ids):
+        return None
+    if len(ids) > 1:
+        raise ApiError(400, "glossary", f"glossary_ids names {len(ids)} glossaries; join them, and name that one")
+    kept = await _glossary(call, ids[0])
+    made_for = (kept.source_lang, kept.target_lang)
+    wanted = (asked.source_lang or kept.source_lang, asked.target_lang)
+    if [base(code) for code in made_for] != [base(call.service.pairs.code(code)) for code in wanted]:
+        raise ApiError(400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another")
+    return await run_in_threadpool(glossary_of, kept.entries)
+
+
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:
-    languages = {"source_lang": kept.source_lang.lower(), "target_lang": kept.target_lang.lower()}
+    """A glossary as DeepL's clients read it: languages without a script, times with milliseconds."""
+    languages = {"source_lang": base(kept.source_lang), "target_lang": base(kept.target_lang)}
     count = len([line for line in kept.entries.split("\n") if line.strip()])
     named = {"glossary_id": kept.id, "name": kept.name, "ready": True, **languages}
-    return {**named, "creation_time": kept.created, "entry_count": count}
+    return {**named, "creation_time": kept.created.replace("+", ".000+"), "entry_count": count}
 
 
 def _job(asked: DeepLDocumentKey, call: Call) -> Job:

@@ -99,8 +99,14 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
     """Translate a document while you wait, as LibreTranslate."""
     src, tgt = asked.source, asked.target
     job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
-    await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s))
-    job.response()
+    try:
+        if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
+            raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")
+        job.response()
+    except BaseException:  # nobody has its id
+        call.service.jobs.remove(job)
+        raise
+    job.is_fetched, job.is_open = False, True
     return {"translatedFileUrl": f"{call.request.base_url}download_file/{job.id}"}
 
 
@@ -115,5 +121,5 @@ ENDPOINTS: Final = (
     Endpoint("GET /languages", languages, "libre", is_open=True),
     Endpoint("GET /frontend/settings", settings, "libre", is_open=True),
     Endpoint("POST /translate_file", translate_file, "libre"),
-    Endpoint("GET /download_file/{id}", download, "libre"),
+    Endpoint("GET /download_file/{id}", download, "libre", is_open=True),
 )

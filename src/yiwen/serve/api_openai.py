@@ -94,8 +94,9 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any]) -> St
         try:
             while part is not None:
                 yield event({"content": gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text})
-                end = part.end
-                part = await anext(parts, None)
+                end, part = part.end, await anext(parts, None)
+            if text[end:]:
+                yield event({"content": text[end:]})
             yield event({}, "stop")
         except ApiError as error:
             yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"

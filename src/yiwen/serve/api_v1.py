@@ -76,9 +76,9 @@ class Correction(Strict):
 
     source: Code
     target: Code
-    source_text: str = Field(min_length=1)
+    source_text: str = Field(pattern=r"\S")
     translation: str
-    correction: str = Field(min_length=1)
+    correction: str = Field(pattern=r"\S")
 
 
 class DocumentForm(BaseModel):
@@ -185,11 +185,8 @@ async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Resp
 async def languages(asked: None, call: Call) -> Any:
     """Languages and what each can be translated to."""
     pairs = call.service.pairs
-    names = {code: name_of(code) for code in pairs.sources}
-    return [
-        {"code": code, "name": names[code][0], "native": names[code][1], "targets": pairs.targets(code)}
-        for code in pairs.sources
-    ]
+    named = ((code, *name_of(code)) for code in pairs.sources)
+    return [{"code": c, "name": name, "native": native, "targets": pairs.targets(c)} for c, name, native in named]
 
 
 async def detect_language(asked: DetectRequest, call: Call) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from typing import Final
 
@@ -17,18 +18,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from yiwen.serve import api_deepl, api_libre, api_openai, api_v1
-from yiwen.serve.endpoint import Endpoint, error_response, json_response, respond, secret_of
+from yiwen.serve.endpoint import error_response, json_response, respond, secret_of
 from yiwen.serve.errors import ApiError
 from yiwen.serve.guard import Guard
 from yiwen.serve.openapi import describe
 from yiwen.serve.service import Service
 
-ENDPOINTS: Final = (
-    *api_v1.ENDPOINTS,
-    *api_deepl.ENDPOINTS,
-    *api_libre.ENDPOINTS,
-    *api_openai.ENDPOINTS,
-)
+ENDPOINTS: Final = (*api_v1.ENDPOINTS, *api_deepl.ENDPOINTS, *api_libre.ENDPOINTS, *api_openai.ENDPOINTS)
 
 
 def build_app(service: Service) -> Guard:
@@ -65,7 +61,7 @@ def build_app(service: Service) -> Guard:
         service.close()
 
     routes = [
-        *(Route(endpoint.path, _handler(endpoint, service), methods=[endpoint.method]) for endpoint in ENDPOINTS),
+        *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in ENDPOINTS),
         Route("/", index),
         Route("/openapi.json", openapi),
         Route("/live", live),
@@ -75,11 +71,7 @@ def build_app(service: Service) -> Guard:
     ]
     rest = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=lifespan)
     # What is asked a thousand times a second finds its way without a search through all routes.
-    direct = {
-        (endpoint.path, endpoint.method): _handler(endpoint, service)
-        for endpoint in ENDPOINTS
-        if "{" not in endpoint.path
-    }
+    direct = {(each.path, each.method): partial(respond, each, service) for each in ENDPOINTS if "{" not in each.path}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         handle = direct.get((scope["path"], scope["method"])) if scope["type"] == "http" else None
@@ -108,10 +100,3 @@ async def _refused(request: Request, error: Exception) -> Response:
     response = error_response(ApiError(error.status_code, code, "nothing is here; see /openapi.json"))
     response.headers.update(error.headers or {})
     return response
-
-
-def _handler(endpoint: Endpoint, service: Service) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(request: Request) -> Response:
-        return await respond(endpoint, service, request)
-
-    return handle

@@ -10,6 +10,7 @@ from typing import Any
 
 from yiwen.bundle import WEIGHTS, Bundle, load_model
 from yiwen.errors import DataError
+from yiwen.files import MANIFEST
 from yiwen.serve.errors import ApiError
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import as_read
@@ -39,7 +40,8 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
         raise DataError("a text without words has no attention; send one with words")
     bundle.check_room([src], [tgt])
     with _one_at_a_time, torch.inference_mode():
-        model = _model(bundle.folder.resolve())  # a link may mean another model by now
+        # A link, or the folder itself, may mean another model by now.
+        model = _model(bundle.folder.resolve(), (bundle.folder / MANIFEST).read_bytes())
         with recorded_attention(model) as maps:
             model(torch.tensor([[*src, EOS_ID]]), torch.tensor([[BOS_ID, *tgt]]))
     layers = [weights for name, weights in maps.items() if name.endswith("cross_attention")]
@@ -51,7 +53,7 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
 
 
 @lru_cache(maxsize=2)
-def _model(folder: Path) -> Any:
+def _model(folder: Path, manifest: bytes) -> Any:
     from yiwen.bundle import open_bundle
 
     return load_model(open_bundle(folder))

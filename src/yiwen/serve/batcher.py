@@ -256,15 +256,11 @@ class SharedEngine:
 
     def _compute(self, batch: list[_Seat]) -> None:
         config, with_scores = batch[0][0].rules
-        prefixes = [prefix for *_, prefix in batch]
+        sources = [ids for _, _, ids, _ in batch]
+        prefixes = [prefix for *_, prefix in batch] if any(prefix for *_, prefix in batch) else None
         try:
             with self._alone:
-                results = self.engine.search(
-                    [ids for _, _, ids, _ in batch],
-                    config=config,
-                    prefixes=prefixes if any(prefixes) else None,
-                    with_scores=with_scores,
-                )
+                results = self.engine.search(sources, config=config, prefixes=prefixes, with_scores=with_scores)
         except BaseException as error:
             calls = {seat[0] for seat in batch}
             if len(calls) > 1:  # one caller's fault is nobody else's

@@ -30,12 +30,7 @@ Style = Literal["v1", "deepl", "libre", "openai"]
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
-TAKES: Final[dict[Style, tuple[str, ...]]] = {
-    "v1": (JSON,),
-    "openai": (JSON,),
-    "deepl": (JSON, FORM),
-    "libre": (JSON, FORM),
-}
+_TAKES: Final[dict[str, tuple[str, ...]]] = {"deepl": (JSON, FORM), "libre": (JSON, FORM)}
 _KEY_FIELD: Final = {"deepl": "auth_key", "libre": "api_key"}
 """Where the key may stand too, for clients that send it so."""
 _STATUS: Final = {"deepl": {401: 403, 422: 400}, "libre": {401: 403, 422: 400, 456: 403}, "openai": {456: 429}}
@@ -77,7 +72,7 @@ class Endpoint:
         """Media types of bodies."""
         if self.model is not None and "file" in self.model.model_fields:
             return (MULTIPART,)
-        return (FORM,) if self.method == "GET" else TAKES[self.style]
+        return (FORM,) if self.method == "GET" else _TAKES.get(self.style, (JSON,))
 
 
 async def respond(endpoint: Endpoint, service: Service, request: Request) -> Response:
@@ -127,7 +122,7 @@ def error_response(error: ApiError, style: Style = "v1") -> Response:
     response = json_response(content, _STATUS.get(style, {}).get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
-    if error.status == 413:  # what is still on its way is not waited for
+    if error.status == 413 or error.code == "upgrade":  # what is still on its way is not waited for
         response.headers["connection"] = "close"
     return response
 
@@ -152,8 +147,8 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
 async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dict[str, Any]:
     """The fields of a request, from its query and its body."""
     fields: dict[str, Any] = {}
-    if request.url.query and (endpoint.method == "GET" or endpoint.style == "libre"):
-        fields |= _parsed_form(request.url.query.encode())
+    if endpoint.method == "GET" or endpoint.style == "libre":
+        fields |= _parsed_form(request.scope["query_string"])
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(415, "encoding", "a packed body is not unpacked here; send it as it is")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -213,7 +208,7 @@ _JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant
 def _parsed_form(body: bytes) -> dict[str, Any]:
     """Fields of a form; one that is given several times is a list."""
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         what = f"at most {_MAX_FIELDS} fields in percent-encoded UTF-8"
         raise ApiError(400, "form", f"the form cannot be read: {error}; send {what}") from None

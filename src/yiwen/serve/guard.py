@@ -76,8 +76,10 @@ class Guard:
 
     def _refusal(self, headers: Headers) -> ApiError | None:
         """Why a request is refused before it is looked at."""
+        if "upgrade" in headers and {"content-length", "transfer-encoding"} & {*headers}:  # its body is never parsed
+            return ApiError(400, "upgrade", "no body can come with an Upgrade; leave that header out (curl --http1.1)")
         config, host = self.service.config, headers.get("host", "").lower()
-        names = config.allow_hosts or (_LOCAL_NAMES if config.is_loopback else ())
+        names = config.allow_hosts or ((*_LOCAL_NAMES, config.host) if config.is_loopback else ())
         if names and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         origin = headers.get("origin")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from starlette.responses import Response
 
 from yiwen.documents import Limits, formats, translate_document
-from yiwen.errors import Stopped, YiwenError
+from yiwen.errors import YiwenError
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
 from yiwen.serve.metrics import LOG
@@ -43,6 +43,7 @@ class Job:
     """The document; its translation, once that is done."""
     src: str
     tgt: str
+    glossary: Any = None
     id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
     secret: str = field(default_factory=lambda: secrets.token_hex(32).upper())
     """What DeepL's clients show besides the id."""
@@ -52,6 +53,8 @@ class Job:
     error: str | None = None
     stop: StopFlag = field(default_factory=StopFlag)
     is_fetched: bool = False
+    is_open: bool = False
+    """Whether knowing its id is enough to fetch it."""
     finished: threading.Event = field(default_factory=threading.Event)
     born: float = field(default_factory=time.monotonic)
     _way: Way | None = None
@@ -85,7 +88,8 @@ class Job:
         while len(found) < len(texts):
             self.stop.check("translation")
             try:
-                found += self._way.translate(texts[len(found) : len(found) + _BLOCK_TEXTS], stop=self.stop)
+                block = texts[len(found) : len(found) + _BLOCK_TEXTS]
+                found += self._way.translate(block, glossary=self.glossary, stop=self.stop)
             except Overloaded:
                 time.sleep(_AGAIN_S)
         return found
@@ -109,7 +113,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="document")
 
-    def add(self, call: Call, *, data: bytes, filename: str, src: str, tgt: str) -> Job:
+    def add(self, call: Call, *, data: bytes, filename: str, src: str, tgt: str, glossary: Any = None) -> Job:
         """Take a document into work.
 
         Raises:
@@ -119,7 +123,7 @@ class Jobs:
         if src != "auto" or pairs.code(tgt) not in pairs.targets():
             pairs.way(src, tgt)
         call.service.check_open()
-        job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt)
+        job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
             raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
@@ -139,13 +143,13 @@ class Jobs:
         return job
 
     def get(self, job_id: str, owner: str) -> Job:
-        """A document of somebody's own.
+        """A document of somebody's own, or one that is open.
 
         Raises:
             ApiError: 404 where they have none of that id.
         """
         job = self._jobs.get(job_id)
-        if job is None or job.call.owner != owner or time.monotonic() - job.born > _KEPT_S:
+        if job is None or not (job.is_open or job.call.owner == owner) or time.monotonic() - job.born > _KEPT_S:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
@@ -179,12 +183,12 @@ class Jobs:
                 progress=job.tell,
             )
             job.status, job.progress = "done", 1.0
-        except Stopped:
-            job.status, job.error = "error", "it was stopped"
         except YiwenError as error:
             job.status, job.error = "error", str(error)
         except Exception:
             LOG.exception("document failed")
             job.status, job.error = "error", "something failed here; the log of the service says where"
         finally:
+            if job.status == "error":  # what fails costs nothing
+                job.call.service.store.charge(job.call.owner, -job.characters)
             job.finished.set()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from yiwen.errors import ConfigError
 from yiwen.search.config import SearchConfig
-from yiwen.serve.batcher import Cache, SharedEngine
+from yiwen.serve.batcher import SharedEngine
 from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
 from yiwen.text.languages import base, canonical, name_of
@@ -40,7 +40,6 @@ class Way:
         texts: Sequence[str],
         *,
         search: Mapping[str, int | None] | None = None,
-        prefixes: Sequence[str] | None = None,
         glossary: Any = None,
         stop: StopFlag | None = None,
         **options: Any,
@@ -50,7 +49,7 @@ class Way:
         Args:
             texts: Raw text.
             search: What the bundle's search settings are changed to, on the last hop; None leaves one as it is.
-            prefixes, glossary, options: As `Translator.translate` takes them.
+            glossary, options: As `Translator.translate` takes them.
             stop: Polled between batches.
 
         Raises:
@@ -59,18 +58,11 @@ class Way:
         if glossary is not None and len(self.hops) > 1:
             raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
         for hop in self.hops[:-1]:
-            found = _translate(hop, texts, with_scores=False, checks=False, stop=stop)
+            found = hop.translate(texts, by_sentence=True, with_scores=False, checks=False, stop=stop)
             texts = [translation.text for translation in found]
         last = self.hops[-1]
-        done = _translate(
-            last,
-            texts,
-            search=_changed(last.bundle.info.search, search or {}),
-            prefixes=prefixes,
-            glossary=glossary,
-            stop=stop,
-            **options,
-        )
+        config = _changed(last.bundle.info.search, search or {})
+        done = last.translate(texts, by_sentence=True, search=config, glossary=glossary, stop=stop, **options)
         # Through another language nobody knows which sentence became which.
         return done if len(self.hops) == 1 else [replace(translation, sentences=()) for translation in done]
 
@@ -86,10 +78,6 @@ def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> Search
     n_best = settings.get("n_best") or config.n_best
     width = settings.get("beam_size") or config.beam_size
     return config.changed(**{**settings, "beam_size": max(width, n_best)})
-
-
-def _translate(translator: Translator, texts: Sequence[str], **options: Any) -> list[Translation]:
-    return translator.translate(texts, by_sentence=True, **options)
 
 
 class Pairs:
@@ -108,12 +96,12 @@ class Pairs:
         self._code_of = _spellings(codes)
 
     @classmethod
-    def load(cls, folders: Sequence[Path], *, share: Callable[[Translator], SharedEngine], **options: Any) -> Pairs:
+    def load(cls, folders: Sequence[Path], *, share: Callable[[Any], SharedEngine], **options: Any) -> Pairs:
         """Open and verify bundles; an exported engine translates its golden sentence.
 
         Args:
             folders: The bundles.
-            share: Makes the engine of a translator one for many callers.
+            share: Makes an engine one for many callers.
             options: As `Translator.load` takes them.
 
         Raises:
@@ -130,7 +118,7 @@ class Pairs:
                 )
             direct[pair] = translator
         for translator in direct.values():
-            translator.engine = share(translator)
+            translator.engine = share(translator.engine)
         for (src, tgt), translator in [*direct.items()]:  # Chinese is read and written in either script
             for script in _SCRIPTS:
                 if base(tgt) == "zh":
@@ -176,13 +164,6 @@ class Pairs:
         """End the engines' threads once nothing waits any more."""
         for engine in self.engines:
             engine.close()
-
-
-def shared_engines(
-    cache: Cache, *, max_tokens: int, observe: Callable[[int], None]
-) -> Callable[[Translator], SharedEngine]:
-    """What `Pairs.load` makes engines with."""
-    return lambda translator: SharedEngine(translator.engine, max_tokens=max_tokens, cache=cache, observe=observe)
 
 
 def _spellings(codes: Iterable[str]) -> dict[str, str]:

@@ -73,7 +73,7 @@ def reload_on_hangup(service: Service) -> None:
         try:
             service.reload()
             LOG.info("reloaded")
-        except YiwenError as error:
+        except (YiwenError, OSError) as error:
             LOG.error("not reloaded, the models of before stay", extra={"problem": str(error)})
 
     if hasattr(signal, "SIGHUP"):
@@ -84,8 +84,7 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
     class WithDeadlines(HttpToolsProtocol):
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
-        _is_head = False
-        _n_head = 0
+        _n_head = 0  # bytes of a request that are no body: heads, trailers, what a chunk says besides its size
         _receiving: asyncio.TimerHandle | None = None
         _sending: asyncio.TimerHandle | None = None
 
@@ -94,18 +93,23 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             self._start()
 
         def data_received(self, data: bytes) -> None:
-            self._n_head += len(data) if self._is_head else 0
+            self._n_head += len(data)
             super().data_received(data)
-            if self._is_head and self._n_head > _MAX_HEAD_BYTES:
+            if self._n_head > _MAX_HEAD_BYTES:
                 self._refuse(_TOO_LARGE)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self._is_head, self._n_head = True, 0
             self._start()
 
+        def on_chunk_header(self) -> None:
+            self._n_head -= 6  # its size and two ends of line: what is no more than that may come any number of times
+
+        def on_body(self, body: bytes) -> None:
+            self._n_head -= len(body)
+            super().on_body(body)
+
         def on_headers_complete(self) -> None:
-            self._is_head = False
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
             if size > _MAX_HEAD_BYTES or codings not in ([], [b"chunked"]):
@@ -114,6 +118,7 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def on_message_complete(self) -> None:
             super().on_message_complete()
+            self._n_head = 0
             self._end()
 
         def connection_lost(self, exc: Exception | None) -> None:

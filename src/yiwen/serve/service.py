@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,12 +14,12 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from yiwen.serve.batcher import Cache, Overloaded
+from yiwen.serve.batcher import Cache, Overloaded, SharedEngine
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.jobs import Jobs
 from yiwen.serve.metrics import Metrics
-from yiwen.serve.pairs import Pairs, shared_engines
+from yiwen.serve.pairs import Pairs
 from yiwen.serve.store import Key, Store
 from yiwen.stop import StopFlag
 
@@ -47,11 +48,10 @@ class Service:
         self.metrics = Metrics()
         self.jobs = Jobs(config.max_documents)
         self.cache = Cache(config.cache_bytes)
-        self._share = shared_engines(
-            self.cache, max_tokens=config.queue_tokens, observe=self.metrics.batch_sentences.observe
-        )
-        self._pairs_of = pairs_of
-        self.pairs = pairs_of(share=self._share)
+        observe = self.metrics.batch_sentences.observe
+        share = partial(SharedEngine, max_tokens=config.queue_tokens, cache=self.cache, observe=observe)
+        self._pairs_of = partial(pairs_of, share=share)
+        self.pairs = self._pairs_of()
         self.n_running = 0
         """Requests that a thread works for."""
         self.is_draining = False
@@ -76,7 +76,8 @@ class Service:
         Raises:
             YiwenError: If a bundle is broken.
         """
-        before, self.pairs = self.pairs, self._pairs_of(share=self._share)
+        fresh = self._pairs_of()
+        before, self.pairs = self.pairs, fresh  # only now: another hangup may have come while they were opened
         before.close()
 
     def admit(self, secret: Any, address: str, *, is_work: bool = False) -> Key | None:
@@ -109,7 +110,10 @@ class Service:
             ApiError: 429 where too much is under way, 503 while draining, 504 past the deadline.
             Gone: If the caller has left.
         """
-        self._check_room()
+        self.check_open()
+        if self.n_running >= self.config.queue_requests:
+            busy = f"{self.n_running} requests are under way, which is the limit"
+            raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)
         loop = asyncio.get_running_loop()
         stop, deadline_s = StopFlag(), self.config.deadline_s
         self.n_running += 1
@@ -171,12 +175,6 @@ class Service:
         """
         if self.is_draining:
             raise ApiError(503, "draining", "the service is about to end; ask again in a moment", retry_after_s=5)
-
-    def _check_room(self) -> None:
-        self.check_open()
-        if self.n_running >= self.config.queue_requests:
-            busy = f"{self.n_running} requests are under way, which is the limit"
-            raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)
 
     def _leave(self, future: asyncio.Future[T]) -> None:
         self.n_running -= 1

@@ -7,11 +7,11 @@ last second at most. Keys made or revoked by `yiwen keys` hold for a running ser
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +21,13 @@ import sqlalchemy as sa
 
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve.config import ServeConfig
+from yiwen.serve.metrics import LOG
 
 ANYBODY: Final = ""
 """Whose usage is counted where no key is asked for."""
 _SYNC_S: Final = 1.0
-_log = logging.getLogger("yiwen.serve")
+_LAST_TRIES: Final = 3
+"""Times that a store tries to write before it ends; SQLite waits 5 s each time for whoever holds the file."""
 
 _tables = sa.MetaData()
 
@@ -91,12 +93,17 @@ class Store:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is not written yet."""
+        """Write what is not written yet; what cannot be stays in `n_unwritten`."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
-        self.sync()
+        any(self._try_sync() for _ in range(_LAST_TRIES))
         self._database.dispose()
+
+    @property
+    def n_unwritten(self) -> int:
+        """Characters that are counted here and not in the database yet."""
+        return self._unwritten.total()
 
     def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
         """Make a key; returns it with its secret, which can never be shown again."""
@@ -105,7 +112,7 @@ class Store:
         secret = f"yw_{secrets.token_urlsafe(32)}"
         limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
         key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)
-        with self._database.begin() as connection:
+        with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
         self.sync()
         return key, secret
@@ -117,7 +124,7 @@ class Store:
             ConfigError: If no valid key has this id.
         """
         is_it = (_keys.c.id == key_id) & _keys.c.revoked.is_(None)
-        with self._database.begin() as connection:
+        with _told(), self._database.begin() as connection:
             found = connection.execute(_keys.update().where(is_it).values(revoked=_now())).rowcount
         if not found:
             known = ", ".join(key.id for key in self.all_keys() if key.revoked is None) or "none"
@@ -151,7 +158,7 @@ class Store:
         """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
         month = datetime.now(UTC).strftime("%Y-%m")
         with self._lock:
-            unwritten = Counter(self._unwritten)
+            unwritten = {key_id: characters for key_id, characters in self._unwritten.items() if characters}
         with self._database.begin() as connection:
             for key_id, characters in unwritten.items():
                 is_it = (_usage.c.key_id == key_id) & (_usage.c.month == month)
@@ -171,9 +178,11 @@ class Store:
         with self._database.begin() as connection:
             return connection.execute(_glossaries.insert().values(kept).returning(*_glossaries.c)).one()
 
-    def glossaries(self, owner: str) -> Sequence[sa.Row[Any]]:
-        """The glossaries of a key, oldest first."""
+    def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
+        """The glossaries of a key, oldest first; or the one of an id."""
         statement = _glossaries.select().where(_glossaries.c.owner == owner)
+        if glossary_id is not None:
+            statement = statement.where(_glossaries.c.id == glossary_id)
         with self._database.connect() as connection:
             return connection.execute(statement.order_by(_glossaries.c.created, _glossaries.c.id)).all()
 
@@ -185,10 +194,15 @@ class Store:
 
     def _keep_in_step(self) -> None:
         while not self._closing.wait(_SYNC_S):
-            try:
-                self.sync()
-            except sa.exc.SQLAlchemyError as error:  # a database that is away for a while costs nothing that is counted
-                _log.error("database", extra={"problem": type(error).__name__})
+            self._try_sync()
+
+    def _try_sync(self) -> bool:
+        try:
+            self.sync()
+        except sa.exc.SQLAlchemyError as error:  # a database that is away for a while costs nothing that is counted
+            LOG.error("database", extra={"problem": type(error).__name__})
+            return False
+        return True
 
 
 def open_store(url: str | None, *, folder: Path, config: ServeConfig) -> Store:
@@ -212,23 +226,30 @@ def default_url(folder: Path) -> str:
 
 
 def _opened(url: str) -> sa.Engine:
-    try:
+    with _told():
         parsed = sa.make_url(url)
         if parsed.drivername.startswith("sqlite") and parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         database = sa.create_engine(parsed, pool_pre_ping=True)
-        _tables.create_all(database)
+        with database.begin() as connection:
+            for table in _tables.sorted_tables:  # not `create_all`, which fails where another process is as far
+                connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
+    return database
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say what to do about a database that cannot be used."""
+    try:
+        yield
     except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"the database {parsed.drivername!r} needs {error.name}: pip install {error.name}"
-        ) from error
+        raise MissingDependencyError(f"the database needs {error.name}: pip install {error.name}") from error
     except (sa.exc.SQLAlchemyError, OSError) as error:
         shown = str(getattr(error, "orig", error)).split("\n")[0]
         raise ConfigError(
-            f"the database cannot be opened ({shown}); give a URL such as sqlite:///keys.sqlite or "
-            "postgresql+psycopg://user@host/name"
+            f"the database cannot be used ({shown}); give a URL such as sqlite:///keys.sqlite or "
+            "postgresql+psycopg://user@host/name, and end what holds it locked"
         ) from error
-    return database
 
 
 def _hash(secret: str) -> str:
