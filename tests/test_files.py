@@ -48,6 +48,18 @@ def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
     assert names(tmp_path) == ["a.txt"]
 
 
+def test_two_processes_that_write_one_file_leave_one_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    with files.new_file(path) as ours:
+        ours.write(b"ours, long")
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        files.write_text(path, "theirs")
+        monkeypatch.undo()
+        assert path.read_text(encoding="utf-8") == "theirs"
+    assert path.read_text(encoding="utf-8") == "ours, long"
+    assert names(tmp_path) == ["a.txt"]
+
+
 def test_a_new_folder_carries_a_manifest_of_all_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "bundle"
     with files.new_folder(folder) as new:

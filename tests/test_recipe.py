@@ -222,6 +222,10 @@ def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) 
             "task='classify' needs a tgt beside each src, 'valid.txt' has none",
         ),
         (
+            '[data]\ntgt_lang = "zh"\nmore_tests = [{ src = "more.en" }]',
+            "task='translate' needs a tgt beside each src, 'more.en' has none",
+        ),
+        (
             'task = "embed"\n[training]\nmetric = "accuracy"\n[tokenizer]\nshared = false\n[data]\ntgt_lang = "zh"',
             "tokenizer.shared=false, but task='embed' has one encoder for both languages",
         ),
@@ -263,6 +267,10 @@ def test_the_manual_names_all_methods() -> None:
     [
         ('task = "classify"\n[training]\nmetric = "accuracy"\nrdrop = 3.0\n', "rdrop is for task='translate' alone"),
         ('task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n', "leaves task='mlm' nothing"),
+        (
+            'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
+            "training.batch_tokens='auto' is for translation alone; give task='mlm' a number, such as 4096",
+        ),
         ('[model]\npreset = ["base"]\n', "model.preset = ['base'] is unknown; use one of "),
         ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),
     ],

@@ -8,7 +8,7 @@ import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,10 @@ from yiwen.bundle import open_bundle
 from yiwen.cli.main import main
 from yiwen.data import pipeline
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.runs import average_run
+from yiwen.recipe import load_recipe
+from yiwen.runs import average_run, prepare_recipe
+from yiwen.stop import StopFlag
+from yiwen.tasks.config import METRICS, Task
 from yiwen.training import loop, microbatch, translation, validation
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 
@@ -83,6 +86,25 @@ def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prep
     assert "data.max_tokens: 29 -> 21" in message
     assert "training.seed: 1 -> 5" in message
     assert "undo the changes, or start a new run with --run FOLDER" in message
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:7"])
+def test_a_device_that_is_not_there_is_refused_before_anything_is_prepared(
+    text: Path, tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.runs.prepare_recipe", lambda *_, **__: pytest.fail("prepared"))
+    assert train(text, tmp_path / "run", settings=[*FAST, f"device={device}"]) == 2
+    assert f"device={device!r}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["translate", "embed"])
+def test_two_vocabularies_are_refused_where_a_model_has_one_table(text: Path, tmp_path: Path, task: str) -> None:
+    for name in ("source.spm", "target.spm"):
+        (tmp_path / name).write_bytes(b"")
+    settings = [f"task={task}", f"training.metric={METRICS[cast(Task, task)][0]}", f"tokenizer.model={tmp_path}"]
+    loaded = load_recipe(str(text / "reverse.toml"), settings)
+    with pytest.raises(ConfigError, match=r"holds a vocabulary for each language, .* has one table of subwords; name"):
+        prepare_recipe(loaded, stop=StopFlag())
 
 
 def test_length_patience_and_search_may_change(text: Path, tmp_path: Path) -> None:

@@ -143,6 +143,19 @@ def to_toml(config: Any, *, with_meaning: bool = False) -> str:
     return "\n".join(_toml_lines(config, "", with_meaning)).strip() + "\n"
 
 
+def toml_text(value: Any) -> str:
+    """A value of a setting as TOML writes it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return str(value)
+        case tuple() | list():
+            return f"[{', '.join(toml_text(item) for item in value)}]"
+        case _:  # a JSON string is a TOML basic string once DEL is escaped
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def json_schema(cls: type[Any]) -> Table:
     """JSON schema of a config class, for editors that complete TOML."""
     import pydantic
@@ -252,7 +265,7 @@ def _toml_lines(config: Any, prefix: str, with_meaning: bool) -> Iterator[str]:
         if field.name in meanings:
             yield from textwrap.wrap(meanings[field.name], 110, initial_indent="# ", subsequent_indent="# ")
         if value is not None:
-            yield f"{field.name} = {_toml_text(value)}"
+            yield f"{field.name} = {toml_text(value)}"
         elif with_meaning:
             yield f"# {field.name} ="
     for name, value in tables:
@@ -260,15 +273,3 @@ def _toml_lines(config: Any, prefix: str, with_meaning: bool) -> Iterator[str]:
             brackets = f"[[{prefix}{name}]]" if isinstance(value, tuple) else f"[{prefix}{name}]"
             yield from ("", brackets)
             yield from _toml_lines(item, f"{prefix}{name}.", with_meaning)
-
-
-def _toml_text(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case float() if value != value or value in (float("inf"), float("-inf")):
-            return str(value)
-        case tuple() | list():
-            return f"[{', '.join(_toml_text(item) for item in value)}]"
-        case _:  # a JSON string is a TOML basic string once DEL is escaped
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

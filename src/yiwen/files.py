@@ -11,8 +11,9 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from yiwen.errors import CheckpointError, TrainingError
 
@@ -37,19 +38,21 @@ def fsync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new one, never a part.
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file that becomes `path` when the block ends well: a reader sees the old content or the new, never a part.
 
     What a link means is written; a pipe or a device is written to as it is.
     """
     if path.exists() and not path.is_file():
-        path.write_bytes(content)
+        with path.open("wb") as file:
+            yield file
         return
     path = path.resolve()
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")  # another process may be writing the same
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -57,6 +60,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     fsync(path.parent)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with new_file(path) as file:
+        file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -155,8 +164,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
 def swap_link(link: Path, target: Path) -> None:
     """Point a symbolic link at `target` (a sibling or below), atomically."""
     temporary = link.with_name(f"{_TEMPORARY}{link.name}")
-    with suppress(FileNotFoundError):
-        temporary.unlink()
+    temporary.unlink(missing_ok=True)
     temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)
     temporary.replace(link)
     fsync(link.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
+from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import plain_suffix
 from yiwen.errors import ConfigError, DataError
@@ -147,8 +147,8 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
 task = "translate"
 
 [data]
-src_lang = {_quoted(src_lang)}
-tgt_lang = {_quoted(tgt_lang)}
+src_lang = {toml_text(src_lang)}
+tgt_lang = {toml_text(tgt_lang)}
 valid_pairs = {held_out}  # set aside to watch the training by; never trained on
 test_pairs = {held_out}  # set aside for the final score; never trained on
 
@@ -258,18 +258,13 @@ def _corpus_lines(corpus: CorpusConfig, folder: Path) -> str:
             lines[name] = _path_from(folder, Path(value))
     if (corpus.src_column, corpus.tgt_column) != ("src", "tgt"):
         lines |= {"src_column": corpus.src_column, "tgt_column": corpus.tgt_column}
-    return "\n".join(f"{name} = {_quoted(value)}" for name, value in lines.items())
+    return "\n".join(f"{name} = {toml_text(value)}" for name, value in lines.items())
 
 
 def _path_from(folder: Path, path: Path) -> str:
     """Relative where the file is below the folder, so that both can be moved together; else absolute."""
     absolute, start = Path(os.path.abspath(path)), Path(os.path.abspath(folder))  # noqa: PTH100  links stay as they are
     return absolute.relative_to(start).as_posix() if absolute.is_relative_to(start) else str(absolute)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are TOML's too, but for the one control character that JSON does not escape.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _short(text: str) -> str:

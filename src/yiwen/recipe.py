@@ -71,12 +71,15 @@ def _check_task(recipe: Recipe) -> None:
         )
     if TARGETS[task] == "text" and not data.tgt_lang:
         raise ConfigError(f"data.tgt_lang is missing; task={task!r} needs both languages")
-    alone = [
-        corpus.src for corpus in (*data.corpora, data.valid, data.test) if corpus and corpus.src and not corpus.tgt
-    ]
+    corpora = (*data.corpora, data.valid, data.test, *data.more_tests)
+    alone = [corpus.src for corpus in corpora if corpus and corpus.src and not corpus.tgt]
     if TARGETS[task] != "none" and alone:
         raise ConfigError(f"task={task!r} needs a tgt beside each src, {alone[0]!r} has none")
     if task != "translate":
+        if recipe.training.batch_tokens == "auto":
+            raise ConfigError(
+                f"training.batch_tokens='auto' is for translation alone; give task={task!r} a number, such as 4096"
+            )
         for name in ("rdrop", "word_dropout", "guided_alignment"):
             if getattr(recipe.training, name):
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +16,8 @@ from rich.console import Console
 from yiwen import hardware
 from yiwen.bundle import Bundle, open_bundle, save_bundle
 from yiwen.config import describe, parse, read_toml, to_toml
+from yiwen.data import lines
+from yiwen.data.fingerprint import ready_models
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
@@ -49,10 +50,17 @@ def prepare_recipe(
     """Prepare the data of a recipe below `root`, or the folder of all runs, or find it prepared already.
 
     Raises:
-        CheckpointError, ConfigError: As in `initial_model`.
+        CheckpointError, ConfigError: As in `initial_model`; also if one table of subwords is to serve two vocabularies.
     """
     recipe, initial = loaded.recipe, initial_model(loaded)
     tokenizer = recipe.tokenizer
+    has_one_table = recipe.task == "embed" or (recipe.task == "translate" and recipe.model.tied_embeddings == "all")
+    if tokenizer.model and has_one_table and len(ready_models(tokenizer.model, base=loaded.base)) > 1:
+        raise ConfigError(
+            f"tokenizer.model {tokenizer.model!r} holds a vocabulary for each language, and task={recipe.task!r} with "
+            f"model.tied_embeddings={recipe.model.tied_embeddings!r} has one table of subwords; name one file for "
+            "both, or translate with tied_embeddings='target'"
+        )
     if initial is not None:
         # An encoder has one vocabulary, of a translator's two that of the source.
         path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
@@ -78,7 +86,7 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     recipe = loaded.recipe
     if not recipe.training.init_from:
         return None
-    path = Path(os.path.expandvars(recipe.training.init_from)).expanduser()
+    path = lines.expanded(recipe.training.init_from)
     bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
     info, is_translator = bundle.info, recipe.task == "translate"
     pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
@@ -133,7 +141,7 @@ def train_recipe(
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     root = root or runs_root()
     run = run or root / loaded.name
-    refuse_existing(run, resume=resume)
+    check_start(run, loaded.recipe.training, resume=resume)
     _refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
@@ -173,13 +181,16 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
     return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, initial=initial, **limits)
 
 
-def refuse_existing(run: Path, *, resume: bool) -> None:
+def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
     """Only a resumed run may have begun already: one that has no checkpoint has lost nothing and starts anew.
 
     Raises:
-        ConfigError: If it has, and resume is False.
+        ConfigError: If it has, and resume is False; or the device of one that starts is not there.
     """
-    if _has_begun(run) and not resume:
+    if not _has_begun(run):
+        if training.device != "auto":
+            hardware.check_device(training.device)
+    elif not resume:
         raise ConfigError(
             f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
         )
@@ -254,10 +265,6 @@ def _settle_micro_batch(
     training = recipe.training
     if training.batch_tokens != "auto":
         return chosen, training
-    if recipe.task != "translate":
-        raise ConfigError(
-            f"training.batch_tokens='auto' is for translation alone; give task={recipe.task!r} a number, such as 4096"
-        )
     if chosen.batch_tokens == 0:
         size = fastest_batch_tokens(store, recipe.model, training, hardware=chosen, stop=stop)
         chosen = dataclasses.replace(chosen, batch_tokens=size)

@@ -117,7 +117,7 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
         key, separator, text = setting.partition("=")
         if not separator:
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
-        choices[key.strip()] = _values(text)
+        choices[key.strip()] = list(dict.fromkeys(_values(text)))  # two equal runs would compare nothing
     cells: list[Cell] = []
     first = {key: values[0] for key, values in choices.items()}
     if each:
@@ -196,13 +196,14 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     """What came of a cell: found where it is finished, else trained and scored."""
     from yiwen.data.store import Store
     from yiwen.evaluation.metrics import Metric, quick_score
-    from yiwen.runs import train_recipe
+    from yiwen.runs import prepare_recipe, train_recipe
 
     run, training = cell.folder, cell.loaded.recipe.training
     recipe = to_toml(cell.loaded.recipe)
     if (run / "cell.json").is_file():
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
-        if found["recipe"] == recipe:
+        prepared = prepare_recipe(cell.loaded, stop=StopFlag() if stop is None else stop)
+        if found["recipe"] == recipe and found["data"] == prepared.folder.name:
             return found
     if (run / "recipe.toml").is_file():
         before = parse(Recipe, read_toml(run / "recipe.toml"), source=str(run / "recipe.toml")).training
@@ -227,13 +228,13 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
 
 
 def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float] | None:
-    """Mean gain of one row over the first, and the ends of its 95 % interval; None over other validation text."""
+    """Mean gain of one row over the first, and the ends of its 95 % interval; None over other text or metrics."""
     from yiwen.data.store import Store
     from yiwen.evaluation.significance import difference_interval
 
     stores = {name: Store.open(runs_root() / ".prepared" / name) for name in {group[0]["data"], first[0]["data"]}}
     store = stores[group[0]["data"]]
-    if any(other.valid != store.valid for other in stores.values()):
+    if any(other.valid != store.valid for other in stores.values()) or group[0]["metric"] != first[0]["metric"]:
         return None
     gains = [ours["score"] - theirs["score"] for ours, theirs in zip(group, first, strict=True)]
     mean = fmean(gains)

@@ -44,12 +44,13 @@ def test_every_combination_is_one_cell_the_last_setting_changing_fastest(recipe:
 
 def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(recipe: str) -> None:
     cells = grid(
-        recipe, ["tokenizer.symbols=['<a>', '<b>']", "training.schedule=cosine,constant", "data.src_lang=en,en"]
+        recipe, ["tokenizer.symbols=['<a>', '<b>']", "training.schedule=cosine,constant", "training.init_from=a/b,a_b"]
     )
     assert cells[0].loaded.recipe.tokenizer.symbols == ("<a>", "<b>")
     assert [cell.loaded.recipe.training.schedule for cell in cells] == ["cosine"] * 2 + ["constant"] * 2
     assert len({cell.folder for cell in cells}) == 4
     assert [cell.folder.name for cell in grid(recipe, ["tokenizer.model=a/b,c"])] == ["model=a_b", "model=c"]
+    assert [cell.folder.name for cell in grid(recipe, ["training.seed=1,1, 2"])] == ["seed=1", "seed=2"]
 
 
 def test_each_value_alone_stands_beside_the_first_values_of_the_others(recipe: str) -> None:
@@ -146,7 +147,8 @@ def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
     settings = [{"a.x": x, "training.seed": seed} for x in "01" for seed in "123"]
     scores = [30.0, 31.0, 32.0, 31.0, 31.5, 33.5]  # gains 1.0, 0.5, 1.5: mean 1, deviation 0.5
     monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
-    rows = compared(cells_of(recipe, *settings), [{"score": score, "minutes": 2.0, "data": "same"} for score in scores])
+    same = {"minutes": 2.0, "data": "same", "metric": "bleu"}
+    rows = compared(cells_of(recipe, *settings), [{**same, "score": score} for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
 
@@ -214,3 +216,20 @@ def test_scores_over_other_validation_text_are_not_compared(recipe: str, monkeyp
     monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], [folder.name])))
     results = [{"score": score, "minutes": 2.0, "data": name} for score, name in ((30.0, "a"), (31.0, "b"))]
     assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
+
+
+def test_scores_by_another_metric_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], ["b"])))
+    results = [{"score": 30.0, "minutes": 2.0, "data": "same", "metric": metric} for metric in ("bleu", "chrf")]
+    assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
+
+
+def test_a_finished_run_of_other_text_is_no_result_of_this_one(recipe: str, tmp_path: Path) -> None:
+    folder = tmp_path / "text"
+    shutil.copytree(Path(recipe).parent, folder, ignore=shutil.ignore_patterns("runs"))
+    sweep(str(folder / "tiny.toml"), SHORT)
+    lines = (folder / "train.en").read_text(encoding="utf-8").split("\n")
+    (folder / "train.en").write_text("\n".join(["Another.", *lines[1:]]), encoding="utf-8")
+    _, (row,) = sweep(str(folder / "tiny.toml"), SHORT)
+    assert row.score is None
+    assert "was trained on the prepared data" in row.error

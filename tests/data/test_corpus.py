@@ -214,8 +214,11 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no columns 'en' and 'zh' in the first line 'id\\ttgt\\tsrc'"):
         read(CorpusConfig(path="a.tsv", src_column="en", tgt_column="zh"), tmp_path)
     parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="has the columns n, src, tgt and none named 'en'"):
+    with pytest.raises(DataError, match="has the columns n, src, tgt and not one named 'en'"):
         read(CorpusConfig(path="a.parquet", src_column="en"), tmp_path)
+    pq.write_table(pa.table([["a"], ["b"], ["c"]], names=["src", "src", "tgt"]), tmp_path / "c.parquet")
+    with pytest.raises(DataError, match="has the columns src, src, tgt and not one named 'src'"):
+        read(CorpusConfig(path="c.parquet"), tmp_path)
     pq.write_table(pa.table({"n": [1.5], "tgt": ["x"]}), tmp_path / "b.parquet")
     with pytest.raises(DataError, match="column 'n' holds double, not text"):
         read(CorpusConfig(path="b.parquet", src_column="n"), tmp_path)

@@ -73,6 +73,15 @@ def test_variables_in_paths_are_expanded(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_missing_file_is_named_with_what_was_tried(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none.en does not exist \(nor with \.gz, \.zst, \.xz\)"):
         lines.find("none.en", base=tmp_path)
+    with pytest.raises(DataError, match=r"~nobody-of-that-name/a\.en does not exist"):
+        lines.find("~nobody-of-that-name/a.en", base=tmp_path)
+
+
+@pytest.mark.parametrize("path", ["folder", "/dev/null", "/"])
+def test_what_is_there_and_is_no_file_is_not_said_to_be_missing(tmp_path: Path, path: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="is no file but a folder or a pipe; give the path of a file"):
+        lines.find(path, base=tmp_path)
 
 
 def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

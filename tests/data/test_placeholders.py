@@ -70,6 +70,18 @@ def test_a_vocabulary_knows_how_many_symbols_it_has(data: DataConfig, tmp_path: 
         )
 
 
+def test_a_ready_vocabulary_gives_the_text_its_symbols(data: DataConfig, tmp_path: Path) -> None:
+    folder = prepare(data, WITH, root=tmp_path, base=tmp_path).folder
+    ready = TokenizerConfig(model=str(folder))
+    assert texts(data, ready, tmp_path) == texts(data, WITH, tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "n_symbols", lambda models, targets: 0)  # as before such text had any
+        before = fingerprint_of(data, ready, base=tmp_path)
+    assert before != fingerprint_of(data, ready, base=tmp_path)
+    alone = [fingerprint_of(data, ready, base=tmp_path, targets=targets) for targets in ("none", "label")]
+    assert before not in alone  # text that is not translated has none
+
+
 def test_stores_from_before_there_were_symbols_are_still_found(data: DataConfig, tmp_path: Path) -> None:
     hashed: list[str] = []
     dumps = json.dumps

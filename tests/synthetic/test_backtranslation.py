@@ -84,7 +84,18 @@ def test_without_a_tag_sources_are_as_the_teacher_wrote_them(teacher: Teacher, t
     assert "symbols" not in plain.recipe_lines
 
 
-@pytest.mark.parametrize("suffix", [".en.gz", ".tsv", ".jsonl"])
+def test_the_lines_for_a_recipe_are_toml_whatever_the_folder_is_called(
+    teacher: Teacher, text: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / 'say "hi" \\ there'
+    folder.mkdir()
+    done = made_by(teacher, text, tag='a"b', output=folder / "made")
+    first, *corpora = done.recipe_lines.split("\n")
+    assert tomllib.loads("\n".join(corpora))["data"]["corpora"][0]["tgt"] == str(folder / "made" / "corpus-0.en")
+    assert tomllib.loads(first.removeprefix("# [tokenizer] ")) == {"symbols": ['a"b']}
+
+
+@pytest.mark.parametrize("suffix", [".en.gz", ".tsv", ".jsonl", ".tmx", ".conll"])
 def test_text_may_come_in_any_form(teacher: Teacher, text: Path, suffix: str, tmp_path: Path) -> None:
     import gzip
     import json
@@ -98,7 +109,12 @@ def test_text_may_come_in_any_form(teacher: Teacher, text: Path, suffix: str, tm
             other.write_text("id\ttext\n" + "".join(f"{n}\t{line}\n" for n, line in enumerate(kept)), encoding="utf-8")
         case ".jsonl":
             other.write_text("".join(json.dumps({"text": line}) + "\n" for line in kept), encoding="utf-8")
-    again = made_by(teacher, other, column="text")
+        case ".tmx":
+            units = (f'<tu><tuv xml:lang="en"><seg>{line}</seg></tuv></tu>' for line in kept)
+            other.write_text(f'<tmx version="1.4"><body>{"".join(units)}</body></tmx>', encoding="utf-8")
+        case ".conll":
+            other.write_text("".join(line.replace(" ", " O\n") + " O\n\n" for line in kept), encoding="utf-8")
+    again = made_by(teacher, other, column="text" if suffix in (".tsv", ".jsonl") else "src")
     assert lines(again, "corpus-0.en") == kept
     assert again.made.n_translated == 0  # the same text, wherever it lies
 
@@ -163,6 +179,8 @@ def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
 def test_a_tag_with_a_blank_is_refused_before_anything_else(teacher: Teacher, text: Path) -> None:
     with pytest.raises(ConfigError, match="holds '<2 bt>'; a symbol is normalised text without spaces"):
         made_by(teacher, text, tag="<2 bt>")
+    with pytest.raises(ConfigError, match="--tag '<BT>' looks like markup, for which `yiwen prepare` drops pairs; use"):
+        made_by(teacher, text, tag="<BT>")
 
 
 def test_text_that_is_not_there_or_of_no_use_is_named(teacher: Teacher, tmp_path: Path) -> None:
@@ -174,6 +192,6 @@ def test_text_that_is_not_there_or_of_no_use_is_named(teacher: Teacher, tmp_path
 
 
 def test_another_tag_makes_other_pairs_of_the_same_translations(teacher: Teacher, text: Path) -> None:
-    first, second = made_by(teacher, text), made_by(teacher, text, tag="<synth>")
+    first, second = made_by(teacher, text), made_by(teacher, text, tag="<2syn>")
     assert second.made.n_translated == 0
-    assert lines(second, "corpus-0.de")[0] == lines(first, "corpus-0.de")[0].replace("<2bt>", "<synth>")
+    assert lines(second, "corpus-0.de")[0] == lines(first, "corpus-0.de")[0].replace("<2bt>", "<2syn>")

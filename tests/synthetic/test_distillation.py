@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import pytest
 from teachers import Teacher
 
 from tiny_model import TinyRun
-from yiwen.bundle import open_bundle
+from yiwen.bundle import open_bundle, save_bundle
+from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
 from yiwen.files import one_writer
 from yiwen.recipe import LoadedRecipe, load_recipe
+from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards
@@ -167,6 +171,45 @@ def test_sampled_subwords_keep_the_source_as_it_was(teacher: Teacher, tiny_run: 
     sampled = distilled_by(teacher, load_recipe(str(tiny_run.recipe), ["tokenizer.sampling=0.1"]))
     assert lines(sampled, "corpus-0.en") == lines(plain, "corpus-0.en")
     assert (sampled.made.folder.parent, sampled.made.n_translated) == (plain.made.folder.parent, 0)
+
+
+@pytest.mark.parametrize("vocabulary", ["its own", "a model's", "the first model's"])
+def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path, vocabulary: str
+) -> None:
+    recipe = tiny_run.recipe.with_name("codes.toml")
+    text = tiny_run.recipe.read_text(encoding="utf-8").replace("train.", "codes.")
+    recipe.write_text(text.replace("max_tokens = 24", "max_tokens = 60"), encoding="utf-8")
+    for language in ("en", "de"):
+        corpus = (tiny_run.recipe.parent / f"train.{language}").read_text(encoding="utf-8").split("\n")[:400]
+        coded = [f"{line} A{number}\n" for number, line in enumerate(corpus)]
+        recipe.with_name(f"codes.{language}").write_text("".join(coded), encoding="utf-8")
+    settings = ["tokenizer.placeholders=10", "tokenizer.vocab_size=400"]
+    if vocabulary != "its own":
+        folder = prepare_recipe(load_recipe(str(recipe), settings), stop=StopFlag()).folder
+        settings = [f"tokenizer.model={folder}", "tokenizer.vocab_size=350"]
+    if vocabulary == "the first model's":
+        store = Store.open(folder)
+        source, info = folder / "shared.spm", teacher.bundle.info
+        info = dataclasses.replace(info, src_vocab_size=(n := store.source.vocab_size), tgt_vocab_size=n)
+        save_bundle(tmp_path / "first", info=info, weights={}, src_model=source, tgt_model=source)
+        settings = [f"training.init_from={tmp_path / 'first'}"]
+    distilled = distilled_by(teacher, load_recipe(str(recipe), settings))
+    sources = lines(distilled, "corpus-0.en")
+    assert len(sources) > 300
+    assert set(sources) <= set(recipe.with_name("codes.en").read_text(encoding="utf-8").split("\n"))
+
+
+def test_a_vocabulary_may_be_that_of_a_model(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    students: list[LoadedRecipe] = []
+    monkeypatch.setattr(module, "train_recipe", lambda student, **_: students.append(student))
+    (tmp_path / "model").symlink_to(tiny_run.best, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    settings = [f"tokenizer.model={os.path.relpath(tmp_path / 'model', tiny_run.recipe.parent)}"]
+    distil(teacher.bundle.folder, load_recipe(str(tiny_run.recipe), settings))
+    assert students[0].recipe.tokenizer.model == str(tmp_path / "model")
 
 
 def test_other_languages_are_refused_before_anything_is_prepared(

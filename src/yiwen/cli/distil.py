@@ -15,7 +15,7 @@ def distil(
     teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="The model to learn from, or its run.")],
     recipe: RecipeName,
     settings: Settings = None,
-    run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/RECIPE, ending in -student, if not given.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Folder; runs/RECIPE, ending in -student, if not given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an existing run.")] = False,
     text_only: Annotated[bool, typer.Option("--text-only", help="Translate the text, and do not train.")] = False,
     ensemble: Ensemble = None,

@@ -7,6 +7,7 @@ import itertools
 import os
 import select
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from yiwen.data.lines import opened, read_lines
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import fsync, remove
+from yiwen.files import new_file
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary
 
@@ -34,6 +35,22 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
 
 
 @contextmanager
+def input_texts(path: Path | None, *, stop: StopFlag, flags: Counter[str] | None = None) -> Iterator[Iterator[str]]:
+    """`input_lines` as text; what is no UTF-8 is replaced and flagged. The count of flags is told at the end."""
+    told: Counter[str] = Counter() if flags is None else flags
+
+    def decoded(line: bytes) -> str:
+        text = line.decode("utf-8", errors="replace")
+        told["invalid_utf8"] += text.encode() != line
+        return text
+
+    with input_lines(path, stop=stop) as lines:
+        yield map(decoded, lines)
+    if shown := ", ".join(f"{count} {flag}" for flag, count in sorted(told.items()) if count):
+        print(f"flagged lines: {shown}", file=sys.stderr)
+
+
+@contextmanager
 def output_stream(path: Path | None) -> Iterator[BinaryIO]:
     """Where to write: stdout, or a file that appears whole at the end and not at all after an error."""
     if path is None:
@@ -44,19 +61,8 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir():  # found now, not after an hour of translating
         raise ConfigError(f"--output {path} is a folder; give the path of a file")
-    if path.exists() and not path.is_file():  # a pipe, a device: nothing can take its place
-        with path.open("wb") as file:
-            yield file
-        return
-    path = path.resolve()  # a link stays one
-    temporary = path.with_name(f".tmp-{path.name}")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        fsync(temporary)
-        temporary.replace(path)
-    finally:
-        remove(temporary)
+    with new_file(path) as file:
+        yield file
 
 
 def _file_lines(path: Path) -> Generator[bytes, None, None]:

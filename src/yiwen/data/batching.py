@@ -55,12 +55,7 @@ class Batch:
             pinned = ids.pin_memory() if torch.device(device).type == "cuda" else ids
             return pinned.to(device, non_blocking=True)
 
-        return Batch(
-            src_ids=copied(self.src_ids),
-            tgt_in=copied(self.tgt_in),
-            tgt_out=copied(self.tgt_out),
-            n_tokens=self.n_tokens,
-        )
+        return Batch(copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out), self.n_tokens)
 
     def shard(self, number: int, n_shards: int) -> Batch:
         """Every n_shards-th row, from row `number` on: rows are sorted, so that all shards are alike."""

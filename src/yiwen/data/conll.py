@@ -24,7 +24,9 @@ def read_conll(
 
     A line without a tag makes its sentence torn: one tag is missing, which is counted where pairs are cleaned.
     """
-    numbers = [src_column, tgt_column] if (src_column, tgt_column) != ("src", "tgt") else ["1", "0"]
+    numbers = [src_column, tgt_column]
+    if src_column == "src" and tgt_column in ("src", "tgt"):  # not named; of text alone both sides are the first
+        numbers = ["1", "0" if tgt_column == "tgt" else "1"]
     if not all(number.isdecimal() for number in numbers):
         raise DataError(
             f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import sentencepiece
@@ -15,7 +14,7 @@ from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
-from yiwen.text.subword import TokenizerConfig, subword_paths
+from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
 
 
 def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, targets: Targets = "text") -> str:
@@ -37,13 +36,15 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
     learning = dataclasses.asdict(tokenizer)
-    if not tokenizer.placeholders:
-        del learning["placeholders"]  # stores from before there were any are still good
     if tokenizer.model:
-        hashes = [sha256(path) for path in ready_models(tokenizer.model, base=base)]
+        models = ready_models(tokenizer.model, base=base)
+        hashes = [sha256(path) for path in models]
         learning["model"] = hashes[0] if len(hashes) == 1 else hashes
+        learning["placeholders"] = n_symbols(models, targets)
     else:
         learning["sentencepiece"] = sentencepiece.__version__
+    if not learning["placeholders"]:
+        del learning["placeholders"]  # stores from before there were any are still good
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -51,8 +52,13 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
 
 def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
     """The files that `tokenizer.model` means: one for both languages, or, of a model folder, what it has."""
-    folder = base / Path(os.path.expandvars(model)).expanduser()
+    folder = base / lines.expanded(model)
     return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
+
+
+def n_symbols(models: tuple[Path, ...], targets: Targets) -> int:
+    """Symbols for spans that are no language (`tokenizer.placeholders`): as many as a translator would use."""
+    return min(Subword.load(path).n_placeholders for path in models) if targets == "text" else 0
 
 
 def _content(paths: tuple[Path, ...]) -> list[tuple[str, str]]:

@@ -54,9 +54,10 @@ class Job:
 
     def blocks(self, corpus: CorpusConfig) -> Iterator[Block]:
         """The blocks of a corpus; text without a target is its own."""
+        tgt_lang = self.data.tgt_lang
         if self.targets == "none":
-            corpus = replace(corpus, tgt_column=corpus.src_column)
-        return read_blocks(corpus, base=self.base, src_lang=self.data.src_lang, tgt_lang=self.data.tgt_lang)
+            corpus, tgt_lang = replace(corpus, tgt="", tgt_column=corpus.src_column), self.data.src_lang
+        return read_blocks(corpus, base=self.base, src_lang=self.data.src_lang, tgt_lang=tgt_lang)
 
     @property
     def names(self) -> list[str]:

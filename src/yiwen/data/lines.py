@@ -26,14 +26,20 @@ def find(path: str, *, base: Path) -> Path:
     Raises:
         DataError: If there is no such file, or an environment variable is not set.
     """
-    expanded = os.path.expandvars(path)
-    if missing := re.search(r"\$\{(\w+)\}", expanded):
+    if missing := re.search(r"\$\{(\w+)\}", os.path.expandvars(path)):
         raise DataError(f"{path}: the environment variable {missing[1]} is not set; set it or write the whole path")
-    file = base / Path(expanded).expanduser()
-    for candidate in (file, *(file.with_name(file.name + suffix) for suffix in COMPRESSED)):
+    file = base / expanded(path)
+    for candidate in (file, *(Path(f"{file}{suffix}") for suffix in COMPRESSED)):
         if candidate.is_file():
             return candidate
+    if file.exists():
+        raise DataError(f"{file} is no file but a folder or a pipe; give the path of a file")
     raise DataError(f"{file} does not exist (nor with {', '.join(COMPRESSED)}); give the path of an existing file")
+
+
+def expanded(path: str) -> Path:
+    """The path with `${VAR}` and `~` put in; a user or a variable that is not there stays as it is written."""
+    return Path(os.path.expanduser(os.path.expandvars(path)))  # noqa: PTH111  Path.expanduser raises RuntimeError
 
 
 def plain_suffix(path: Path) -> str:

@@ -10,11 +10,18 @@ import torch
 
 from yiwen.data.batching import Batch, Lengths, Rows, collate, collate_labelled
 from yiwen.data.store import Store
+from yiwen.errors import DataError
 from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
-    """What the epoch order needs to know of a store. A label counts as one target token, like a text without one."""
+    """What the epoch order needs to know of a store. A label counts as one target token, like a text without one.
+
+    Raises:
+        DataError: If there is nothing to train on.
+    """
+    if len(store.src_lengths) == 0:
+        raise DataError(f"{store.folder} holds no training pair; see its report for what was dropped and why")
     return Lengths(
         src=store.src_lengths,
         tgt=np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import CorpusConfig, place
-from yiwen.data.fingerprint import ready_models
+from yiwen.data.fingerprint import n_symbols, ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
 from yiwen.data.labels import check_held_out, count_labels
 from yiwen.data.report import ILL_FITTING, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
@@ -189,9 +189,9 @@ def encode(
     tally: Tally,
 ) -> dict[str, Any]:
     """Tokenise the training rows into shards; returns figures for the report."""
-    n_symbols = job.tokenizer.placeholders if job.targets == "text" else 0
+    placeholders = n_symbols(models, job.targets)
     task = EncodeTask(
-        job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0, job.targets, labels, n_symbols
+        job.spill, *models, job.data.max_tokens, job.tokenizer.sampling > 0, job.targets, labels, placeholders
     )
     kept, n_tokens, n_bytes = [0] * len(job.data.corpora), [0, 0], [0, 0]
     overlong: list[np.ndarray] = []

@@ -90,7 +90,7 @@ def prepare(
     with ExitStack() as stack:
         reused = is_whole(folder)
         if not reused:
-            stack.enter_context(_sole_writer(shelf / LOCKS / fingerprint, stop))
+            _wait_for(shelf / LOCKS / fingerprint, stack, stop)
             reused = is_whole(folder)  # asked again: another process may just have finished it
         if not reused:
             _remove_leftovers(shelf)
@@ -125,18 +125,15 @@ def _remove_leftovers(shelf: Path) -> None:
             remove(leftover)
 
 
-@contextmanager
-def _sole_writer(lock: Path, stop: StopFlag) -> Iterator[None]:
-    """Hold a lock, waiting for whoever holds it now."""
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(one_writer(lock))
-                break
-            except TrainingError:
-                stop.check("prepare")
-                time.sleep(0.1)
-        yield
+def _wait_for(lock: Path, stack: ExitStack, stop: StopFlag) -> None:
+    """Have the stack hold a lock, as soon as whoever holds it now lets go."""
+    while True:
+        try:
+            stack.enter_context(one_writer(lock))
+            return
+        except TrainingError:
+            stop.check("prepare")
+            time.sleep(0.1)
 
 
 @contextmanager

@@ -137,10 +137,7 @@ def print_report(report: Report, console: Console) -> None:
     def line(text: str) -> None:
         console.print(escape(text), soft_wrap=False, overflow="ellipsis", no_wrap=True, width=_WIDTH, highlight=False)
 
-    if report.seconds:
-        timing = f" in {report.seconds:.1f} s, {report.pairs_per_second:,.0f} pairs/s"
-    else:
-        timing = ""
+    timing = f" in {report.seconds:.1f} s, {report.pairs_per_second:,.0f} pairs/s" if report.seconds else ""
     line(f"read {report.read:,} pairs{timing}; kept {report.kept:,} ({report.kept / max(report.read, 1):.1%})")
     for name, read, kept in report.corpora if len(report.corpora) > 1 else ():
         line(f"  {name}: {kept:,} of {read:,}")

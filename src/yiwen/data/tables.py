@@ -166,9 +166,9 @@ def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
     table = pa.Table.from_batches([batch])
     while column not in table.column_names and any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
-    if column not in table.column_names:
+    if table.column_names.count(column) != 1:
         raise DataError(
-            f"{path} has the columns {', '.join(table.column_names)} and none named {column!r}; "
+            f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; "
             "name them with src_column and tgt_column"
         )
     values = table.column(column)

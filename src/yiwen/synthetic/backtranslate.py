@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.bundle import open_bundle
+from yiwen.config import toml_text
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import ONE_FILE, CorpusConfig
 from yiwen.data.lines import plain_suffix
@@ -24,6 +25,7 @@ from yiwen.files import swap_link
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
 from yiwen.synthetic.teacher import Made, make_pairs
+from yiwen.text.clean import has_markup
 from yiwen.text.subword import TokenizerConfig
 from yiwen.translator import Translator
 
@@ -77,7 +79,7 @@ def back_translate(
 
     Raises:
         CheckpointError: If the teacher is missing or damaged.
-        ConfigError: If the tag holds a blank, a search setting is wrong, or `output` cannot be a link.
+        ConfigError: If the tag holds a blank or is markup, a search setting is wrong, or `output` cannot be a link.
         DataError: If there is no text, or no translation can be used.
         TrainingError: If another process is translating the same.
     """
@@ -85,6 +87,8 @@ def back_translate(
 
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
+    if has_markup(tag, ""):
+        raise ConfigError(f"--tag {tag!r} looks like markup, for which `yiwen prepare` drops pairs; use one like {TAG}")
     if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
     search = search or {}
@@ -126,9 +130,9 @@ def _corpus(text: Path, column: str) -> CorpusConfig:
 
 def _recipe_lines(made: Made, pairs: Path, data: DataConfig, tag: str) -> str:
     """The corpora as a recipe of the direction target -> source of the teacher names them."""
-    lines = [f'# [tokenizer] symbols = ["{tag}"]'] if tag else []
+    lines = [f"# [tokenizer] symbols = {toml_text([tag])}"] if tag else []
     folder = os.path.abspath(pairs)  # noqa: PTH100
     for name in made.corpora:
         src, tgt = (f"{folder}/{name}.{language}" for language in (data.tgt_lang, data.src_lang))
-        lines += ["[[data.corpora]]", f'src = "{src}"', f'tgt = "{tgt}"']
+        lines += ["[[data.corpora]]", f"src = {toml_text(src)}", f"tgt = {toml_text(tgt)}"]
     return "\n".join(lines)

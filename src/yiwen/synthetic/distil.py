@@ -17,16 +17,18 @@ from yiwen.bundle import open_bundle
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.recipe import LoadedRecipe, runs_root
-from yiwen.runs import initial_model, prepare_recipe, refuse_existing, train_recipe
+from yiwen.runs import check_start, initial_model, prepare_recipe, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import absolute, student_data
 from yiwen.synthetic.teacher import Made, make_pairs
 from yiwen.text.languages import canonical
+from yiwen.text.subword import TokenizerConfig
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from yiwen.data.store import Store
     from yiwen.training.state import Progress
 
 
@@ -73,7 +75,7 @@ def distil(
     """
     name = loaded.name if loaded.name.endswith("-student") else f"{loaded.name}-student"
     run = run or runs_root() / name
-    refuse_existing(run, resume=resume)  # before hours go into translating
+    check_start(run, loaded.recipe.training, resume=resume)  # before hours go into translating
     distilled = translate_corpus(
         teacher,
         loaded,
@@ -130,9 +132,7 @@ def translate_corpus(
     """
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     _require_same_languages(teacher, loaded)
-    from yiwen.data.store import Store
-
-    store = Store.open(prepare_recipe(loaded, stop=stop, progress=console is not None).folder)
+    store = _plain_text(loaded, stop=stop, progress=console is not None)
     translator = Translator.load(teacher, device=device, threads=threads, ensemble=ensemble)
     made = make_pairs(
         translator,
@@ -146,6 +146,21 @@ def translate_corpus(
     if console is not None:
         console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
     return Distilled(made, student_data(loaded, made.folder, made.corpora))
+
+
+def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool) -> Store:
+    """A recipe's text without symbols (`tokenizer.placeholders`): a teacher is to read what stands there."""
+    from yiwen.data.store import Store
+
+    recipe = loaded.recipe
+    own = TokenizerConfig(vocab_size=recipe.tokenizer.vocab_size)  # where a ready vocabulary has symbols
+    learnt = {"tokenizer": dataclasses.replace(recipe.tokenizer, placeholders=0)}
+    for changes in (learnt, {"tokenizer": own, "training": dataclasses.replace(recipe.training, init_from="")}):
+        plain = dataclasses.replace(loaded, recipe=dataclasses.replace(recipe, **changes))
+        store = Store.open(prepare_recipe(plain, stop=stop, progress=progress).folder)
+        if not store.source.n_placeholders:
+            break
+    return store
 
 
 def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:

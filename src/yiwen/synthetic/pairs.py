@@ -108,8 +108,11 @@ def student_data(loaded: LoadedRecipe, pairs: Path, n_pairs: dict[str, int]) -> 
 
 
 def absolute(path: str, base: Path) -> str:
-    """The file a recipe means, by a path that holds everywhere; an empty one stays empty."""
-    return os.path.abspath(lines.find(path, base=base)) if path else ""  # noqa: PTH100  links stay as they are
+    """The file or model folder that a recipe means, by a path that holds everywhere; an empty one stays empty."""
+    if not path:
+        return ""
+    folder = base / lines.expanded(path)
+    return os.path.abspath(folder if folder.is_dir() else lines.find(path, base=base))  # noqa: PTH100  links stay
 
 
 def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str]]:

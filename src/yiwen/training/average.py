@@ -1,16 +1,20 @@
-"""The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1, average the last 5 or 20)."""
+"""The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1, average the last 5 or 20), for use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError
 from yiwen.files import verify_manifest
+
+M = TypeVar("M", bound=nn.Module)
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -29,3 +33,12 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
             raise CheckpointError(f"{path} is of another model than {paths[0]}; average checkpoints of one run")
         total = {name: total.get(name, 0) + weight for name, weight in weights.items()}
     return {name: (weight / len(paths)).to(torch.float32) for name, weight in total.items()}
+
+
+def with_weights(model: M, weights: Mapping[str, Tensor]) -> M:
+    """A copy of the model for inference, with other weights."""
+    copied = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        for name, parameter in copied.named_parameters():
+            parameter.copy_(weights[name])
+    return copied

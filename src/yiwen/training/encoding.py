@@ -15,7 +15,6 @@ from yiwen.bundle import Bundle, BundleInfo, save_bundle
 from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
-from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model
 from yiwen.measured import computing_with
 from yiwen.model.config import ModelConfig
@@ -26,7 +25,6 @@ from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
 from yiwen.training.learning import embedding, hiding, labelling
 from yiwen.training.state import seed_of
-from yiwen.training.translation import NOTHING
 from yiwen.training.validation import Validation
 
 
@@ -57,8 +55,6 @@ def encoder_job(
         DataError: If there is nothing to train on or to validate with.
     """
     lengths = lengths_of(store)
-    if len(lengths.src) == 0:
-        raise DataError(NOTHING.format(folder=store.folder))
     torch.manual_seed(seed_of(config.seed))
     model = EncoderModel(
         model_config,

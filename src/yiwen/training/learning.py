@@ -14,9 +14,7 @@ import torch.nn.functional as F
 from yiwen.data.batching import Batch, Rows, collate_labelled, pad
 from yiwen.data.labels import labels_of, numbered
 from yiwen.data.loader import batch_of_shape, load_batch, load_labelled, load_texts
-from yiwen.data.order import longest_first
 from yiwen.data.store import Store
-from yiwen.errors import DataError
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.evaluation.retrieval import retrieval
 from yiwen.tasks.classify import balanced_weights, label_logits, label_loss
@@ -28,7 +26,7 @@ from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID, PAD_ID
 from yiwen.training.config import TrainingConfig
-from yiwen.training.validation import N_SAMPLES
+from yiwen.training.validation import N_SAMPLES, chunks_of
 
 Scores = tuple[dict[str, float], list[tuple[str, str, str]]]
 
@@ -59,7 +57,7 @@ def labelling(
     texts, targets = ([normalise(text) for text in side] for side in store.valid)
     gold = [labels_of(target, store.targets) for target in targets]
     src_ids, numbers = numbered(store.source, texts, gold, labels=store.labels, targets=store.targets)
-    chunks = _chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
+    chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
         loss_sum, n_all = 0.0, 0
@@ -96,7 +94,7 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     starts = word_starts(store.source)
     rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": starts}
     src_ids = store.source.encode([normalise(text) for text in store.valid.src])
-    chunks = _chunks(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
+    chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
     batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
 
@@ -124,7 +122,7 @@ def embedding(
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
     sides = [store.source.encode([normalise(text) for text in side]) for side in store.valid]
-    chunks = [_chunks(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
+    chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
         found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
@@ -144,19 +142,3 @@ def embedding(
         loss_fn=embed_loss(encoder.temperature),
         judge=judge,
     )
-
-
-def _chunks(src_ids: list[list[int]], *, max_len: int, batch_tokens: int) -> list[list[int]]:
-    """Places of validation texts of like length, at most batch_tokens positions at a time.
-
-    Raises:
-        DataError: If there are none, or some are longer than the model has positions for.
-    """
-    if not src_ids:
-        raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
-    if too_long := [i + 1 for i, ids in enumerate(src_ids) if len(ids) >= max_len]:
-        raise DataError(
-            f"validation texts {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
-            "positions for fewer; shorten them or raise model.max_len"
-        )
-    return list(longest_first(list(map(len, src_ids)), batch_tokens))

@@ -24,7 +24,7 @@ from yiwen.errors import Stopped, TrainingError
 from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import StopFlag
-from yiwen.training.average import average_weights
+from yiwen.training.average import average_weights, with_weights
 from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
@@ -318,12 +318,7 @@ class Trainer:
             scheduled = [path for path in found if read_progress(path).is_scheduled] or found[-1:]
             chosen = scheduled[-self.config.average_last :]
             kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
-            model = copy.deepcopy(self.model)
-            with torch.no_grad():
-                for name, parameter in model.named_parameters():
-                    parameter.copy_(weights[name])
-            validation = self.job.validate(model, self.stop)
-            scores = validation.scores
+            scores = self.job.validate(with_weights(self.model, weights), self.stop).scores
             self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
         self._publish("final", weights, kind, scores)
         if self.job.subwords is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -17,7 +16,6 @@ from yiwen.analysis.heads import choose_alignment_head
 from yiwen.bundle import Bundle, BundleInfo, load_model, save_bundle
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
-from yiwen.errors import DataError
 from yiwen.hardware import Hardware, apply_to_model, question, release_memory
 from yiwen.measured import computing_with, remembered
 from yiwen.model.config import AlignmentHead, ModelConfig
@@ -27,6 +25,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.guided import guided_loss, lexical_guide
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import N_BYTES, N_SPECIAL
+from yiwen.training.average import with_weights
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
@@ -35,7 +34,6 @@ from yiwen.training.validation import Validation, ValidationSet
 
 N_PROJECTED: Final = 2000
 """Target subwords whose embeddings TensorBoard is given: the first, which are the frequent ones."""
-NOTHING: Final = "{folder} holds no training pair; see its report for what was dropped and why"
 
 
 def translation_job(
@@ -64,8 +62,6 @@ def translation_job(
         DataError: If there is nothing to train on.
     """
     lengths = lengths_of(store)
-    if len(lengths.src) == 0:
-        raise DataError(NOTHING.format(folder=store.folder))
     torch.manual_seed(seed_of(config.seed))
     model = _build(store, model_config, hardware)
     if initial is not None:
@@ -92,7 +88,7 @@ def translation_job(
     def write_bundle(
         folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
     ) -> None:
-        alignment = guided or choose_alignment_head(_with_weights(model, weights), valid.src_ids, valid.ref_ids)
+        alignment = guided or choose_alignment_head(with_weights(model, weights), valid.src_ids, valid.ref_ids)
         info = BundleInfo(
             src_lang=store.src_lang,
             tgt_lang=store.tgt_lang,
@@ -141,8 +137,6 @@ def fastest_batch_tokens(
         Stopped: After a stop signal.
     """
     lengths = lengths_of(store)
-    if len(lengths.src) == 0:
-        raise DataError(NOTHING.format(folder=store.folder))
     usual = int(np.median(np.maximum(lengths.src, lengths.tgt))) + 1
     vocab_sizes = store.source.vocab_size, store.target.vocab_size
 
@@ -173,15 +167,6 @@ def fastest_batch_tokens(
     finally:
         if hardware.keeps_memory:
             release_memory()
-
-
-def _with_weights(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
-    """A copy of the model for inference, with other weights."""
-    copied = copy.deepcopy(model).eval()
-    with torch.no_grad():
-        for name, parameter in copied.named_parameters():
-            parameter.copy_(weights[name])
-    return copied
 
 
 def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:

@@ -11,6 +11,7 @@ import torch
 
 from yiwen.analysis.attention import attention_picture, word_weights
 from yiwen.data.batching import collate
+from yiwen.data.order import longest_first
 from yiwen.data.store import Store
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
@@ -50,29 +51,16 @@ class ValidationSet:
         """Encode the lines of store.valid.
 
         Raises:
-            DataError: If there are none, or some are longer than the model has positions for; they are named.
+            DataError: As in `chunks_of`.
         """
         self.src, self.ref = store.valid
         self.store = store
         self.metric = metric
-        if not self.src:
-            raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
         self.src_ids = store.source.encode([normalise(text) for text in self.src])
         self.ref_ids = store.target.encode([normalise(text) for text in self.ref])
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
-        too_long = [
-            i + 1
-            for i, (src, ref) in enumerate(zip(self.src_ids, self.ref_ids, strict=True))
-            if max(len(src), len(ref)) >= max_len
-        ]
-        if too_long:
-            raise DataError(
-                f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
-                "positions for fewer; shorten them or raise model.max_len"
-            )
-        order = sorted(self.decoded, key=lambda i: len(self.ref_ids[i]))
-        n = max(1, batch_tokens // (max(map(len, self.ref_ids), default=1) + 1))
-        self.loss_batches = [order[start : start + n] for start in range(0, len(order), n)]
+        longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
+        self.loss_batches = chunks_of(longer, max_len=max_len, batch_tokens=batch_tokens, only=self.decoded)
 
     def validate(self, model: Transformer, *, device: str, is_bf16: bool, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
@@ -119,3 +107,21 @@ class ValidationSet:
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
         blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
         return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
+
+
+def chunks_of(
+    texts: list[list[int]], *, max_len: int, batch_tokens: int, only: list[int] | None = None
+) -> list[list[int]]:
+    """Places of validation texts of like length, at most batch_tokens positions at a time.
+
+    Raises:
+        DataError: If there are none, or some are longer than the model has positions for; they are named.
+    """
+    if not texts:
+        raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
+    if too_long := [i + 1 for i, ids in enumerate(texts) if len(ids) >= max_len]:
+        raise DataError(
+            f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
+            "positions for fewer; shorten them or raise model.max_len"
+        )
+    return list(longest_first(list(map(len, texts)), batch_tokens, only))
