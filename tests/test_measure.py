@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Pa
     assert written["scores"][0]["signature"].startswith("nrefs:1|")
     assert written["sentences_per_s"] > 0
     again = measure(run / "best", src=texts[0], ref=texts[1], lowercase=True, threads=1)
-    assert again.written == run / "evaluations" / "best-given-test-lowercase.json"
+    assert again.written is not None
+    assert re.fullmatch(r"best-given-test-lowercase-[\da-f]{8}\.json", again.written.name)
     assert again.evaluation["bleu"].value >= measurement.evaluation["bleu"].value
     assert f"written: {again.written}" in shown(again)
 
@@ -81,11 +83,33 @@ def test_what_was_translated_otherwise_has_a_file_of_its_own(
     two = measure(run / "best", ensemble=[tiny_run.best], **rules)
     mbr = measure(run / "best", search=SearchConfig(beam_size=3, mbr=2), **rules)
     bare = measure(run / "best", checks=False, engine="torch", dtype="float32", threads=1)
-    assert [found.written.name for found in (two, mbr, bare) if found.written] == [
-        "best-given-test-ensemble2.json",
-        "best-given-test-beam_size-3-mbr-2.json",
+    assert [re.sub(r"[\da-f]{8}", "HASH", found.written.name) for found in (two, mbr, bare) if found.written] == [
+        "best-given-test-ensemble2-HASH.json",
+        "best-given-test-beam_size-3-mbr-2-HASH.json",
         "best-test-unchecked-torch-float32.json",
     ]
+    assert two.to_json()["ensemble"] == [str(tiny_run.best.resolve())]
+    asked = mbr.to_json()
+    assert (asked["src"], asked["ref"], asked["checks"]) == (str(texts[0]), str(texts[1]), True)
+    assert (asked["search"]["beam_size"], asked["search"]["mbr"]) == (3, 2)
+
+
+def test_other_text_or_other_models_of_the_same_name_have_files_of_their_own(
+    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run.best, run / "best")
+    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    (tmp_path / "test.de").write_text(texts[1].read_text("utf-8").upper(), encoding="utf-8")
+    asked: list[dict[str, Any]] = [
+        {"ref": texts[1]},
+        {"ref": tmp_path / "test.de"},
+        {"ref": texts[1], "ensemble": [tiny_run.best]},
+        {"ref": texts[1], "ensemble": [tiny_run.early]},
+    ]
+    for options in asked:
+        measure(run / "best", src=texts[0], search=GREEDY, threads=1, **options)
+    assert len(list((run / "evaluations").iterdir())) == len(asked)
 
 
 def test_the_score_names_the_engine_that_made_it(
@@ -191,7 +215,7 @@ def test_a_folder_is_no_output(model: Path, texts: tuple[Path, Path], tmp_path: 
 
 def test_models_of_other_languages_are_not_compared(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
     other = tampered(model, tmp_path / "other", tgt_lang="fr")
-    with pytest.raises(ConfigError, match=r"translates en -> de, .* en -> fr; compare models of one pair"):
+    with pytest.raises(ConfigError, match=r"translates en -> de, .* en -> fr; use models of one pair"):
         measure(model, src=texts[0], ref=texts[1], compare_with=other, threads=1)
 
 

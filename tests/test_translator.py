@@ -198,6 +198,15 @@ def test_the_most_probable_hypothesis_is_taken_for_a_single_word(
     assert rules == [(1, "average"), (2, "none"), (3, "average")]
 
 
+def test_the_translations_of_a_single_word_stand_in_the_order_of_their_scores(translator: Translator) -> None:
+    for word in ("deti", "bapu", "gedi"):
+        found = translator.translate([word], search=SearchConfig(beam_size=9, n_best=9), checks=False)[0]
+        scores = [alternative.score for alternative in found.alternatives]
+        assert len(scores) == 9
+        assert scores == sorted(scores, reverse=True)
+        assert found.score == scores[0]
+
+
 def test_a_model_writes_the_other_kind_of_chinese_where_asked(translator: Translator) -> None:
     info = replace(translator.bundle.info, tgt_lang="zh")
     bundle = replace(translator.bundle, info=info)
@@ -309,6 +318,17 @@ def test_sampling_is_reproducible_by_its_seed(translator: Translator, sources: l
     assert sample(3) == sample(3) != sample(4)
 
 
+def test_each_block_of_a_stream_is_drawn_with_other_random_numbers(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_LINES", 4)
+    search = SearchConfig(sampling=True, temperature=3.0, seed=2**62 - 1)
+    lines = [b"Deti gedi bapu."] * 8
+    drawn = [t.text for t in translator.translate_lines(lines, search=search, checks=False)]
+    assert drawn[:4] == [t.text for t in translator.translate(["Deti gedi bapu."] * 4, search=search, checks=False)]
+    assert drawn[:4] != drawn[4:]
+
+
 def test_the_score_of_a_translation_is_that_of_the_search(translator: Translator, sources: list[str]) -> None:
     ids = translator.bundle.source.encode(sources)
     for config in (SearchConfig(beam_size=1), SearchConfig(beam_size=4)):
@@ -351,6 +371,9 @@ def test_texts_that_cannot_be_scored_are_named_by_their_line(
 ) -> None:
     with pytest.raises(ConfigError, match="1 sources but 0 targets; give one target a source"):
         translator.score(["a"], [])
+    for ask in (translator.score, translator.align):
+        with pytest.raises(ConfigError, match=r"lists of texts, and one is a single text; write \[text\]"):
+            ask("ab", "cd")
     monkeypatch.setattr(module, "BLOCK_LINES", 4)
     pairs = [("a", "b")] * 10 + [("a", "deti " * 99)]
     with pytest.raises(DataError, match=r"target 11 has \d+ subwords, the model has positions for 95; shorten it"):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids
 from yiwen.errors import ConfigError
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.penalties import length_divisor
 from yiwen.stop import StopFlag
 from yiwen.text.languages import UNSPACED, base
 from yiwen.text.subword import Subword
@@ -40,7 +38,7 @@ def ask(
     """
     found: list[list[Hypothesis]] = [[] for _ in asked]
     # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
-    # probability: nothing is to be added to them.
+    # probability, which is their score then: nothing is to be added to them.
     is_free = forced is None and config.beam_size > 1 and not config.sampling
     words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word]
     others = [i for i, stretch in enumerate(asked) if not (is_free and stretch.reading.is_word)]
@@ -54,8 +52,6 @@ def ask(
             groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
             for i, group in zip(places, groups, strict=True):
                 found[i] = group
-    for i in words:
-        found[i] = [replace(h, score=h.log_prob / length_divisor(len(h.ids) + h.is_finished, config)) for h in found[i]]
     # Most translations hold their terms without being told.
     wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
     if wanted and finder is not None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import hashlib
+import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yiwen.bundle import CALIBRATION, find_bundle
+from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_json, write_text
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
-from yiwen.text.languages import canonical
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Measurement:
     """How many translations carry each flag."""
     seconds: float
     """Wall time of translating."""
+    asked: Mapping[str, Any]
+    """What was translated and how: text, models, search rules, checks."""
     written: Path | None
     """Where this was written."""
     more: tuple[Measurement, ...] = ()
@@ -59,7 +63,7 @@ class Measurement:
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
-        result |= {**self.evaluation.to_json(), "flags": self.flags}
+        result |= {**self.asked, **self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()
@@ -108,47 +112,52 @@ def measure(
         stop: Polled between batches.
 
     Raises:
-        ConfigError: If only one of src and ref is given, there is no recipe to take a test set from, `output` is a
-            folder, or the two models translate between other languages.
+        ConfigError: If only one of src and ref is given, there is no recipe to take a test set from, `output` or
+            `report` cannot be written or are one, or the two models translate between other languages.
         DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
     """
     # All that can be wrong is looked at first: translating may take long.
     for name, path, kind in (("output", output, "a JSON file"), ("report", report, "an HTML file")):
         if path is not None and path.is_dir():
             raise ConfigError(f"--{name} {path} is a folder; give the path of {kind}")
+        above = [] if path is None else [folder for folder in path.absolute().parents if folder.exists()]
+        if above and not above[0].is_dir():
+            raise ConfigError(f"--{name} {path}: {above[0]} is a file; give the path of {kind} in a folder")
+    if output is not None and report is not None and output.resolve() == report.resolve():
+        raise ConfigError(f"--output and --report are both {output}; give each a file of its own")
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble)
     model = translator.bundle.folder
     other = None
     if compare_with is not None:
         other = Translator.load(compare_with, engine=engine, device=device, dtype=dtype, threads=threads)
-        pairs = [f"{canonical(each.src_lang)} -> {canonical(each.tgt_lang)}" for each in (translator, other)]
-        if pairs[0] != pairs[1]:
-            raise ConfigError(f"{model} translates {pairs[0]}, {compare_with} {pairs[1]}; compare models of one pair")
+        check_pair(translator.bundle, other.bundle)
     settings = settings_of(model)
     settings = dataclasses.replace(settings, lowercase=lowercase or settings.lowercase)
     search = search or translator.bundle.info.search
     how = {"search": search, "checks": checks, "with_scores": report is not None, "stop": stop}
-    is_of_run = output is None and (model.parent / "recipe.toml").is_file()
+    others = [str(find_bundle(Path(each)).resolve()) for each in ensemble]
+    asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": others, "checks": checks}
+    asked["search"] = dataclasses.asdict(search)
 
     def measured(test: Test) -> Measurement:
         written = output if test is tests[0] else None
-        if is_of_run:
+        if output is None and (model.parent / "recipe.toml").is_file():
             how_else = "-lowercase" if settings.lowercase else ""
             how_else += f"-ensemble{1 + len(ensemble)}" if ensemble else ""
             usual = dataclasses.asdict(translator.bundle.info.search).items()
             how_else += "" if checks else "-unchecked"
             how_else += "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
-            how_else += "".join(f"-{k}-{v}" for k, v in dataclasses.asdict(search).items() if (k, v) not in usual)
+            how_else += "".join(f"-{k}-{v}" for k, v in asked["search"].items() if (k, v) not in usual)
+            if src is not None or ensemble:  # others may go by the same name
+                hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
+                how_else += f"-{hashed.hexdigest()[:8]}"
             what = test.name if src is None else f"given-{test.name}"
             written = model.parent / "evaluations" / f"{model.name}-{what}{how_else}.json"
-        return _measured(
-            translator, other, test, settings=settings, written=written, is_detailed=report is not None, how=how
-        )
+        return _measured(translator, other, test, settings=settings, written=written, asked=asked, how=how)
 
     tests = tests_of(translator.bundle, src, ref)
-    for each in (translator, other) if not ensemble else ():
-        if each is not None:
-            calibrate_once(each, stop=stop)
+    for each in filter(None, (translator, other)) if not ensemble else ():
+        calibrate_once(each, stop=stop)
     first, *more = map(measured, tests)
     first = dataclasses.replace(first, more=tuple(more), report=report)
     if report is not None:
@@ -160,8 +169,7 @@ def measure(
     return first
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """Text to translate and what people made of it."""
 
     name: str
@@ -176,19 +184,14 @@ def _measured(
     *,
     settings: EvaluationConfig,
     written: Path | None,
-    is_detailed: bool,
+    asked: Mapping[str, Any],
     how: Mapping[str, Any],
 ) -> Measurement:
     """Translate one test set with one or two models, and score the result."""
     from yiwen.evaluation.metrics import evaluate
     from yiwen.evaluation.significance import compare
 
-    rules: dict[str, Any] = {
-        "tgt_lang": translator.tgt_lang,
-        "metrics": settings.metrics,
-        "n_bootstrap": settings.n_bootstrap,
-        "lowercase": settings.lowercase,
-    }
+    rules: dict[str, Any] = {"tgt_lang": translator.tgt_lang, **dataclasses.asdict(settings)}
     began = time.perf_counter()
     translations = translator.translate(test.sources, **how)
     seconds = time.perf_counter() - began
@@ -198,7 +201,6 @@ def _measured(
     if other is not None:
         baseline = [translation.text for translation in other.translate(test.sources, **how)]
         comparison = compare(texts, baseline, test.references, **rules)
-    flags = Counter(flag for translation in translations for flag in translation.flags)
     return Measurement(
         model=str(translator.bundle.folder),
         engine=translator.engine.description,
@@ -206,10 +208,11 @@ def _measured(
         test_set=test.name,
         evaluation=evaluation,
         comparison=comparison,
-        flags=dict(flags),
+        flags=dict(Counter(flag for translation in translations for flag in translation.flags)),
         seconds=seconds,
+        asked=asked,
         written=written,
-        details=_details(translator, test, translations, baseline) if is_detailed else None,
+        details=_details(translator, test, translations, baseline) if how["with_scores"] else None,
     )
 
 
@@ -219,10 +222,9 @@ def _details(
     from yiwen.evaluation.calibration import sentence_scores
     from yiwen.evaluation.lines import Line, details_of
 
+    tgt_lang, usual = translator.tgt_lang, translator.usual
     texts, theirs = [found.text for found in translations], baseline or [""] * len(translations)
-    chrf, their_chrf = (
-        sentence_scores(side, test.references, tgt_lang=translator.tgt_lang) for side in (texts, theirs)
-    )
+    chrf, their_chrf = (sentence_scores(side, test.references, tgt_lang=tgt_lang) for side in (texts, theirs))
     lines = [
         Line(
             number=i + 1,
@@ -237,8 +239,7 @@ def _details(
         )
         for i, found in enumerate(translations)
     ]
-    usual = translator.usual
-    return details_of(lines, tgt_lang=translator.tgt_lang, good_at=usual.calibration.good_at if usual else None)
+    return details_of(lines, tgt_lang=tgt_lang, good_at=usual.calibration.good_at if usual else None)
 
 
 def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
@@ -295,8 +296,7 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
     lines += [f"  {score}" for score in measurement.evaluation.scores]
     if measurement.comparison is not None:
         lines += ["compared:", *(f"  {difference}" for difference in measurement.comparison.differences)]
-    notes = (measurement.note, *measurement.evaluation.notes)
-    lines += [f"  note: {note}" for note in notes if note]
+    lines += [f"  note: {note}" for note in (measurement.note, *measurement.evaluation.notes) if note]
     lines += [f"  flagged {flag}: {count} lines" for flag, count in sorted(measurement.flags.items())]
     lines += [f"written: {path}" for path in (measurement.written, measurement.report) if path is not None]
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
@@ -340,11 +340,11 @@ def _read(path: Path) -> list[str]:
 
     if not path.is_file():
         raise DataError(f"{path} is no file; give the path of an existing text")
+    lines = []
     with opened(path) as file:
-        lines = list(read_lines(file))
-    for number, line in enumerate(lines, 1):
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
-    return [line.decode("utf-8") for line in lines]
+        for number, line in enumerate(read_lines(file), 1):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
+    return lines

@@ -20,6 +20,7 @@ from yiwen.measure import Measurement, measure
 from yiwen.recipe import load_recipe, runs_root
 from yiwen.runs import prepare_recipe, train_recipe
 from yiwen.stop import StopFlag
+from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ TEXT_VARIABLE: Final = "YIWEN_DEMO"
 """Environment variable in the recipe's paths: the folder of the generated text."""
 WIDTH: Final = 80
 N_STAGES: Final = 6
+_FEWEST_PAIRS: Final = 20
+"""Of so many training pairs one is there to validate with."""
 N_SHOWN: Final = 4
 """Held-out sentences translated before the eyes of the user."""
 
@@ -51,13 +54,9 @@ class Tour:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        return {
-            "run": str(self.run),
-            "bleu": round(self.bleu, 2),
-            "signature": self.signature,
-            "translations": [{"text": text, "translation": translation} for text, translation in self.translations],
-            "seconds": round(self.seconds, 1),
-        }
+        shown = [{"text": text, "translation": translation} for text, translation in self.translations]
+        numbers = {"bleu": round(self.bleu, 2), "seconds": round(self.seconds, 1)}
+        return vars(self) | numbers | {"run": str(self.run), "translations": shown}
 
 
 def take_tour(
@@ -89,7 +88,9 @@ def take_tour(
     began = time.perf_counter()
     stop = stop if stop is not None else StopFlag()
     run = run or runs_root() / RECIPE
-    texts = [text for text in texts if text.strip()]
+    texts = [text for text in texts if normalise(text)]
+    if n_pairs < _FEWEST_PAIRS:
+        raise ConfigError(f"--pairs {n_pairs}; use {_FEWEST_PAIRS} or more")
     earlier = _is_earlier_demo(run)
     loaded = load_recipe(RECIPE, settings)  # a wrong setting is told before anything is written
 
@@ -138,7 +139,7 @@ def write_text(n_pairs: int) -> Path:
     """
     folder = runs_root() / "demo"
     note = folder / "demo.json"
-    n_valid = min(500, n_pairs // 20)
+    n_valid = min(500, n_pairs // _FEWEST_PAIRS)
     wanted = {"yiwen": yiwen.__version__, "n_train": n_pairs, "n_valid": n_valid, "n_test": 2 * n_valid}
     if note.is_file() and note.read_text(encoding="utf-8") == json.dumps(wanted, indent=2) + "\n":
         return folder

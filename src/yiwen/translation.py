@@ -30,8 +30,9 @@ class Translation:
     text: str
     """The translation, as many lines as the source."""
     score: float
-    """Log-probability a subword (by the search's length penalty), the mean over its segments; 0 where nothing had
-    to be translated, NaN where it was neither asked for nor free."""
+    """Log-probability a subword (by the search's length penalty; of a single word that a beam was searched for, the
+    whole one, by which its translations are compared), the mean over its segments; 0 where nothing had to be
+    translated, NaN where it was neither asked for nor free."""
     alternatives: tuple[Alternative, ...] = ()
     """All n-best translations, best first, where more than one was asked for and the text is one segment."""
     flags: tuple[str, ...] = ()

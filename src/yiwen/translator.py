@@ -225,17 +225,23 @@ class Translator:
             stop: Polled between batches.
         """
 
-        def translated(block: list[bytes], stop: StopFlag) -> list[Translation]:
+        config = search or self.bundle.info.search
+
+        def translated(numbered: tuple[int, list[bytes]], stop: StopFlag) -> list[Translation]:
+            number, block = numbered
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
             options: dict[str, Any] = {"by_sentence": by_sentence, "with_scores": with_scores, "checks": checks}
-            translations = self.translate(texts, search=search, glossary=glossary, stop=stop, **options)
+            # Every search starts its random numbers anew: equal lines of two blocks must not meet the same ones.
+            options["search"] = config.changed(seed=config.seed ^ number) if config.sampling else config
+            translations = self.translate(texts, glossary=glossary, stop=stop, **options)
             return [
-                translation.flagged("invalid_utf8") if "\ufffd" in text and not _is_utf8(line) else translation
+                translation.flagged("invalid_utf8") if line.decode("utf-8", errors="ignore") != text else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)
             ]
 
-        blocks = ahead(translated, in_blocks(lines), n_at_once=self._n_at_once, stop=stop, doing="translation")
+        numbered = enumerate(in_blocks(lines))
+        blocks = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop, doing="translation")
         return itertools.chain.from_iterable(blocks)
 
     def score(
@@ -253,6 +259,8 @@ class Translator:
             ConfigError: If there are not as many targets as sources.
             DataError: If a text is longer than the model has positions for.
         """
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise ConfigError("sources and targets are lists of texts, and one is a single text; write [text]")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         src_ids = self.bundle.source.encode([rewritten(normalise(text), self.src_lang) for text in sources])
@@ -330,14 +338,6 @@ class Translator:
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:

@@ -41,6 +41,22 @@ def test_it_is_the_translation_that_translating_gives(seen: Inspection, tiny_run
     assert seen.verdict.startswith("It beats “")
 
 
+def test_a_single_word_is_searched_for_as_translating_does(tiny_run: TinyRun) -> None:
+    translator = Translator.load(tiny_run.best, engine="torch", threads=1)
+    words = sorted(set((tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").replace(".", "").split()))[:11]
+    given = [inspect_sentence(translator.bundle, word).target for word in words]
+    translations = translator.translate(words, checks=False)
+    assert [text.rstrip(".") for text in given] == [found.text.rstrip(".") for found in translations]
+
+
+def test_a_model_that_takes_the_one_most_like_the_others_is_looked_at_too(
+    tiny_run: TinyRun, sentence: str, seen: Inspection
+) -> None:
+    found = inspect_sentence(open_bundle(tiny_run.best), sentence, search=SearchConfig(beam_size=5, mbr=4))
+    assert found.target == seen.target
+    assert len(found.candidates) == 5
+
+
 def test_maps_and_probabilities_are_those_of_a_forced_pass(seen: Inspection, tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     model = load_model(bundle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from pathlib import Path
@@ -101,6 +102,40 @@ def test_what_else_matplotlib_warns_of_is_passed_on(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(figure, "savefig", lambda *_, **__: warnings.warn("something else", UserWarning, stacklevel=1))
     with pytest.warns(UserWarning, match="something else"):
         plots.save(figure, tmp_path / "positions.png")
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, figure = tmp_path / "masks.svg", plots.masks()
+    path.write_text("earlier", encoding="utf-8")
+
+    def broken(file: io.BytesIO, **_: object) -> None:
+        file.write(b"half")
+        raise OSError("no font")
+
+    monkeypatch.setattr(figure, "savefig", broken)
+    with pytest.raises(OSError, match="no font"):
+        plots.save(figure, path)
+    assert [each.read_text("utf-8") for each in tmp_path.iterdir()] == ["earlier"]
+
+
+def test_positions_of_a_short_table_reach_less_far() -> None:
+    offsets, products = plots.offset_products(sinusoids(8, 6).numpy(), np.eye(6))
+    assert offsets.tolist() == [*range(-3, 4)]
+    assert np.isfinite(products).all()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ('{"step": 1, "lo', r"metrics\.jsonl is not there or empty"),
+        ('{"step": 1, "loss": 2.5}\n{"st\n', r"metrics\.jsonl: line 2 is no record of a step \(.*\); delete that line"),
+        ('{"loss": 2.5}\n', r"metrics\.jsonl: line 1 is no record of a step \('step'\); delete that line"),
+    ],
+)
+def test_a_damaged_record_is_told_of(tmp_path: Path, record: str, message: str) -> None:
+    (tmp_path / "metrics.jsonl").write_text(record, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        plots.run_curves([tmp_path])
 
 
 def test_the_masks_are_those_of_the_model() -> None:

@@ -11,6 +11,7 @@ import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
+from yiwen.evaluation.checks import FAULTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -27,6 +28,12 @@ def test_both_languages_show_the_same_code() -> None:
     assert blocks("en", "bash") == blocks("zh", "bash")
     assert blocks("en", "python") == blocks("zh", "python")
     assert len(LINES) == 5
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_fault_stands_in_the_table(language: str) -> None:
+    page = (DOCS / language / "checks.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == FAULTS
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -51,7 +51,7 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
         patch.delenv("YIWEN_RUNS", raising=False)
         patch.setenv("YIWEN_DEMO", "to be replaced, and put back by monkeypatch")
         patch.setenv("OMP_NUM_THREADS", "1")
-        yield run_demo(folder, *TINY, "--text", "Peter sees a quokka.", "--text", " ", "--json")
+        yield run_demo(folder, *TINY, "--text", "Peter sees a quokka.", "--text", "\u200b ", "--json")
 
 
 def run_demo(folder: Path, *arguments: str) -> Shown:
@@ -153,6 +153,15 @@ def test_a_wrong_setting_is_told_before_anything_is_written(
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
     assert main(["demo", "--set", "training.max_stepz=3"]) == 2
     assert "did you mean 'max_steps'?" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_pairs_are_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
+    assert main(["demo", "--pairs", "10"]) == 2
+    assert "--pairs 10; use 20 or more" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,6 +38,25 @@ def test_without_a_file_vectors_are_lines_of_json(
     assert np.allclose(rows, Encoder.load(tiny_embedder).features(LINES), atol=1e-5)
 
 
+def test_of_no_lines_a_table_without_rows_is_written(tiny_embedder: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.txt").touch()
+    options = ["--input", str(tmp_path / "none.txt"), "--output", str(tmp_path / "out.npy")]
+    assert main(["embed", str(tiny_embedder), *options]) == 0
+    assert np.load(tmp_path / "out.npy").shape == Encoder.load(tiny_embedder).features([]).shape
+
+
+@pytest.mark.parametrize("command", ["classify", "tag", "embed"])
+def test_what_is_no_utf8_is_told_of_and_no_threads_are_refused(
+    tiny_classifier: Path, tiny_tagger: Path, tmp_path: Path, command: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_bytes(b"ba\n\xff be\n" + "\ufffd\n".encode())
+    model = str(tiny_tagger if command == "tag" else tiny_classifier)
+    assert main([command, model, "--input", str(tmp_path / "in.txt")]) == 0
+    assert capfd.readouterr().err == "flagged lines: 1 invalid_utf8\n"
+    assert main([command, model, "--threads", "-1"]) == 2
+    assert "threads=-1; use 1 to 512, or 0 for all cores" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -70,6 +70,8 @@ def test_a_report_is_written_and_named(run: Commands, model: Path, tmp_path: Pat
         (["--src", "test.en", "--ref", "valid.de"], 3, "test.en has 40 lines, valid.de has 30; give one reference"),
         (["--compare", "nothing"], 4, "nothing is no folder; give a bundle"),
         (["--output", "."], 2, "--output . is a folder; give the path of a JSON file"),
+        (["--report", "test.en/r.html"], 2, "/test.en is a file; give the path of an HTML file in a folder"),
+        (["--output", "r", "--report", "./r"], 2, "--output and --report are both r; give each a file of its own"),
         (["--beam-size", "0"], 2, "search.beam_size is 0"),
     ],
 )
@@ -86,6 +88,15 @@ def test_wrong_use_exits_with_its_code(
     done = run("evaluate", model, *options, "--threads", 1)
     assert (done.code, done.out) == (code, b"")
     assert message in done.err
+
+
+@pytest.mark.parametrize("option", ["--length-penalty 0", "--mbr 0", "--no-checks", "--lowercase", "--beam-size 1"])
+def test_what_is_for_translations_is_refused_for_another_task(
+    option: str, run: Commands, tiny_classifier: Path
+) -> None:
+    done = run("evaluate", tiny_classifier, *option.split(" "))
+    assert (done.code, done.out) == (2, b"")
+    assert f"{option.partition(' ')[0]}: for translations; " in done.err
 
 
 def test_a_model_whose_text_is_not_prepared_here_asks_for_text(

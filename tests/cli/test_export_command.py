@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
+import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
@@ -27,6 +29,25 @@ def test_export_writes_a_bundle_for_machines_without_torch(run: Commands, traine
     assert run("export", trained.folder, "--to", "ctranslate2", "--dtype", "float32", "--output", output).code == 0
     assert not (output / "model.safetensors").exists()
     assert (output / "ctranslate2" / "model.bin").is_file()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bf16"])
+def test_a_model_that_is_not_calibrated_is_exported_for_a_machine_that_computes_otherwise(
+    dtype: str, run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.evaluation.calibration.MIN_PAIRS", 10)
+    done = run("export", trained.early, "--dtype", dtype, "--output", tmp_path / "small")
+    assert done.code == 0, done.err
+    assert (tmp_path / "small" / "calibration").is_dir() == (dtype == "float32")
+    assert ("unverified: CTranslate2 cannot compute bf16 on this machine's processor" in done.out.decode()) == (
+        dtype == "bf16"
+    )
+
+
+def test_a_shortlist_is_for_translators(run: Commands, tiny_classifier: Path) -> None:
+    done = run("export", tiny_classifier, "--shortlist")
+    assert (done.code, done.out) == (2, b"")
+    assert re.search(r"--shortlist: for translations; .*best has task='classify'", done.err)
 
 
 def test_what_cannot_be_exported_to_is_refused(run: Commands, trained: TinyRun) -> None:

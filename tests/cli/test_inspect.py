@@ -53,6 +53,12 @@ def test_inspect_wants_one_of_sentence_and_gold(run: Commands, tiny_run: TinyRun
         assert "give a sentence to look into, or gold alignments with --gold; one of the two" in done.err
 
 
+def test_inspect_says_what_gold_alignments_have_no_use_for(run: Commands, tiny_run: TinyRun) -> None:
+    done = run("inspect", tiny_run.folder, "--gold", "gold.jsonl", "--output", "a.html", "--beam-size", 3)
+    assert done.code == 2
+    assert "--output, --beam-size: for a sentence, which --gold has none of; leave one of them out" in done.err
+
+
 def test_plot_draws_each_kind(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
     of = {
         "positions": [trained.folder],

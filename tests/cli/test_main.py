@@ -263,3 +263,26 @@ def test_a_package_that_is_missing_is_named_with_its_cure(module: str, is_ours: 
     cure = "error: this needs torch, which is not installed: pip install 'yiwen[train]'; `yiwen doctor` shows what"
     assert ("Traceback" in done.stderr, cure in done.stderr) == (is_ours, not is_ours)
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no sh there")
+@pytest.mark.parametrize(
+    ("closed", "expected"),
+    [
+        ("<&-", (0, "'' and a result\n", "a note\n")),
+        ("2>&-", (0, "'text' and a result\n", "")),
+        (">&-", (1, "", "error: stdout is closed; give it a file, or /dev/null\n")),
+        ("<&- >&- 2>&-", (1, "", "")),
+    ],
+)
+def test_a_stream_that_is_closed_ends_in_no_traceback(closed: str, expected: tuple[int, str, str]) -> None:
+    program = (
+        "import sys; from yiwen.cli import main as cli\n"
+        "def app(**anything):\n    print(repr(sys.stdin.read()), 'and a result')\n"
+        "    print('a note', file=sys.stderr)\n"
+        "cli.app = app\n"
+        "sys.exit(cli.main([]))"
+    )
+    command = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, program]
+    done = subprocess.run(command, input="text", capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == expected

@@ -16,6 +16,7 @@ from random_models import architectures, describe, fake_subword
 from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
 from yiwen.cli.main import main
+from yiwen.data.store import Store
 from yiwen.encoder import Encoder, exporting
 from yiwen.encoder.exporting import export_encoder
 from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
@@ -23,6 +24,7 @@ from yiwen.engines.encoders import TorchEncoder
 from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.errors import CheckpointError, ConfigError, ExportError
 from yiwen.export.ct2_spec import write_encoder
+from yiwen.files import sha256
 from yiwen.tasks.heads import EncoderModel
 from yiwen.translator import Translator
 
@@ -80,6 +82,15 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
         Encoder.load(copy)
 
 
+def test_an_engine_that_was_made_from_another_encoder_is_refused(copy: Path) -> None:
+    assert main(["export", str(copy), "--dtype", "float32"]) == 0
+    info = copy / "ctranslate2" / "export.json"
+    info.write_text(info.read_text("utf-8").replace(sha256(copy / "model.safetensors"), "0" * 64), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="made from other weights than"):
+        Encoder.load(copy, threads=1)
+    assert Encoder.load(copy, engine="torch").labels
+
+
 def test_a_bundle_without_weights_classifies_as_before(copy: Path, tmp_path: Path) -> None:
     assert main(["export", str(copy), "--output", str(tmp_path / "small"), "--json"]) == 0
     assert not (tmp_path / "small" / "model.safetensors").exists()
@@ -114,4 +125,28 @@ def test_rounding_that_costs_too_much_is_not_published(copy: Path, monkeypatch: 
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.1)
     with pytest.raises(ExportError, match=r"rounding changes too much: a cosine is [01]\.\d+; nothing was written"):
         export_encoder(open_bundle(copy), valid=None)
+    assert not (copy / "ctranslate2").exists()
+
+
+@pytest.mark.parametrize(
+    ("fewest", "problem"), [(1000, r"a cosine is -?0\.\d+"), (5, "accuracy falls from 100.00 to ")]
+)
+def test_a_ruined_classifier_is_not_published_however_few_its_validation_texts(
+    copy: Path, tiny_classifier: Path, monkeypatch: pytest.MonkeyPatch, fewest: int, problem: str
+) -> None:
+    real = exporting.write_encoder
+
+    def wrong(folder: Path, model: Any, **options: Any) -> None:
+        if options["dtype"] == "int8":
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                for parameter in model.parameters():
+                    parameter.add_(2 * torch.randn_like(parameter) * parameter.abs().mean())
+        real(folder, model, **options)
+
+    monkeypatch.setattr(exporting, "write_encoder", wrong)
+    monkeypatch.setattr(exporting, "FEWEST_TEXTS", fewest)
+    bundle = open_bundle(copy)
+    valid = Store.open(tiny_classifier.parent / ".prepared" / bundle.info.data_fingerprint).valid
+    with pytest.raises(ExportError, match=f"rounding changes too much: {problem}"):
+        export_encoder(bundle, valid=valid)
     assert not (copy / "ctranslate2").exists()

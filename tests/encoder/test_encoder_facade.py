@@ -94,6 +94,8 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
         encoder.features(["a"], pooling="attention")
     with pytest.raises(ConfigError, match="is a model of the task 'classify'; train one of the task 'tag'"):
         encoder.tag([["a"]])
+    with pytest.raises(ConfigError, match="threads=-1; use 1 to 512, or 0 for all cores"):
+        Encoder.load(tiny_classifier, threads=-1)
     with pytest.raises(ConfigError, match="dtype='int4' is unknown"):
         Encoder.load(tiny_classifier, dtype="int4")
     with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen class"):
@@ -104,6 +106,16 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
     stop.signum = 15
     with pytest.raises(Stopped, match="SIGTERM during encoding"):
         encoder.features(["a"], stop=stop)
+
+
+@pytest.mark.parametrize("texts", ["ba be", [None], [b"ba"], None, {"text": ["ba"]}])
+def test_what_is_no_list_of_texts_is_refused(encoder: Encoder, tiny_tagger: Path, texts: Any) -> None:
+    tagger = Encoder.load(tiny_tagger, threads=1)
+    for call in (encoder.features, encoder.classify, encoder.probabilities, lambda words: tagger.tag([words])):
+        with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
+            call(texts)
+    with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
+        tagger.tag("ba be")
 
 
 def test_a_translator_is_an_encoder_too(tiny_run: TinyRun) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import os
 import pickle
 import random
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ import pytest
 
 from toy_labels import WORDS, label_of, write_labelled
 from yiwen.encoder import Encoder
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, DataError
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -25,6 +29,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils import estimator_checks as checks  # noqa: E402
 
+from yiwen.encoder import estimators  # noqa: E402
 from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures, _held_out  # noqa: E402
 
 WITHOUT_TEXT = [
@@ -97,7 +102,7 @@ def test_what_is_no_text_is_refused(tiny_classifier: Path) -> None:
     features = EncoderFeatures(tiny_classifier)
     with pytest.raises(NotFittedError):
         features.transform(["a"])
-    for wrong in ([[1.0, 2.0]], "a single text", [None]):
+    for wrong in ([[1.0, 2.0]], "a single text", [None], None, [b"a"]):
         with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
             features.fit([]).transform(wrong)
     with pytest.raises(ConfigError, match="recipe 'tatoeba-en-zh' has task='translate', and there are 1 texts and 1"):
@@ -124,6 +129,61 @@ def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, 
 def test_the_only_text_of_a_label_is_never_held_out() -> None:
     labels = np.array([0] * 20 + [1] + [2] * 3)
     for n_texts in (0, 2, 5, 24):
-        chosen = np.array(_held_out(labels, n_texts))
+        chosen = np.array(_held_out([str(place) for place in range(24)], labels, n_texts))
         assert chosen.sum() == min(n_texts, 19 + 0 + 2)
         assert set(labels[~chosen]) == {0, 1, 2}
+
+
+def test_a_label_whose_texts_are_all_alike_is_never_held_out() -> None:
+    texts, labels = ["yes", "Yes", "yes ", *map(str, range(7))], np.array([1] * 3 + [0] * 7)
+    assert np.flatnonzero(_held_out(texts, labels, 9)).min() >= 3
+    assert sum(_held_out(["same"] * 5 + ["other"], np.zeros(6, dtype=int), 9)) == 1  # one stands for its copies
+
+
+def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
+    """In place of `train_recipe`: the text that would be trained on."""
+    run.mkdir()
+    (root / "train.jsonl").rename(run / "best")
+    return run, None
+
+
+def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def train(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
+        both.wait()  # both have written their texts
+        return untrained(loaded, run=run, root=root)
+
+    monkeypatch.setattr(estimators, "train_recipe", train)
+
+    def text_of(mark: str) -> str:
+        classifier = EncoderClassifier(folder=tmp_path)
+        classifier.fit([f"{mark} {i}" for i in range(30)], np.array([["a"], ["b"]] * 15))  # a column of labels
+        return Path(classifier.model_).read_text("utf-8")
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(text_of, ("one", "two"))
+    assert "one 0" in one + two
+    assert "two" not in one
+    assert "one" not in two
+
+
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimators, "train_recipe", untrained)
+    classifier = EncoderClassifier().fit(["a", "b"], [1, 2])
+    assert Path(classifier.model_).is_file()
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(ConfigError, match="its model lies in a temporary folder and would be lost; give folder="):
+            copied(classifier)
+    assert not hasattr(clone(classifier), "model_")
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise DataError("too little text")
+
+    monkeypatch.setattr(estimators, "train_recipe", broken)
+    with pytest.raises(DataError):
+        classifier.fit(["a", "b"], [1, 2])
+    assert Path(classifier.model_).is_file()  # the earlier model is still its own
+    del classifier
+    gc.collect()  # here, where the warning is expected

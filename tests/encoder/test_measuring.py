@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from tiny_model import signed, tampered
 from yiwen.cli.main import main
 from yiwen.data.store import Store
 from yiwen.encoder import Encoder, measuring
+from yiwen.errors import ConfigError
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.evaluation.label_report import confusion_svg, label_report
 
@@ -80,6 +80,12 @@ def test_an_embedder_is_scored_by_finding_translations(tiny_embedder: Path, capf
     assert "labels" not in found
 
 
+def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    for output in (tmp_path / "scores.html", tmp_path):
+        with pytest.raises(ConfigError, match=r"a page lies beside the JSON file; give the path of a \.json file"):
+            measuring.measure_encoder(tmp_path / "nothing", output=output)
+
+
 def test_an_mlm_has_nothing_to_be_scored_by(
     tiny_embedder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +115,13 @@ def test_what_is_for_translations_is_refused_and_each_test_has_its_file(
     assert "--report, --lowercase: for translations; " in capfd.readouterr().err
     monkeypatch.setenv("YIWEN_RUNS", str(tiny_classifier.parent))
     test = measuring.tests_of(Encoder.load(tiny_classifier).bundle, None, None)[0]
-    monkeypatch.setattr(measuring, "tests_of", lambda *_: [test, replace(test, name="other")])
+    other = measuring.Test(name="other", sources=test.sources, references=test.references)
+    monkeypatch.setattr(measuring, "tests_of", lambda *_: [test, other])
     found = measuring.measure_encoder(tiny_classifier, output=tmp_path / "x.json", threads=1)
     assert [each.written.name for each in found if each.written] == ["x.json", "x-other.json"]
+    given = tmp_path / "a.en"
+    given.write_text("ba be\n", encoding="utf-8")
+    texts = [measuring.Test(name="a", sources=[text], references=test.references[:1]) for text in test.sources[:2]]
+    monkeypatch.setattr(measuring, "tests_of", lambda *_: texts)
+    names = [each.written for each in measuring.measure_encoder(tiny_classifier, src=given, ref=given, threads=1)]
+    assert len({*names}) == 2  # of one name, and other text

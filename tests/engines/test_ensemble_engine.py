@@ -85,6 +85,12 @@ def test_models_of_other_vocabularies_are_refused(tiny_run: TinyRun, tmp_path: P
         Translator.load(tiny_run.best, ensemble=[signed(other)])
 
 
+def test_models_of_another_direction_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+    back = tampered(tiny_run.best.resolve(), tmp_path / "back", src_lang="de", tgt_lang="en")
+    with pytest.raises(ConfigError, match=r"best translates en -> de, .*back de -> en; use models of one pair"):
+        Translator.load(tiny_run.best, ensemble=[back])
+
+
 def test_a_model_with_less_room_has_to_be_named_first(tiny_run: TinyRun, tmp_path: Path) -> None:
     other = tampered(tiny_run.best.resolve(), tmp_path / "other", model={"max_len": 95})
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,17 @@ def test_the_torch_engine_needs_the_weights(lean_bundle: Path) -> None:
         opened(lean_bundle, engine="torch")
 
 
+def test_an_engine_that_was_made_from_other_weights_is_refused(
+    tiny_run: TinyRun, exported_bundle: Path, tmp_path: Path
+) -> None:
+    upgraded = Path(shutil.copytree(exported_bundle, tmp_path / "model"))
+    shutil.copytree(tiny_run.early, upgraded, dirs_exist_ok=True)
+    for engine in ("auto", "ctranslate2"):
+        with pytest.raises(CheckpointError, match=r"made from other weights than .* holds; export again: yiwen export"):
+            opened(upgraded, engine=engine)
+    assert opened(upgraded, engine="torch").note == ""
+
+
 def test_without_torch_both_ways_out_are_named(tiny_run: TinyRun, exported_bundle: Path, no_torch: None) -> None:
     with pytest.raises(MissingDependencyError) as caught:
         opened(tiny_run.best)
@@ -116,8 +128,6 @@ def test_search_settings_that_ask_for_sampling_fall_back_to_torch_and_say_so(
 
 
 def tampered_export(bundle: Path, folder: Path, search: dict[str, object]) -> Path:
-    import shutil
-
     plain = shutil.copytree(bundle, folder.with_name("plain"))
     (plain / "ctranslate2").rename(folder.with_name("ctranslate2"))
     tampered(plain, folder, search=search)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -59,6 +60,21 @@ def test_what_cannot_be_packed_is_told(tiny_run: TinyRun, exported_bundle: Path,
     (torn.folder / "ctranslate2" / "model.bin").write_bytes(b"torn")
     with pytest.raises(CheckpointError, match=r"model\.bin has changed"):
         package_argos(torn)
+
+
+def test_what_is_no_translator_or_not_this_one_is_not_packed(
+    tiny_run: TinyRun, exported_bundle: Path, tmp_path: Path
+) -> None:
+    pooled = exported(tiny_run.best, tmp_path / "pooled")
+    (pooled / "ctranslate2").rename(tmp_path / "ctranslate2")
+    encoder = open_bundle(tampered(pooled, tmp_path / "encoder", task="embed"))
+    (tmp_path / "ctranslate2").rename(encoder.folder / "ctranslate2")
+    with pytest.raises(CheckpointError, match=r"is a model of the task 'embed' and no translator; use `yiwen embed`"):
+        package_argos(encoder)
+    upgraded = Path(shutil.copytree(exported_bundle, tmp_path / "upgraded"))
+    shutil.copytree(tiny_run.early, upgraded, dirs_exist_ok=True)
+    with pytest.raises(CheckpointError, match="made from other weights"):
+        package_argos(open_bundle(upgraded))
 
 
 def test_the_command_says_how_to_install_it(

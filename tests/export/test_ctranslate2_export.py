@@ -200,6 +200,14 @@ def test_the_fixed_sentences_are_the_same_every_time_and_of_many_lengths() -> No
     assert all(len(row) <= 3 for row in verify.fixed_sources(340, limit=3))
 
 
+def test_a_line_that_is_left_out_is_replaced_by_the_next(tiny_run: TinyRun) -> None:
+    lines = ["deti " * 40, " ", *(f"deti {number}" for number in range(1500))]
+    source = open_bundle(tiny_run.best).source
+    test_set = verify.make_test_set(source, TextPairs(lines, lines), limit=23)
+    assert test_set.references == lines[2:1002]
+    assert test_set.valid == source.encode(lines[2:1002])
+
+
 def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:
     before = torch.get_rng_state()
     export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)

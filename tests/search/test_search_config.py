@@ -36,6 +36,8 @@ from yiwen.search import SearchConfig
         ({"max_len_extra": -1}, "search.max_len_ratio=2.0 and max_len_extra=-1 leave no room"),
         ({"min_len": -1}, "search.min_len is -1; use 0 or more"),
         ({"temperature": 0.0}, "search.temperature is 0.0; use 0.01 or more, or beam_size = 1 for the best"),
+        ({"seed": -1}, "search.seed is -1; use 0 or more, less than 2**62"),
+        ({"seed": 2**62}, "search.seed is 4611686018427387904; use 0 or more, less than 2**62"),
         ({"top_k": -1}, "search.top_k is -1; use 0 for no limit or more"),
         ({"top_p": 0.0}, "search.top_p is 0.0; use more than 0 and at most 1"),
         ({"top_p": 1.1}, "search.top_p is 1.1; use more than 0 and at most 1"),

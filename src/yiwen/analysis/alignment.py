@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yiwen.analysis.attention import stands_alone
+from yiwen.analysis.attention import between_words, stands_alone
 from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
@@ -60,6 +60,8 @@ def align(
         ConfigError: If there are not as many targets as sources.
         DataError: If a text is longer than the model has positions for.
     """
+    if isinstance(sources, str) or isinstance(targets, str):
+        raise ConfigError("sources and targets are lists of texts, and one is a single text; write [text]")
     if len(sources) != len(targets):
         raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
     src = [cut(text, bundle.source, bundle.info.src_lang) for text in sources]
@@ -124,7 +126,7 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
     if weights is None or not src.words or not tgt.words:
         return Alignment(src.words, tgt.words, (), (0.0,) * len(src.words))
     rows = weights[1:] if is_late else weights[:-1]
-    by_word_JI = between_words(rows[:, :-1], src, tgt)
+    by_word_JI = between_words(rows[:, :-1], src.first, tgt.first)
     n_pieces = np.diff([*tgt.first, len(tgt.ids)])
     nothing_J = np.add.reduceat(rows[:, -1], tgt.first) / n_pieces  # attention to eos: made from no word
     strongest_J = by_word_JI.max(axis=1)
@@ -132,11 +134,3 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
     links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]
     coverage = np.add.reduceat(rows[:, :-1].sum(axis=0), src.first)
     return Alignment(src.words, tgt.words, tuple(links), tuple(map(float, coverage)))
-
-
-def between_words(weights_TS: np.ndarray, src: Cut, tgt: Cut) -> np.ndarray:
-    """From subwords to words, (J, I): the sum over a source word's subwords, the mean over a target word's."""
-    n_pieces = np.diff([*tgt.first, len(tgt.ids)])
-    by_word_TI = np.add.reduceat(weights_TS, src.first, axis=1)
-    by_word_JI: np.ndarray = np.add.reduceat(by_word_TI, tgt.first, axis=0) / n_pieces[:, None]
-    return by_word_JI

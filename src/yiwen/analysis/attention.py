@@ -92,10 +92,22 @@ def word_weights(
     """
     weights_TS = _checked(weights, src_pieces, tgt_pieces)
     src_starts, tgt_starts = _word_starts(src_pieces), _word_starts(tgt_pieces)
-    summed = np.add.reduceat(weights_TS, src_starts, axis=1)
-    n_pieces = np.diff([*tgt_starts, len(tgt_pieces)])
-    merged = np.add.reduceat(summed, tgt_starts, axis=0) / n_pieces[:, None]
+    merged = between_words(weights_TS, src_starts, tgt_starts)
     return merged, _joined(src_pieces, src_starts), _joined(tgt_pieces, tgt_starts)
+
+
+def between_words(weights_TS: np.ndarray, src_starts: list[int], tgt_starts: list[int]) -> np.ndarray:
+    """From subwords to words, (J, I): the sum over a source word's subwords, the mean over a target word's.
+
+    Args:
+        weights_TS: Between subwords, eos left out or a word of its own.
+        src_starts: The first subword of each source word.
+        tgt_starts: The first subword of each target word.
+    """
+    n_pieces = np.diff([*tgt_starts, len(weights_TS)])
+    by_word_TI = np.add.reduceat(weights_TS, src_starts, axis=1)
+    by_word_JI: np.ndarray = np.add.reduceat(by_word_TI, tgt_starts, axis=0) / n_pieces[:, None]
+    return by_word_JI
 
 
 def _checked(weights: Weights, src_tokens: Sequence[str], tgt_tokens: Sequence[str]) -> np.ndarray:

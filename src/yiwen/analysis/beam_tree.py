@@ -45,9 +45,8 @@ class BeamTree:
         step = self.nodes[-1].step + 1 if self.nodes else 0
         width = self._config.beam_size
         going: list[int] = []
-        for rank, (log_prob, beam, token) in enumerate(
-            zip(sums[0].tolist(), beams[0].tolist(), tokens[0].tolist(), strict=True)
-        ):
+        best = zip(sums[0].tolist(), beams[0].tolist(), tokens[0].tolist(), strict=True)
+        for rank, (log_prob, beam, token) in enumerate(best):
             if log_prob == -math.inf or beam >= len(self._going):
                 continue
             is_end = token == self._eos_id

@@ -26,6 +26,7 @@ from yiwen.model.config import AlignmentHead
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.text.reading import Reader
 from yiwen.text.subword import BOS_ID, EOS_ID
 
 MAX_SALIENCY: Final = 128
@@ -113,23 +114,26 @@ def inspect_sentence(
 
     Args:
         bundle: With weights.
-        text: Raw text; it is one segment, whatever its length.
+        text: Raw text; it is one segment, whatever its length, and addresses in it stay.
         target: A translation to look at instead of the model's own.
-        search: Search rules; those of the bundle where not given.
+        search: Search rules but `mbr`; those of the bundle where not given.
 
     Raises:
         CheckpointError: If the bundle has no weights.
         ConfigError: If the text or the translation is blank, or the search draws at random.
         DataError: If one is longer than the model has positions for.
     """
-    config = search or bundle.info.search
-    config = config.changed(n_best=config.beam_size)
+    config, info = search or bundle.info.search, bundle.info
+    config = config.changed(n_best=config.beam_size, mbr=0)
     if config.sampling:
         raise ConfigError("search.sampling=true has no tree of hypotheses to look at; set it to false")
     src = cut(text, bundle.source, bundle.info.src_lang)
     if not src.ids or (target is not None and not target.strip()):
         raise ConfigError(f"there is nothing to look at in {text if not src.ids else target!r}; give a sentence")
     bundle.check_room([src.ids], [])
+    reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
+    if config.beam_size > 1 and reader.read(text, must=True).is_word:
+        config = config.changed(penalty="none")  # as `asking.ask` searches for single words
     model = load_model(bundle)
     tree = BeamTree(config)
     hypotheses: list[Hypothesis] = []
@@ -184,9 +188,7 @@ def _look(model: Transformer, bundle: Bundle, src_ids: Ids, tgt_ids: Ids) -> dic
             for kind, modules in attentions(model).items()
         },
         "log_probs": log_probs_TV.gather(1, batch.tgt_out[0][:, None])[:, 0].tolist(),
-        "alternatives": [
-            list(zip(row, values, strict=True)) for row, values in zip(pieces, top.values.tolist(), strict=True)
-        ],
+        "alternatives": [list(zip(row, p, strict=True)) for row, p in zip(pieces, top.values.tolist(), strict=True)],
     }
 
 

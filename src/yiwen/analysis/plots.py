@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 
 from yiwen.analysis.attention import word_weights
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +38,11 @@ def save(figure: Figure, path: Path) -> None:
     """
     if path.suffix not in (".svg", ".png"):
         raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
+    whole = io.BytesIO()
     with _settings(), warnings.catch_warnings(record=True, action="always") as told:
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(whole, format=path.suffix[1:], dpi=150, metadata=metadata)
+    write_bytes(path, whole.getvalue())
     others = [each.message for each in told if "missing from font" not in str(each.message)]
     for other in others:
         warnings.warn(other, stacklevel=2)
@@ -47,12 +52,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def sentence(seen: Inspection) -> Figure:
     """Cross-attention of the alignment head and saliency, word by word."""
-    maps = {"attention": seen.aligning}
-    maps |= {
-        name: np.maximum(found, 0)
-        for name, found in (("erasure", seen.erasure), ("gradient × input", seen.gradient))
-        if found is not None
-    }
+    named = {"attention": seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
+    maps = {name: np.maximum(found, 0) for name, found in named.items() if found is not None}
     figure, axes = _figure(1, len(maps), size=(4.2 * len(maps), 4.6))
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
         scaled = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
@@ -133,8 +134,12 @@ def query_key_products(model: Transformer) -> np.ndarray:
 
 
 def offset_products(table: np.ndarray, matrix: np.ndarray, *, reach: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    """PE(pos)^T W PE(pos + k) for k from -reach to reach, the mean over positions that have both: (2 reach + 1,)."""
+    """PE(pos)^T W PE(pos + k) for k from -reach to reach, the mean over positions that have both: (2 reach + 1,).
+
+    A table of fewer than 2 reach + 1 positions reaches less far.
+    """
     products = table @ matrix @ table.T
+    reach = min(reach, (len(table) - 1) // 2)
     middle = range(reach, len(table) - reach)
     offsets = np.arange(-reach, reach + 1)
     return offsets, np.array([np.mean([products[pos, pos + k] for pos in middle]) for k in offsets])
@@ -189,21 +194,26 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
     """What runs wrote into metrics.jsonl, ready for `lines`.
 
     Raises:
-        DataError: If a folder holds no metrics.
+        DataError: If a folder holds no metrics, or damaged ones.
     """
     curves: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     n_called = Counter(run.name for run in runs)
     names = {run: run.name if n_called[run.name] == 1 else str(run) for run in runs}
     for run in runs:
         path = run / "metrics.jsonl"
-        if not path.is_file() or not path.stat().st_size:
+        records = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+        if not records:
             raise DataError(f"{path} is not there or empty; give the folder of a run that has begun to train")
-        for line in path.read_bytes().split(b"\n")[:-1]:
-            entry = json.loads(line)
+        for number, record in enumerate(records, 1):
+            try:
+                entry = json.loads(record)
+                step = entry["step"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise DataError(f"{path}: line {number} is no record of a step ({error}); delete that line") from error
             for quantity, value in entry.items():
                 if quantity not in ("step", "epoch") and not quantity.endswith("perplexity"):  # it is e to the loss
                     steps, values = curves.setdefault(quantity, {}).setdefault(names[run], ([], []))
-                    steps.append(entry["step"])
+                    steps.append(step)
                     values.append(value)
     return curves
 
@@ -212,13 +222,12 @@ def lengths(src: np.ndarray, tgt: np.ndarray, *, languages: tuple[str, str]) -> 
     """How long sentences are, and how long their translations: subwords without eos, (N,) each."""
     figure, axes = _figure(1, 2, size=(13, 4.6))
     longest = int(np.percentile(np.maximum(src, tgt), 99.5)) + 1
+    bins = np.arange(longest + 1)
     for values, language in zip((src, tgt), languages, strict=True):
-        axes[0].hist(
-            values, bins=np.arange(longest + 1), histtype="step", label=f"{language}: mean {values.mean():.1f}"
-        )
+        axes[0].hist(values, bins=bins, histtype="step", label=f"{language}: mean {values.mean():.1f}")
     axes[0].set(title=f"Length of {len(src):,} pairs", xlabel="subwords", ylabel="sentences")
     axes[0].legend()
-    axes[1].hist2d(src, tgt, bins=np.arange(longest + 1), cmap="Blues", norm="log")
+    axes[1].hist2d(src, tgt, bins=bins, cmap="Blues", norm="log")
     axes[1].set(title="Both sides", xlabel=f"{languages[0]}, subwords", ylabel=f"{languages[1]}, subwords")
     return figure
 
@@ -253,7 +262,6 @@ def _settings() -> Iterator[None]:
     installed = set(font_manager.get_font_names())
     fonts = [name for name in FONTS if name in installed]
     # Text stays text in SVG: whoever looks at it has a font for it.
-    with matplotlib.rc_context(
-        {"font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "yiwen", "text.parse_math": False}
-    ):
+    rules: Any = {"font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "yiwen", "text.parse_math": False}
+    with matplotlib.rc_context(rules):
         yield

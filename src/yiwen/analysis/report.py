@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from yiwen.analysis import plots
-from yiwen.analysis.alignment import between_words
+from yiwen.analysis.attention import between_words
 from yiwen.analysis.inspection import MAX_SALIENCY, Inspection
 from yiwen.errors import ConfigError
 from yiwen.files import write_json, write_text
@@ -45,9 +45,7 @@ def write_report(seen: Inspection, path: Path) -> None:
 def to_html(seen: Inspection) -> str:
     """The whole page."""
     folder = files("yiwen.analysis").joinpath("page")
-    markup, style, script = (
-        folder.joinpath(f"inspect.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
-    )
+    markup, style, script = (folder.joinpath(f"inspect.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     data = json.dumps(_data(seen), ensure_ascii=False).replace("<", "\\u003c")  # no text of anybody's ends the element
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(markup).substitute(style=style, script=script, data=data, hash=digest)
@@ -61,7 +59,7 @@ def _data(seen: Inspection) -> dict[str, Any]:
         if weights is not None:
             scaled = weights / np.maximum(np.abs(weights).max(axis=1, keepdims=True), 1e-9)
             maps[name] = _packed(np.rint(scaled * 127 + 128)[None, None])
-            links[name] = _links(between_words(scaled[:-1, :-1], *seen.cuts))
+            links[name] = _links(between_words(scaled[:-1, :-1], *(cut.first for cut in seen.cuts)))
     left_out = f"saliency is left out: a side has more than {MAX_SALIENCY} subwords"
     return {**table, "maps": maps, "links": links, "left_out": "" if seen.erasure is not None else left_out}
 

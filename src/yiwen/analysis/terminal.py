@@ -39,10 +39,8 @@ def _parts(seen: Inspection) -> Iterator[tuple[str, RenderableType]]:
         yield "Why the first one won", _wrapped([seen.verdict])
         yield "The tree: where hypotheses that ended part ways", _tree(seen)
     yield "Word alignment", _alignment(seen)
-    where = f"layer {seen.place.layer + 1}, " + (
-        "mean of its heads" if seen.place.head is None else f"head {seen.place.head + 1}"
-    )
-    yield f"Attention of the alignment head: {where}", picture(seen, seen.aligning)
+    where = "mean of its heads" if seen.place.head is None else f"head {seen.place.head + 1}"
+    yield f"Attention of the alignment head: layer {seen.place.layer + 1}, {where}", picture(seen, seen.aligning)
     if seen.erasure is not None:
         yield "Erasure: without which source word a target word would be less likely", picture(seen, seen.erasure)
     if seen.gradient is not None:

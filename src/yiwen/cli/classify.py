@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +24,7 @@ def classify(
     threads: Threads = 0,
 ) -> None:
     """Label text line by line: a line in gives a line out."""
-    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.cli.streams import counted, input_texts, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
@@ -33,13 +32,13 @@ def classify(
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("classify")
     flags: Counter[str] = Counter()
-    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        texts = (line.decode("utf-8", errors="replace") for line in lines)
+    with (
+        stop_on_signals() as stop,
+        input_texts(input_file, stop=stop, flags=flags) as texts,
+        output_stream(output_file) as output,
+    ):
         found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
         for prediction in counted(found):
             flags.update(prediction.flags)
             shown = f"{prediction.label}\t{prediction.probability:.4f}" if probabilities else prediction.label
             output.write(f"{shown}\n".encode())
-    if flags:
-        told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
-        print(f"flagged lines: {told}", file=sys.stderr)

@@ -20,8 +20,11 @@ def config(
     Without one, name the built-in recipes.
     """
     from yiwen.config import json_schema, to_toml
+    from yiwen.errors import ConfigError
     from yiwen.recipe import Recipe, builtin_names, load_recipe
 
+    if (settings and recipe is None) or (schema and recipe is not None):
+        raise ConfigError("--set needs a RECIPE to change, and --schema is that of all recipes; leave one of them out")
     if schema:
         print(json.dumps(json_schema(Recipe), indent=2, ensure_ascii=False))
     elif recipe is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +34,7 @@ def embed(
 
     A translator has one, too; that of the task embed gives texts that mean the same like vectors.
     """
-    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.cli.streams import counted, input_texts, output_stream
     from yiwen.encoder import Encoder
     from yiwen.encoder.writers import writer_of
     from yiwen.stop import stop_on_signals
@@ -40,10 +42,8 @@ def embed(
 
     write = writer_of(output_file)
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
-    encoder.features([], layer=layer, pooling=pooling)  # refused now, not after the first block
-    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        blocks = in_blocks(line.decode("utf-8", errors="replace") for line in counted(lines))
-        found = (
-            encoder.features(block, layer=layer, pooling=pooling, normalised=normalised, stop=stop) for block in blocks
-        )
-        write(found, output)
+    vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
+    empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none
+    with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:
+        blocks = in_blocks(counted(texts))
+        write(chain([empty], (vectors_of(block, stop=stop) for block in blocks)), output)

@@ -58,40 +58,28 @@ def evaluate(
     from yiwen.stop import stop_on_signals
 
     bundle = open_bundle(model)
+    how: dict[str, Any] = {"src": src, "ref": ref, "output": output, "engine": engine, "device": device, "dtype": dtype,
+                           "threads": threads}  # fmt: skip
     if bundle.info.task != "translate":
-        unused = {"--compare": compare, "--report": report, "--lowercase": lowercase, "--beam-size": beam_size,
-                  "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble}  # fmt: skip
-        if given := [name for name, value in unused.items() if value]:
+        unused = {"--compare": compare, "--report": report, "--lowercase": lowercase or None, "--beam-size": beam_size,
+                  "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble or None,
+                  "--no-checks": None if checks else True}  # fmt: skip
+        if given := [name for name, value in unused.items() if value is not None]:
             raise ConfigError(f"{', '.join(given)}: for translations; {bundle.folder} has task={bundle.info.task!r}")
-        _evaluate_encoder(
-            bundle.folder,
-            as_json,
-            src=src,
-            ref=ref,
-            output=output,
-            engine=engine,
-            device=device,
-            dtype=dtype,
-            threads=threads,
-        )
+        _evaluate_encoder(bundle.folder, as_json, **how)
         return
+    search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
     with stop_on_signals() as stop:
         measurement = measure(
             model,
-            src=src,
-            ref=ref,
             compare_with=compare,
-            search=bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr),
+            search=search,
             ensemble=ensemble or (),
             lowercase=lowercase,
-            output=output,
             report=report,
             checks=checks,
-            engine=engine,
-            device=device,
-            dtype=dtype,
-            threads=threads,
             stop=stop,
+            **how,
         )
     print_measurement(measurement, Console(stderr=as_json))
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,6 +42,8 @@ def export(
     if to != "ctranslate2":
         raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
     bundle = open_bundle(model)
+    if shortlist and bundle.info.task != "translate":
+        raise ConfigError(f"--shortlist: for translations; {bundle.folder} has task={bundle.info.task!r}")
     prepared = runs_root() / ".prepared" / bundle.info.data_fingerprint
     store = Store.open(prepared) if prepared.is_dir() else None
     if shortlist and store is None:
@@ -49,25 +51,15 @@ def export(
             f"--shortlist learns from the text that {bundle.folder} was trained on, which is not prepared here "
             f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
         )
-    if bundle.info.task != "translate":
-        with stop_on_signals() as stop:
-            encoder_report = export_encoder(
-                bundle, dtype=dtype, valid=store.valid if store else None, output=output, stop=stop
-            )
-        print_encoder_report(encoder_report, Console(stderr=as_json))
-        if as_json:
-            print(json.dumps(encoder_report.to_json(), ensure_ascii=False))
-        return
+    how: dict[str, Any] = {"dtype": dtype, "valid": store.valid if store else None, "output": output}
+    show = print_report
     with stop_on_signals() as stop:
-        report = export_ctranslate2(
-            bundle,
-            dtype=dtype,
-            valid=store.valid if store else None,
-            output=output,
-            shortlist=store if shortlist else None,
-            stop=stop,
-        )
-        calibrate_model(report.folder, stop=stop)
-    print_report(report, Console(stderr=as_json))
+        if bundle.info.task == "translate":
+            report = export_ctranslate2(bundle, shortlist=store if shortlist else None, stop=stop, **how)
+            if output is None or report.verification["is_verified"]:  # else nothing here computes with what it holds
+                calibrate_model(report.folder, stop=stop)
+        else:
+            report, show = export_encoder(bundle, stop=stop, **how), print_encoder_report
+    show(report, Console(stderr=as_json))
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))

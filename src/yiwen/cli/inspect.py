@@ -38,6 +38,9 @@ def inspect(
 
     if (text is None) == (gold is None):
         raise ConfigError("give a sentence to look into, or gold alignments with --gold; one of the two")
+    unused = {"--target": target, "--output": output, "--beam-size": beam_size, "--length-penalty": length_penalty}
+    if gold is not None and (given := [name for name, value in unused.items() if value not in (None, [])]):
+        raise ConfigError(f"{', '.join(given)}: for a sentence, which --gold has none of; leave one of them out")
     bundle = open_bundle(model)
     if gold is not None:
         from yiwen.analysis.gold import measure_alignment

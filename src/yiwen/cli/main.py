@@ -102,6 +102,11 @@ for _command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code and never lets an expected error end in a traceback."""
+    # What the caller has closed is None; opened here, its number goes to no other file that is opened later.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        return _report(OSError(), "stdout is closed; give it a file, or /dev/null", code=1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -22,15 +22,14 @@ def tag(
     threads: Threads = 0,
 ) -> None:
     """Tag words line by line: as many tags out as words in."""
-    from yiwen.cli.streams import counted, input_lines, output_stream
+    from yiwen.cli.streams import counted, input_texts, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
-    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        texts = (line.decode("utf-8", errors="replace") for line in counted(lines))
-        for block in in_blocks(texts):
+    with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:
+        for block in in_blocks(counted(texts)):
             for tags in encoder.tag([text.split() for text in block], stop=stop):
                 output.write(f"{' '.join(tags)}\n".encode())

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,38 +69,34 @@ def translate(
     """
     from yiwen.bundle import EXPORTED
     from yiwen.cli.streams import counted, input_lines, output_stream, read_glossary, tell_note
-    from yiwen.errors import FaultError
+    from yiwen.errors import ConfigError, FaultError
     from yiwen.evaluation.checks import FAULTS
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
+    if strict and not checks:
+        raise ConfigError("--strict asks for what the checks find; leave --no-checks out")
     glossary = None if glossary_file is None else read_glossary(glossary_file)
     needs_torch = sampling and engine == "auto"
     if needs_torch:
         engine = "torch"
-    translator = Translator.load(
-        model,
-        engine=engine,
-        device=device,
-        dtype=dtype,
-        threads=threads,
-        ensemble=ensemble or (),
-        tgt_lang=tgt_lang,
-    )
+    how: dict[str, Any] = {"engine": engine, "device": device, "dtype": dtype, "threads": threads}
+    translator = Translator.load(model, ensemble=ensemble or (), tgt_lang=tgt_lang, **how)
     if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
         tell_note("an exported engine cannot sample; using torch")
     tell_note(translator.note)
+    draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = translator.bundle.info.search.changed(
         beam_size=beam_size,
         length_penalty=length_penalty,
         n_best=n_best,
         mbr=mbr,
         sampling=sampling or None,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
+        **draws,
     )
+    given = [f"--{name.replace('_', '-')}" for name, value in draws.items() if value is not None]
+    if given and not search.sampling:
+        raise ConfigError(f"{', '.join(given)}: for --sampling alone; add it, or leave this out")
     flags: Counter[str] = Counter()
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
 
 from yiwen.data.corpus import CorpusConfig
-from yiwen.encoder.facade import Encoder
+from yiwen.encoder.facade import Encoder, as_texts
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
+from yiwen.text.normalise import normalise
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import check_is_fitted, column_or_1d
 except ImportError as error:
     raise MissingDependencyError("Estimators need scikit-learn: pip install 'yiwen[sklearn]'") from error
 
@@ -53,14 +55,14 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Sequence[str]) -> Any:
         """One vector a text, (N, D), float32."""
         check_is_fitted(self)
-        return self._features(_texts(X))
+        return self._features(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """encoder0, encoder1 ..."""
         check_is_fitted(self)
         return np.array([f"encoder{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _features(self, texts: list[str]) -> Any:
+    def _features(self, texts: Sequence[str]) -> Any:
         encoder = _opened(self, self.model)
         return encoder.features(texts, layer=self.layer, pooling=self.pooling, normalised=self.normalised)
 
@@ -82,7 +84,8 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             recipe: A recipe of the task classify, by name or path; its text is not used.
             settings: Overrides, such as "data.src_lang=en" or "training.init_from=runs/mlm-reviews-zh".
-            folder: Where text and model are kept, a new one at every fit; None: they vanish with the estimator.
+            folder: Where text and model are kept, below it in a new one at every fit; None: they vanish with the
+                estimator, which then cannot be pickled or copied.
         """
         self.recipe = recipe
         self.settings = settings
@@ -95,22 +98,20 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigError: If the recipe is of another task, or texts and labels differ in number.
             DataError: If there is too little text.
         """
-        texts = _texts(X)
-        self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
+        texts = as_texts(X)
+        self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
         loaded = load_recipe(self.recipe, list(self.settings))
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
                 f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
                 f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
             )
-        self._kept = TemporaryDirectory() if self.folder is None else None
-        folder = Path(self.folder or self._kept.name)  # type: ignore[union-attr]
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = [{"text": text, "label": f"{n:06}"} for text, n in zip(texts, numbers.tolist(), strict=True)]
-        is_valid = _held_out(numbers, min(loaded.recipe.data.valid_pairs, len(rows) // 10))
-        corpora = [
-            CorpusConfig(path=f"{name}.jsonl", src_column="text", tgt_column="label") for name in ("train", "valid")
-        ]
+        temporary = TemporaryDirectory() if self.folder is None else None
+        folder = Path(self.folder or temporary.name) / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
+        folder.mkdir(parents=True)
+        rows = [{"src": text, "tgt": f"{n:06}"} for text, n in zip(texts, numbers.tolist(), strict=True)]
+        is_valid = _held_out(texts, numbers, min(loaded.recipe.data.valid_pairs, len(rows) // 10))
+        corpora = [CorpusConfig(path=f"{name}.jsonl") for name in ("train", "valid")]
         for corpus, chosen in zip(corpora, (False, True), strict=True):
             kept = (row for row, is_it in zip(rows, is_valid, strict=True) if is_it == chosen)
             (folder / corpus.path).write_text("".join(f"{json.dumps(row)}\n" for row in kept), encoding="utf-8")
@@ -119,10 +120,8 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             loaded.recipe.data, corpora=(corpora[0],), valid=valid, test=None, more_tests=(), test_pairs=0
         )
         recipe = dataclasses.replace(loaded.recipe, data=data)
-        loaded = dataclasses.replace(loaded, recipe=recipe, base=folder)
-        n_runs = len(list(folder.glob("run-*")))
-        run, _ = train_recipe(loaded, run=folder / f"run-{n_runs + 1}", root=folder)
-        self.model_ = str(run / "best")
+        run, _ = train_recipe(dataclasses.replace(loaded, recipe=recipe, base=folder), run=folder / "run", root=folder)
+        self.model_, self._kept = str(run / "best"), temporary
         self.__dict__.pop("_encoder", None)
         return self
 
@@ -130,7 +129,7 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probability of each of `classes_`, (N, K); 0 for a class that nothing was learnt of."""
         check_is_fitted(self)
         encoder = _opened(self, self.model_)
-        found = encoder.probabilities(_texts(X))
+        found = encoder.probabilities(X)
         probabilities = np.zeros((len(found), len(self.classes_)), dtype=found.dtype)
         probabilities[:, [int(label) for label in encoder.labels]] = found
         return probabilities
@@ -144,6 +143,8 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _for_text(super().__sklearn_tags__())
 
     def __getstate__(self) -> Any:
+        if self.__dict__.get("_kept") is not None:
+            raise ConfigError("its model lies in a temporary folder and would be lost; give folder=...")
         return _plain(super().__getstate__())
 
 
@@ -155,11 +156,15 @@ def _opened(estimator: Any, model: str | Path) -> Encoder:
     return encoder
 
 
-def _held_out(labels: Any, n_texts: int) -> list[bool]:
-    """Which texts to validate with: the same at every call, and never the last one of a label."""
-    left, chosen = np.bincount(labels), [False] * len(labels)
+def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
+    """Which texts to validate with: the same at every call, and never the last one of a label.
+
+    Of equal texts one counts: preparation takes those like a held-out text from the training text.
+    """
+    places = {*{normalise(text).casefold(): place for place, text in enumerate(texts)}.values()}
+    left, chosen = np.bincount(labels[[*places]]), [False] * len(labels)
     for place in np.random.default_rng(1).permutation(len(labels)).tolist():
-        if n_texts > 0 and left[labels[place]] > 1:
+        if n_texts > 0 and place in places and left[labels[place]] > 1:
             chosen[place] = True
             left[labels[place]] -= 1
             n_texts -= 1
@@ -169,19 +174,6 @@ def _held_out(labels: Any, n_texts: int) -> list[bool]:
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
     """What can be pickled: models are read from their folders again."""
     return {name: value for name, value in state.items() if name not in ("_encoder", "_kept")}
-
-
-def _texts(values: Any) -> list[str]:
-    """Texts as they come, in a list, an array or a column of a data frame.
-
-    Raises:
-        ConfigError: If they are something else.
-    """
-    texts = list(values)
-    is_table = isinstance(values, Mapping) or hasattr(values, "columns")  # whose names are no texts
-    if isinstance(values, str) or is_table or not all(isinstance(text, str) for text in texts):
-        raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
-    return texts
 
 
 def _for_text(tags: Any) -> Any:

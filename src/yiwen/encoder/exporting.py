@@ -78,10 +78,9 @@ def export_encoder(
             write_info(place, dataclasses.replace(info, dtype=number_type))
             return CT2Encoder(place, subword=bundle.source, n_layers=trained.body.config.n_encoder_layers, is_new=True)
 
+        report: dict[str, Any] = {}
         with TemporaryDirectory() as exact:
-            report: dict[str, Any] = {
-                "float32": _compare_exactly(trained, opened(Path(exact), "float32"), sources, stop)
-            }
+            report["float32"] = _compare_exactly(trained, opened(Path(exact), "float32"), sources, stop)
         report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
         if report["is_verified"]:
             exported = opened(folder, dtype)
@@ -131,14 +130,12 @@ def _compare_rounded(
     problem = "" if result["smallest_cosine"] >= LEAST_COSINE else f"a cosine is {result['smallest_cosine']:.3f}"
     if trained.bundle.info.task == "classify" and valid:
         before, after = ([str(p) for p in encoder.classify(texts, stop=stop)] for encoder in (trained, exported))
-        right = [
-            100 * float(np.mean([a == b for a, b in zip(labels, valid.tgt, strict=True)])) for labels in (before, after)
-        ]
-        result["agreement"] = float(np.mean([a == b for a, b in zip(before, after, strict=True)]))
+        right = [100 * float(np.mean(np.array(labels) == np.array(valid.tgt))) for labels in (before, after)]
+        result["agreement"] = float(np.mean(np.array(before) == np.array(after)))
         result |= {"accuracy_trained": right[0], "accuracy_exported": right[1]}
-        problem = ""  # what counts are the labels
-        if len(texts) >= FEWEST_TEXTS and right[0] - right[1] > ACCURACY_LOSS:
-            problem = f"accuracy falls from {right[0]:.2f} to {right[1]:.2f}"
+        if len(texts) >= FEWEST_TEXTS:  # what counts are the labels
+            is_worse = right[0] - right[1] > ACCURACY_LOSS
+            problem = f"accuracy falls from {right[0]:.2f} to {right[1]:.2f}" if is_worse else ""
     if problem:
         raise ExportError(f"rounding changes too much: {problem}; nothing was written, export with --dtype float32")
     return result

@@ -9,7 +9,7 @@ Shapes: B pieces, S subwords, D d_model, K labels.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
@@ -18,7 +18,7 @@ import numpy as np
 
 from yiwen.bundle import EXPORTED, Bundle, open_bundle
 from yiwen.data.order import longest_first
-from yiwen.engines.select import DTYPES, ENGINES
+from yiwen.engines.select import DTYPES, ENGINES, check_threads
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import Pooling
@@ -67,13 +67,7 @@ class Encoder:
 
     @classmethod
     def load(
-        cls,
-        folder: str | Path,
-        *,
-        engine: str = "auto",
-        device: str = "auto",
-        dtype: str = "auto",
-        threads: int = 0,
+        cls, folder: str | Path, *, engine: str = "auto", device: str = "auto", dtype: str = "auto", threads: int = 0
     ) -> Encoder:
         """Open and verify a bundle, and make its encoder ready.
 
@@ -87,8 +81,9 @@ class Encoder:
 
         Raises:
             CheckpointError: If anything is wrong with the bundle.
-            ConfigError: If engine, device or dtype is not to be had.
+            ConfigError: If engine, device, dtype or threads is not to be had.
         """
+        check_threads(threads)
         bundle = open_bundle(Path(folder))
         info = bundle.info
         has_export = (bundle.folder / EXPORTED).is_dir() and info.task != "translate"
@@ -99,7 +94,9 @@ class Encoder:
             )
         if engine == "ctranslate2" or (engine == dtype == "auto" and has_export and device in ("auto", "cpu")):
             from yiwen.engines.ct2_encoder import CT2Encoder
+            from yiwen.engines.exported import check_origin
 
+            check_origin(bundle.folder)
             where = "cpu" if device == "auto" else device
             shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
             return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
@@ -110,12 +107,10 @@ class Encoder:
 
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
-        precision = "float32" if dtype == "auto" else dtype
-        chosen = hardware.choose(
-            device=device, precision=precision, threads=threads, attention="plain", products="torch"
-        )
+        dtype = "float32" if dtype == "auto" else dtype
+        chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
         hardware.apply(chosen)
-        number_type = torch.bfloat16 if precision == "bf16" else torch.float32
+        number_type = torch.bfloat16 if dtype == "bf16" else torch.float32
         return cls(bundle, TorchEncoder(load_encoder(bundle), device=chosen.device, dtype=number_type))
 
     def features(
@@ -185,7 +180,8 @@ class Encoder:
             ConfigError: If the bundle is no tagger.
         """
         self.require("tag")
-        words_of = encode_words(self.bundle.source, [[self._read(word) for word in words] for words in sentences])
+        read = [[self._read(word) for word in as_texts(words)] for words in sentences]
+        words_of = encode_words(self.bundle.source, read)
         pieces, first = [], []  # ids of each piece, and where its words begin
         owner = []
         for number, words in enumerate(words_of):
@@ -227,7 +223,7 @@ class Encoder:
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
-        for ids in self.bundle.source.encode([self._read(text) for text in texts]):
+        for ids in self.bundle.source.encode([self._read(text) for text in as_texts(texts)]):
             size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
             pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
         return pieces
@@ -278,6 +274,19 @@ class Encoder:
         logits = self._logits(vectors)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
+
+
+def as_texts(values: Any) -> list[str]:
+    """Texts as they come, in a list, an array or a column of a data frame.
+
+    Raises:
+        ConfigError: If they are something else.
+    """
+    is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
+    texts: list[Any] = [None] if is_table or not isinstance(values, Iterable) else list(values)
+    if not all(isinstance(text, str) for text in texts):
+        raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
+    return texts
 
 
 def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | None) -> tuple[Array, Array]:

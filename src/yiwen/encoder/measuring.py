@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +75,11 @@ def measure_encoder(
         stop: Polled between batches.
 
     Raises:
-        ConfigError: If the task has nothing to be scored by, or there is no test set.
+        ConfigError: If the task has nothing to be scored by, there is no test set, or output can be no JSON file.
         DataError: If the text is missing, or has labels that the model does not know.
     """
+    if output is not None and (output.is_dir() or output.suffix.lower() == ".html"):
+        raise ConfigError(f"--output {output}: a page lies beside the JSON file; give the path of a .json file")
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     bundle = encoder.bundle
     if bundle.info.task == "mlm":
@@ -84,9 +88,12 @@ def measure_encoder(
         )
     found = []
     for number, test in enumerate(tests_of(bundle, src, ref)):
-        name = f"{bundle.folder.name}-{'' if src is None else 'given-'}{test.name}.json"
+        name = f"{bundle.folder.name}-{test.name}"
+        if src is not None:  # others may go by the same name
+            hashed = hashlib.sha256(json.dumps([test.sources, test.references]).encode())
+            name = f"{bundle.folder.name}-given-{test.name}-{hashed.hexdigest()[:8]}"
         is_of_run = output is None and (bundle.folder.parent / "recipe.toml").is_file()
-        written = bundle.folder.parent / "evaluations" / name if is_of_run else output
+        written = bundle.folder.parent / "evaluations" / f"{name}.json" if is_of_run else output
         if output is not None and number:  # a file for each test
             written = output.with_stem(f"{output.stem}-{test.name}")
         found.append(_measured(encoder, test, written, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))

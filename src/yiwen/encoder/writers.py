@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yiwen.engines.encoders import Array
 
 Write = Callable[[Iterable["Array"], BinaryIO], None]
+"""Of one block or more: the first says how wide vectors are, and may be empty."""
 
 
 def writer_of(path: Path | None) -> Write:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.text.languages import canonical
 
 if TYPE_CHECKING:
     from yiwen.engines.engine import Engine, FindsTerms
@@ -71,8 +72,7 @@ def open_engine(
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     if dtype not in DTYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
-    if not 0 <= threads <= _MAX_THREADS:
-        raise ConfigError(f"threads={threads}; use 1 to {_MAX_THREADS}, or 0 for all cores")
+    check_threads(threads)
     has_export = (bundle.folder / EXPORTED).is_dir()
     if others:
         if engine == "ctranslate2":
@@ -106,6 +106,16 @@ def open_engine(
     return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note)
 
 
+def check_threads(threads: int) -> None:
+    """Make sure that it is a number of threads.
+
+    Raises:
+        ConfigError: If it is none.
+    """
+    if not 0 <= threads <= _MAX_THREADS:
+        raise ConfigError(f"threads={threads}; use 1 to {_MAX_THREADS}, or 0 for all cores")
+
+
 def _once(make: Callable[[], FindsTerms]) -> Callable[[], FindsTerms]:
     """Make something when it is first asked for, and once, whoever asks."""
     lock, made = threading.Lock(), cache(make)
@@ -137,19 +147,33 @@ def _has_torch() -> bool:
 
 def _exported(bundle: Bundle, *, device: str, threads: int) -> Opened:
     from yiwen.engines.ct2_engine import CT2Engine
+    from yiwen.engines.exported import check_origin
 
+    check_origin(bundle.folder)
     folder = bundle.folder / EXPORTED
     where = "cpu" if device == "auto" else device
     engine = CT2Engine(folder, source=bundle.source, target=bundle.target, device=where, threads=threads)
     return Opened(engine=engine, n_at_once=2)
 
 
-def _check_alike(bundle: Bundle, other: Bundle) -> None:
-    """Make sure that two models read and write the same subwords, and that the second has room for what the first has.
+def check_pair(bundle: Bundle, other: Bundle) -> None:
+    """Make sure that two models translate between the same languages.
 
     Raises:
         ConfigError: If they do not.
     """
+    pairs = [f"{canonical(each.info.src_lang)} -> {canonical(each.info.tgt_lang)}" for each in (bundle, other)]
+    if pairs[0] != pairs[1]:
+        raise ConfigError(f"{bundle.folder} translates {pairs[0]}, {other.folder} {pairs[1]}; use models of one pair")
+
+
+def _check_alike(bundle: Bundle, other: Bundle) -> None:
+    """Make sure that two models read and write the same subwords, and that the second has room for what the first has.
+
+    Raises:
+        ConfigError: If they do not, or if their languages are others.
+    """
+    check_pair(bundle, other)
     if other.info.model.max_len < bundle.info.model.max_len:
         raise ConfigError(
             f"{other.folder} has model.max_len={other.info.model.max_len}, less than {bundle.folder} with "

@@ -13,7 +13,8 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from yiwen.bundle import EXPORTED, Bundle
+from yiwen.bundle import EXPORTED, Bundle, require_translator
+from yiwen.engines.exported import check_origin
 from yiwen.errors import ConfigError
 from yiwen.files import verify_manifest, write_bytes
 from yiwen.text.languages import canonical, name_of
@@ -36,9 +37,10 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         Where it is.
 
     Raises:
-        CheckpointError: If the exported engine is damaged.
+        CheckpointError: If the bundle is no translator, or the exported engine is damaged or of another model.
         ConfigError: If there is none, or each language has subwords of its own.
     """
+    require_translator(bundle)
     exported = bundle.folder / EXPORTED
     if not exported.is_dir():
         raise ConfigError(f"{bundle.folder} holds no exported engine; make one: yiwen export {bundle.folder}")
@@ -49,6 +51,7 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
             "with tokenizer.shared = true"
         )
     verify_manifest(exported)
+    check_origin(bundle.folder)
     src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))
     name = f"translate-{src}_{tgt}-1_0"
     metadata = {

@@ -9,7 +9,6 @@ Subwords are matched by `data.lexical`: order plays no part in what may occur. S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,10 +35,6 @@ class Shortlist:
     """Ids that are allowed whatever the source is, sorted."""
     allowed: tuple[np.ndarray, ...]
     """For each source id the target ids that it may become, likeliest first; empty where it was never seen."""
-
-    def of(self, src_ids: Sequence[int]) -> np.ndarray:
-        """All target ids for a sentence, sorted."""
-        return np.unique(np.concatenate([self.always, *(self.allowed[index] for index in src_ids)]))
 
 
 def build_shortlist(store: Store, *, n_best: int = 50, n_frequent: int = 100) -> Shortlist:

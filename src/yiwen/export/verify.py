@@ -12,10 +12,11 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from yiwen.data.store import TextPairs
-from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.ct2_engine import GREEDY, CT2Engine
 from yiwen.engines.engine import Engine, Ids
 from yiwen.engines.exported import Golden
 from yiwen.errors import ExportError
@@ -32,7 +33,6 @@ MARGIN: Final = 1e-3
 BLEU_TOLERANCE: Final = 0.3
 BLEU_LINES: Final = 1000
 """Lines that the bound on BLEU needs, and the most that are translated."""
-GREEDY: Final = SearchConfig(beam_size=1)
 _GOLDEN_LENGTHS: Final = range(4, 30)
 
 
@@ -60,16 +60,16 @@ def make_test_set(source: Subword, valid: TextPairs | None, *, limit: int) -> Te
 
     Args:
         source: Source subwords.
-        valid: Validation text; its first 1,000 lines are used, blank and overlong ones left out.
+        valid: Validation text; the first 1,000 lines that are neither blank nor overlong are used.
         limit: Longest source in subwords that is translated in one piece.
     """
-    pairs = list(zip(*valid, strict=True)) if valid is not None else []
-    ids = source.encode([normalise(src) for src, _ in pairs[:BLEU_LINES]])
-    kept = [i for i, row in enumerate(ids) if 0 < len(row) <= limit]
+    pairs = zip(*valid, strict=True) if valid is not None else ()
+    encoded = ((source.encode([normalise(src)])[0], tgt) for src, tgt in pairs)
+    kept = list(islice(((ids, tgt) for ids, tgt in encoded if 0 < len(ids) <= limit), BLEU_LINES))
     return TestSet(
         fixed=fixed_sources(source.vocab_size, limit=limit),
-        valid=[ids[i] for i in kept],
-        references=[pairs[i][1] for i in kept],
+        valid=[ids for ids, _ in kept],
+        references=[tgt for _, tgt in kept],
     )
 
 

@@ -80,6 +80,8 @@ class SearchConfig:
             raise ConfigError(f"search.length_penalty is {self.length_penalty}; use at most 10, 1 for the mean")
         if self.top_k < 0:
             raise ConfigError(f"search.top_k is {self.top_k}; use 0 for no limit or more")
+        if not 0 <= self.seed < 2**62:
+            raise ConfigError(f"search.seed is {self.seed}; use 0 or more, less than 2**62")
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"search.top_p is {self.top_p}; use more than 0 and at most 1")
 

@@ -37,14 +37,7 @@ def word_starts(subword: Subword) -> npt.NDArray[np.bool_]:
     return starts
 
 
-def hidden(
-    texts: Sequence[Ids],
-    *,
-    seed: int,
-    share: float,
-    masking: Masking,
-    starts: npt.NDArray[np.bool_],
-) -> Batch:
+def hidden(texts: Sequence[Ids], *, seed: int, share: float, masking: Masking, starts: npt.NDArray[np.bool_]) -> Batch:
     """Hide a share of the subwords: a pure function of its arguments.
 
     Args:

@@ -19,18 +19,13 @@ def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         transformer = cast(Transformer, model)
         real_BT = batch.tgt_out != transformer.pad_id
+        weight_VD, gold_N = transformer.output_weight, batch.tgt_out[real_BT]
         if rdrop > 0:  # both passes at once, as one batch of twice the rows
             states_BTD = model(batch.src_ids.repeat(2, 1), batch.tgt_in.repeat(2, 1))
             states_2ND = states_BTD.unflatten(0, (2, -1))[:, real_BT]
-            targets_N = batch.tgt_out[real_BT]
-            return rdrop_loss(
-                states_2ND, transformer.output_weight, targets_N, smoothing=smoothing, alpha=rdrop
-            ), batch.n_tokens
-        states_BTD = model(batch.src_ids, batch.tgt_in)
-        loss_sum = chunked_loss(
-            states_BTD[real_BT], transformer.output_weight, batch.tgt_out[real_BT], smoothing=smoothing
-        )
-        return loss_sum, batch.n_tokens
+            return rdrop_loss(states_2ND, weight_VD, gold_N, smoothing=smoothing, alpha=rdrop), batch.n_tokens
+        states_ND = model(batch.src_ids, batch.tgt_in)[real_BT]
+        return chunked_loss(states_ND, weight_VD, gold_N, smoothing=smoothing), batch.n_tokens
 
     return loss_fn
 
