@@ -236,7 +236,7 @@ class Translator:
             options["search"] = config.changed(seed=config.seed ^ number) if config.sampling else config
             translations = self.translate(texts, glossary=glossary, stop=stop, **options)
             return [
-                translation.flagged("invalid_utf8") if line.decode("utf-8", errors="ignore") != text else translation
+                translation.flagged("invalid_utf8") if text.encode() != line else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)
             ]
 

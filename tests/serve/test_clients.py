@@ -86,7 +86,7 @@ def test_deepl_glossaries(keyed: tuple[Service, str, str], lone: Translator, tmp
     pair: Any = {"source_lang": "EN", "target_lang": "DE"}
     made = client.create_glossary("terms", "EN", "DE", {"Deti": "Xyxy"})
     other = client.create_glossary("others", "EN", "DE", {"Kabe": "Yzyz"})
-    assert {found.glossary_id for found in client.list_glossaries()} == {made.glossary_id, other.glossary_id}
+    assert [found.glossary_id for found in client.list_glossaries()] == [made.glossary_id, other.glossary_id]
     found = client.get_glossary(made.glossary_id)
     assert (found.name, found.source_lang, found.target_lang, found.entry_count) == ("terms", "EN", "DE", 1)
     assert found.creation_time.tzname() == "UTC"

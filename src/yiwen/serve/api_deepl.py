@@ -204,11 +204,11 @@ async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> Any:
 
 
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:
-    """A glossary as DeepL's clients read it: languages without a script, times with milliseconds."""
+    """A glossary as DeepL's clients read it: languages without a script, times with a fraction."""
     languages = {"source_lang": base(kept.source_lang), "target_lang": base(kept.target_lang)}
     count = len([line for line in kept.entries.split("\n") if line.strip()])
     named = {"glossary_id": kept.id, "name": kept.name, "ready": True, **languages}
-    return {**named, "creation_time": kept.created.replace("+", ".000+"), "entry_count": count}
+    return {**named, "creation_time": kept.created, "entry_count": count}
 
 
 def _job(asked: DeepLDocumentKey, call: Call) -> Job:

@@ -179,7 +179,7 @@ class Store:
             return connection.execute(_glossaries.insert().values(kept).returning(*_glossaries.c)).one()
 
     def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
-        """The glossaries of a key, oldest first by the second; or the one of an id."""
+        """The glossaries of a key, oldest first; or the one of an id."""
         statement = _glossaries.select().where(_glossaries.c.owner == owner)
         if glossary_id is not None:
             statement = statement.where(_glossaries.c.id == glossary_id)
@@ -258,4 +258,4 @@ def _hash(secret: str) -> str:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1, average the last 5 or 20), for use."""
+"""The mean of several checkpoints' weights (Vaswani et al. 2017, section 6.1, the last 5 or 20), and a model of it."""
 
 from __future__ import annotations
 
