@@ -24,7 +24,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
-from yiwen.text.subword import N_SPECIAL
+from yiwen.text.subword import N_SPECIAL, UNK_ID
 
 SHAPE = ModelConfig(
     d_model=22, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=2, norm_order="pre", max_len=47
@@ -178,9 +178,9 @@ def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model:
     folder = tmp_path / "model"
     exported(folder, model)
     source, target = vocabularies(model)
-    # A line is `source<tab>targets`; what follows an empty source is allowed always.
+    # A line is `source<tab>targets`; what follows an empty source is allowed always, and so is unk.
     (folder / "vmap.txt").write_text("\t</s> piece-10 piece-11 piece-12\n", encoding="utf-8")
-    allowed = {10 + N_SPECIAL, 11 + N_SPECIAL, 12 + N_SPECIAL}
+    allowed = {UNK_ID, 10 + N_SPECIAL, 11 + N_SPECIAL, 12 + N_SPECIAL}
     with_list = CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
     without = CT2Engine(folder, source=source, target=target, threads=1, is_new=True, shortlist=False)
     assert with_list.description == "CTranslate2 float32 on cpu with shortlist"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -46,32 +47,38 @@ def test_a_wide_beam_equals_exhaustive_search(penalty: str, alpha: float, min_le
 
 
 def naive_beam(model: FakeModel, sentence: int, max_len: int, prefix: Ids, config: SearchConfig) -> list[Hypothesis]:
-    """The four rules at the top of `beam.py`, for one sentence, with lists."""
+    """The rules at the top of `beam.py`, for one sentence, with lists."""
     W = config.beam_size
     beams: list[tuple[Ids, float]] = [((), 0.0)]
     found: list[Hypothesis] = []
+    in_time: list[Hypothesis] = []
+    n_empty, anything = 0, config.changed(min_len=0)
     for t in range(max_len + 1):
         candidates = [
             (total + value, ids, token)
             for ids, total in beams
-            for token, value in enumerate(model.log_probs(sentence, ids, t, prefix, config))
+            for token, value in enumerate(model.log_probs(sentence, ids, t, prefix, config if t else anything))
             if value > -math.inf
         ]
         candidates.sort(key=lambda candidate: -candidate[0])
         candidates = candidates[: 2 * W]
         ended = set()
         for total, ids, token in candidates[:W]:
-            if token == EOS:
+            if token == EOS and t == 0 < config.min_len:
+                n_empty = 1
+            elif token == EOS:
                 found.append(Hypothesis(ids, total / length_divisor(t + 1, config), total, True))
                 ended.add(ids)
         if t == max_len:
             for ids, total in beams:
                 if ids not in ended and len(found) < W:
                     found.append(Hypothesis(ids, total / length_divisor(t, config), total, False))
-        if len(found) >= W:
+        if not in_time and len(found) + n_empty >= W:
+            in_time = list(found)
+        if in_time and len(found) >= config.n_best:
             break
         beams = [((*ids, token), total) for total, ids, token in candidates if token != EOS][:W]
-    return sorted(found, key=lambda hypothesis: -hypothesis.score)[: config.n_best]
+    return sorted(found, key=lambda h: (bool(in_time) and h not in in_time, -h.score))[: config.n_best]
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 7])
@@ -82,8 +89,8 @@ def test_the_beam_follows_its_rules(beam_size: int, penalty: str, has_prefixes: 
     if has_prefixes:
         prefixes[:4] = [(2,), (3, 4), (0, 0, 2), (4, 3, 2, 0)]
     model = FakeModel()
-    for min_len in (0, 2):
-        config = SearchConfig(beam_size=beam_size, n_best=beam_size, penalty=penalty, min_len=min_len)
+    for min_len, n_best in itertools.product((0, 1, 2), {1, beam_size}):
+        config = SearchConfig(beam_size=beam_size, n_best=n_best, penalty=penalty, min_len=min_len)
         results = beam_search(model.step, model.start(SENTENCES), make_task(MAX_LENS, prefixes), config)
         for sentence, found in zip(SENTENCES, results, strict=True):
             expected = naive_beam(model, sentence, MAX_LENS[sentence], prefixes[sentence], config)
@@ -93,12 +100,32 @@ def test_the_beam_follows_its_rules(beam_size: int, penalty: str, has_prefixes: 
 
 
 def test_hypotheses_are_distinct_and_come_best_first() -> None:
-    model, config = FakeModel(), SearchConfig(beam_size=7, n_best=7)
+    model, config = FakeModel(), SearchConfig(beam_size=7, n_best=7, min_len=0)
     for found in beam_search(model.step, model.start(SENTENCES), make_task([5] * len(SENTENCES)), config):
         scores = [hypothesis.score for hypothesis in found]
         assert scores == sorted(scores, reverse=True)
         assert len({hypothesis.ids for hypothesis in found}) == len(found) == 7
         assert not any(EOS in hypothesis.ids for hypothesis in found)
+
+
+def test_an_end_at_once_takes_a_place_and_what_is_missing_comes_last() -> None:
+    # A beam of two. Nothing at all and (3,) are the first that end: the search is over. (2, 2) ends later, and better.
+    def table(sentence: int, ids: Ids) -> Tensor:
+        sure = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0]).log()
+        return {
+            (): torch.tensor([0.0, 0.3, 0.4, 0.3, 0.0]).log(),
+            (2,): sure,
+            (3,): torch.tensor([0.0, 0.9, 0.0, 0.1, 0.0]).log(),
+        }.get(ids, torch.tensor([0.0, 0.9, 0.1, 0.0, 0.0]).log())
+
+    model = FakeModel(table)
+    one, two = (
+        beam_search(model.step, model.start([0]), make_task([4]), SearchConfig(beam_size=2, n_best=n_best))[0]
+        for n_best in (1, 2)
+    )
+    assert [hypothesis.ids for hypothesis in one] == [(3,)]
+    assert [hypothesis.ids for hypothesis in two] == [(3,), (2, 2)]
+    assert two[0].score < two[1].score
 
 
 def test_fewer_may_be_asked_for_than_are_kept() -> None:

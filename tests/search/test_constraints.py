@@ -56,7 +56,7 @@ def best_of_all(sentence: int, terms: list[Ids], *, max_len: int) -> float:
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
 @pytest.mark.parametrize("sentence", range(7))
 def test_without_terms_it_is_beam_search(sentence: int, beam_size: int) -> None:
-    model, config = FakeModel(), SearchConfig(beam_size=beam_size, n_best=beam_size)
+    model, config = FakeModel(), SearchConfig(beam_size=beam_size, n_best=beam_size, min_len=0)
     for max_len, prefix in ((7, ()), (2, ()), (7, (3, 2))):
         task = make_task([max_len], [prefix])
         (expected,) = beam_search(model.step, model.start([sentence]), task, config)

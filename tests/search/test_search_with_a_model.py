@@ -87,13 +87,13 @@ def test_tokens_do_not_depend_on_the_batch_and_scores_agree(positions: str, beam
 @pytest.mark.parametrize("beam_size", [1, 5])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_scores_of_a_search_equal_forced_scoring_without_a_cache(positions: str, beam_size: int) -> None:
-    model = build(positions=positions, n_kv_heads=2)
+    model = build(positions=positions, n_kv_heads=2).double()
     config = SearchConfig(beam_size=beam_size, n_best=beam_size, max_len_ratio=1.0, max_len_extra=3)
     batch = sources(13)
     is_finished = set()
     for src, found in zip(batch, search(model, batch, config), strict=True):
         for hypothesis in found:
             n_tokens = len(hypothesis.ids) + hypothesis.is_finished
-            assert hypothesis.score == pytest.approx(forced(model, src, hypothesis) / n_tokens, abs=1e-5)
+            assert hypothesis.score == pytest.approx(forced(model, src, hypothesis) / n_tokens, abs=5e-6)
             is_finished.add(hypothesis.is_finished)
     assert True in is_finished  # so the price of the end is checked too

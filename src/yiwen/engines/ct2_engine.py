@@ -1,7 +1,7 @@
 """The exported engine: CTranslate2 with our search rules. Imports no torch.
 
-Nearly every sentence is searched once, in a batch; where a limit or a rule of ours shows (`ct2_rules.is_settled`),
-it is searched again in such a way that everything our search would see is seen.
+Nearly every sentence is searched once, in a batch; where a limit or a rule of ours shows (`ct2_rules`), it is
+searched again in such a way that everything our search would see is seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from yiwen.engines.ct2_again import beam_again, greedy_again
-from yiwen.engines.ct2_batches import beam_twice, greedy_once
+from yiwen.engines.ct2_batches import beam_once, greedy_once
 from yiwen.engines.ct2_runtime import Runtime, open_translator
 from yiwen.engines.engine import Ids
 from yiwen.engines.exported import check_vocabulary, read_info
@@ -132,7 +132,7 @@ class CT2Engine:
             odd += greedy_once(self._runtime, sources, limits, free, found, config, with_scores=with_scores, stop=stop)
         else:
             again = beam_again
-            odd += beam_twice(self._runtime, sources, limits, free, found, config, stop=stop)
+            odd += beam_once(self._runtime, sources, limits, free, found, config, stop=stop)
         for i in odd:
             if stop is not None:
                 stop.check("translation")

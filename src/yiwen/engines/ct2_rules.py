@@ -6,7 +6,8 @@ number of results changes which of them go on to the next step. They differ in w
 
 - CTranslate2 has one limit a call, counts eos in it and cuts after the last token; ours is per sentence;
 - it forbids an early end before the soft-max, which raises all other probabilities; ours forbids it afterwards, so
-  that a log-probability is what `score` gives. Hence no shortest length is asked of it;
+  that a log-probability is what `score` gives. Hence no shortest length is asked of it. An end at once takes a place
+  in both, and we hand out the others;
 - it knows no penalty but length^alpha;
 - pad and bos are tokens like others to it.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from yiwen.search.config import SearchConfig
-from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.hypothesis import Hypothesis, best_first
 from yiwen.search.penalties import length_divisor
 from yiwen.text.subword import BOS_ID, PAD_ID
 
@@ -74,48 +75,44 @@ def settled_greedy(
     return Hypothesis(ids, log_prob / length_divisor(len(ids) + 1, config), log_prob, True)
 
 
-def is_settled(seen: Sequence[Seen], *, limit: int, config: SearchConfig, raised: float = 0.0) -> bool:
-    """True where CTranslate2's W best are provably ours as well.
+def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
+    """Our n_best, where CTranslate2's W best tell them; None where that has to be searched again.
 
     Its search stops after the step T at which W hypotheses have ended, and hands out the W best of these. Fewer than
     W ended before T, so one that ended at T is among them: if none is longer than our limit, our search reached T
-    too. A hypothesis that is too short for us, pad or bos may have taken a place: where one is among the W best, no.
-    Where one was registered but is not among them, W others were, no earlier than at T, and these are the W best.
+    too. A hypothesis that is too short for us, pad or bos may have taken a place: where one is among the W best, no,
+    but for an empty one, which takes a place in ours. Where one was registered but is not among them, W others were,
+    no earlier than at T, and these are the W best.
 
     What it left out, because more than W ended, may matter where it ordered them in another way than we do.
 
     Args:
-        seen: What it handed out, with log-probabilities that `score` would give.
+        seen: What it handed out.
         limit: Longest translation in subwords.
         config: Our rules.
-        raised: What forbidding the end at the first step added to each log-probability when it ordered them.
     """
-    if len(seen) < config.beam_size or not all(h.is_finished and h.is_possible for h in seen):
-        return False
-    if not all(config.min_len <= len(h.ids) <= limit for h in seen):
-        return False
-    orders_as_we_do = config.penalty == "none" or (config.penalty == "average" and raised == 0.0)
-    if orders_as_we_do:
-        return True
-    lengths = [len(h.ids) + 1 for h in seen]
+    handed_out = [h for h in seen if h.ids or not config.min_len]
+    if len(seen) < config.beam_size or len(handed_out) < config.n_best:
+        return None
+    if not all(h.is_finished and h.is_possible for h in seen):
+        return None
+    if not all(config.min_len <= len(h.ids) <= limit for h in handed_out):
+        return None
+    found = best_first(hypotheses(handed_out, config))[: config.n_best]
     if config.penalty == "gnmt":
         # It ordered by sums: one that it left out has at most the smallest, and any length up to T.
-        smallest = min(h.log_prob for h in seen)
-        best_left_out = max(smallest / length_divisor(length, config) for length in (1, max(lengths)))
-    else:
-        # It ordered by scores that were too high by something: one that it left out had at most the smallest.
-        scores = ((h.log_prob + raised) / length_divisor(n, config) for h, n in zip(seen, lengths, strict=True))
-        best_left_out = min(scores)
-    return hypotheses(seen, config)[config.n_best - 1].score >= best_left_out
+        smallest, longest = min(h.log_prob for h in seen), max(len(h.ids) for h in seen) + 1
+        if found[-1].score < max(smallest / length_divisor(length, config) for length in (1, longest)):
+            return None
+    return found
 
 
 def hypotheses(seen: Iterable[Seen], config: SearchConfig) -> list[Hypothesis]:
-    """Hypotheses with our scores, best first."""
-    scored = (
+    """The same with our scores."""
+    return [
         Hypothesis(h.ids, h.log_prob / length_divisor(len(h.ids) + h.is_finished, config), h.log_prob, h.is_finished)
         for h in seen
-    )
-    return sorted(scored, key=lambda h: -h.score)
+    ]
 
 
 def replay(ends: Iterable[Seen], going_on: Iterable[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis]:
@@ -133,12 +130,16 @@ def replay(ends: Iterable[Seen], going_on: Iterable[Seen], *, limit: int, config
     by_length: dict[int, list[Seen]] = {}
     for hypothesis in ends:
         by_length.setdefault(len(hypothesis.ids), []).append(hypothesis)
+    n_empty = len(by_length.get(0, [])) if config.min_len else 0
+    n_first = None
     for length in range(config.min_len, limit + 1):
         found += by_length.get(length, [])
-        if len(found) >= config.beam_size:
+        if n_first is None and len(found) + n_empty >= config.beam_size:
+            n_first = len(found)
+        if n_first is not None and len(found) >= config.n_best:
             break
     else:
         ended = {hypothesis.ids for hypothesis in found}
         cut = sorted((h for h in going_on if h.ids not in ended), key=lambda h: -h.log_prob)
         found += cut[: max(0, config.beam_size - len(found))]
-    return hypotheses(found, config)[: config.n_best]
+    return best_first(hypotheses(found, config), n_first)[: config.n_best]

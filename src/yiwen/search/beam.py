@@ -5,7 +5,9 @@ The rules, those of the engine that exported models run in, so that both find th
 - a continuation that ends counts as found when it is among the first W of them;
 - the first W that do not end go on;
 - a sentence is done after the step at which W hypotheses are found (all that end at this step count: the score,
-  not the order, decides among them), or at its length limit, where those still going count as cut.
+  not the order, decides among them), or at its length limit, where those still going count as cut;
+- an end at once takes a place among the W even where `min_len` forbids it; what is then missing to n_best is found
+  in further steps and comes behind the others, so that the best does not depend on how many are asked for.
 
 Shapes: B sentences in the batch, W beam size, V vocabulary.
 """
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.continuations import best_continuations
-from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.hypothesis import Hypothesis, best_first
 from yiwen.search.penalties import length_divisor
 from yiwen.search.step import State, StepFn, Task, places_kept
 
@@ -47,26 +49,34 @@ def beam_search(
     batch = list(range(len(task.max_lens)))  # sentence at each place
     is_done = [False] * len(batch)  # place by place; done ones may stay a while
     found: list[list[Hypothesis]] = [[] for _ in batch]
+    n_empty = [0] * len(batch)  # sentence by sentence: 1 where an end at once takes a place
+    n_first: list[int | None] = [None] * len(batch)  # how many were found when W places were taken
     last_ids = torch.full((len(batch),), task.bos_id, device=task.device)
     sums_BW = torch.zeros((len(batch), 1), device=task.device)  # one hypothesis a sentence, which becomes W
     history_BWT = torch.empty((len(batch), 1, 0), dtype=torch.int64, device=task.device)
     for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
-        if t < config.min_len:
+        if 0 < t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
         n_going = sums_BW.size(1)
         log_probs = task.force_prefix(log_probs, batch, t, n_going)
         top_sums, from_beam, tokens = best_continuations(sums_BW, log_probs, min(2 * W, n_going * log_probs.size(1)))
+        is_end = tokens == task.eos_id
+        if t == 0 < config.min_len:
+            n_empty = (is_end & top_sums.isfinite())[:, :W].sum(dim=1).tolist()
+            top_sums.masked_fill_(is_end, -torch.inf)
         if watch is not None:
             watch(top_sums, from_beam, tokens)
-        is_end = tokens == task.eos_id
         open_found = [None if done else found[sentence] for sentence, done in zip(batch, is_done, strict=True)]
         _collect_ends(open_found, (top_sums, from_beam, is_end), history_BWT, config)
         for place, sentence in enumerate(batch):
             if not is_done[place] and t >= task.max_lens[sentence]:
                 _collect_cut(found[sentence], sums_BW[place], history_BWT[place], config)
                 is_done[place] = True
-            is_done[place] = is_done[place] or len(found[sentence]) >= W
+            n_found = len(found[sentence])
+            if n_first[sentence] is None and n_found + n_empty[sentence] >= W:
+                n_first[sentence] = n_found
+            is_done[place] |= n_first[sentence] is not None and n_found >= config.n_best
         if all(is_done):
             break
         # The first W that do not end: a stable sort puts them in front and keeps their order. (A tiny vocabulary may
@@ -85,7 +95,7 @@ def beam_search(
             state = state.select(rows_BW.flatten())
         history_BWT = torch.cat([history_BWT.flatten(0, 1)[rows_BW], tokens_BW[:, :, None]], dim=2)
         last_ids = tokens_BW.flatten()
-    return [sorted(hypotheses, key=lambda h: -h.score)[: config.n_best] for hypotheses in found]
+    return [best_first(group, n)[: config.n_best] for group, n in zip(found, n_first, strict=True)]
 
 
 def _collect_ends(

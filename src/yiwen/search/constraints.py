@@ -2,7 +2,7 @@
 
 The beam is shared out among hypotheses by how many subwords of their terms they hold, so that those which have begun
 a term are not driven out by likelier ones that have not; none may end before it holds all. Without terms it is beam
-search with the rules of `beam`.
+search with the rules of `beam`, but that a forbidden end at once takes no place.
 
 Shapes: W hypotheses, V vocabulary.
 """

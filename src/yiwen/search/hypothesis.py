@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -17,3 +18,9 @@ class Hypothesis:
     """Natural logarithm of its probability, eos included where it was reached."""
     is_finished: bool
     """False where the length limit cut it."""
+
+
+def best_first(found: Sequence[Hypothesis], n_first: int | None = None) -> list[Hypothesis]:
+    """By their scores; the first `n_first`, where given, before all others."""
+    n = len(found) if n_first is None else n_first
+    return [hypothesis for part in (found[:n], found[n:]) for hypothesis in sorted(part, key=lambda h: -h.score)]
