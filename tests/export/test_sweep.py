@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from random_models import architectures, describe, exported, random_model, sources_for
+from yiwen.engines.ct2_again import _everything
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import ExportError
@@ -26,7 +27,7 @@ def scores_differ_by(a: list[Hypothesis], b: list[Hypothesis]) -> float:
 
 
 def sees_pad_or_bos(engine: CT2Engine, source: list[int]) -> bool:
-    ends, going_on = engine._everything(source, (), BEAM.max_len(len(source)), BEAM)
+    ends, going_on = _everything(engine._runtime, source, (), BEAM.max_len(len(source)), BEAM)
     return any(not h.is_possible for h in (*ends, *going_on))
 
 
