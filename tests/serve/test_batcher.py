@@ -281,6 +281,9 @@ def test_what_is_remembered_keeps_no_engine_that_was_replaced() -> None:
     shared = SharedEngine(Echo(), cache=cache, max_tokens=100)
     shared.search([[5]], config=GREEDY)
     shared.close()
+    for thread in shared._threads:  # which hold it until they have ended
+        thread.join(timeout=30)
+    del thread
     alive = weakref.ref(shared)
     del shared
     gc.collect()
