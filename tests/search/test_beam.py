@@ -99,12 +99,13 @@ def test_the_beam_follows_its_rules(beam_size: int, penalty: str, has_prefixes: 
             assert [h.log_prob for h in found] == pytest.approx([h.log_prob for h in expected], abs=1e-5)
 
 
-def test_hypotheses_are_distinct_and_come_best_first() -> None:
-    model, config = FakeModel(), SearchConfig(beam_size=7, n_best=7, min_len=0)
+@pytest.mark.parametrize(("n_best", "min_len"), [(7, 0), (6, 1)])  # of seven, one may be the forbidden end at once
+def test_hypotheses_are_distinct_and_come_best_first(n_best: int, min_len: int) -> None:
+    model, config = FakeModel(), SearchConfig(beam_size=7, n_best=n_best, min_len=min_len)
     for found in beam_search(model.step, model.start(SENTENCES), make_task([5] * len(SENTENCES)), config):
         scores = [hypothesis.score for hypothesis in found]
         assert scores == sorted(scores, reverse=True)
-        assert len({hypothesis.ids for hypothesis in found}) == len(found) == 7
+        assert len({hypothesis.ids for hypothesis in found}) == len(found) == n_best
         assert not any(EOS in hypothesis.ids for hypothesis in found)
 
 
