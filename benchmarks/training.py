@@ -4,6 +4,8 @@
     python benchmarks/training.py --model tiny           # d_model 128
     python benchmarks/training.py --precision float32    # ours in float32, too
     python benchmarks/training.py --threads 2 --scaling  # ours with two threads against ours with one
+    python benchmarks/training.py --attention plain,fused  # ours with one kind of attention against ours with another
+    python benchmarks/training.py --device cuda --model base --attention packed,fused  # the same on a GPU
     python benchmarks/training.py --rivals eole          # and other toolkits that are installed (all of them: all)
     python benchmarks/training.py --quick                # ends within a minute; a first impression
     python benchmarks/training.py --output               # also writes benchmarks/results/training-....md and .json
@@ -18,7 +20,8 @@ careful PyTorch user writes, and no more than training needs. `benchmarks/sides/
 which make their own batches of the same text and size.
 
 Share of peak: 6 x (encoder parameters x source tokens + (decoder + output parameters) x target tokens) / seconds,
-divided by the best bf16 matrix product measured here (4096 x 256 x 1024, best of five, same threads).
+divided by the best bf16 matrix product measured here (4096 x 256 x 1024, best of five, same threads; on a GPU, which
+that would not fill, 8192 x 8192 x 8192).
 Prints one JSON object as its last line.
 """
 
@@ -45,6 +48,7 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.data.prepare import DataConfig, prepare
 from yiwen.data.store import Store
+from yiwen.errors import ConfigError
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.config import PRESETS
 from yiwen.text.subword import TokenizerConfig
@@ -110,10 +114,13 @@ def sides_of(options: argparse.Namespace, store: Path, folder: Path) -> tuple[li
     ]
     shared = ("--model", options.model, "--batch-tokens", str(options.batch_tokens))
 
-    def side(name: str, what: str, threads: int) -> Side:
+    def side(name: str, what: str, threads: int, attention: str = "auto") -> Side:
         arguments = (what, *common, *shared, "--threads", str(threads), "--precision", options.precision)
+        arguments += ("--device", options.device, "--attention", attention)
         return Side(name=name, arguments=arguments, threads=threads)
 
+    if options.attention:
+        return [side(way, "ours", options.threads, way) for way in options.attention], []
     if options.scaling:
         both = [side(f"{n} thread{'s' * (n > 1)}", "ours", n) for n in (options.threads, 1)]
         return both, []
@@ -137,7 +144,11 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     sides, skipped = sides_of(options, store, folder)
     windows: dict[str, list[dict[str, Any]]] = {side.name: [] for side in sides}
     peaks = {
-        side.threads: in_fresh_process("training.py", ["peak", "--threads", str(side.threads)], threads=side.threads)
+        side.threads: in_fresh_process(
+            "training.py",
+            ["peak", "--threads", str(side.threads), "--device", options.device],
+            threads=side.threads,
+        )
         for side in sides
     }
     for number in range(options.rounds):
@@ -177,7 +188,7 @@ def summary(
 
     return {
         "benchmark": "training",
-        "kind": "scaling" if options.scaling else "speed",
+        "kind": "scaling" if options.scaling else "attention" if options.attention else "speed",
         "date": datetime.date.today().isoformat(),
         "model": options.model,
         "threads": options.threads,
@@ -187,7 +198,8 @@ def summary(
             sum(found["tgt_tokens"] for found in windows[ours]) / sum(found["updates"] for found in windows[ours])
         ),
         "parameters": windows[ours][0]["parameters"],
-        "precision": hardware.choose(device="cpu", precision=options.precision).precision,
+        "device": options.device,
+        "precision": hardware.choose(device=options.device, precision=options.precision).precision,
         "ratio": ratios[base]["median"],
         "ratio_min": ratios[base]["min"],
         "ratio_max": ratios[base]["max"],
@@ -215,6 +227,7 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
     ]
     table = "\n".join(f"| {name} | {' | '.join(f'{result[key][side]:,}' for side in names)} |" for name, key in rows)
     peak = f"bf16 matrix product {result['bf16_peak_gflops']} GFLOP/s; "
+    beside = ", the loop (`torch.nn.Transformer`) in float32" * ("loop" in names)
     others = "".join(f"- ours / {name}: {shown(result['ratios'][name])}\n" for name in names[2:])
     skipped = "".join(f"- not measured: {reason}\n" for reason in result["skipped"])
     return f"""# Training speed, {result["date"]}
@@ -224,7 +237,7 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
 - model `{result["model"]}`: {shape}, {VOCAB_SIZE:,} shared subwords, {result["parameters"]:,} parameters
 - text: {result["text"]}, {result["tgt_tokens_an_update"]:,} target tokens an update
 {machine_lines(machine, result["threads"], note=peak)}
-- ours computes in {result["precision"]}{", the loop (`torch.nn.Transformer`) in float32" * ("loop" in names)}
+- ours computes on {result["device"]} in {result["precision"]}{beside}
 
 | | {" | ".join(names)} |
 |---|{"---|" * len(names)}
@@ -240,10 +253,12 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=["small", "tiny"], default="small", help="preset of the shape")
+    parser.add_argument("--model", choices=list(PRESETS), default="small", help="preset of the shape")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", choices=["auto", "bf16", "float32"], default="auto", help="of our side")
     parser.add_argument("--scaling", action="store_true", help="ours with --threads against ours with one")
+    parser.add_argument("--attention", default="", metavar="A,B", help="ours with A against ours with B")
+    parser.add_argument("--device", default="cpu", help="of our side, with --attention; cpu, cuda ...")
     parser.add_argument("--rivals", default="", metavar="NAMES", help=f"of {', '.join(ADAPTERS)}; or all")
     parser.add_argument("--rounds", type=int, default=3, help="windows a side")
     parser.add_argument("--updates", type=int, default=30, help="updates a window")
@@ -260,6 +275,15 @@ def parsed() -> argparse.Namespace:
         options.warm_up = options.updates
     if options.scaling and (options.threads < 2 or options.rivals):
         parser.error("--scaling compares our threads with one of ours: give --threads 2 or more, and no --rivals")
+    options.attention = [way for way in options.attention.split(",") if way]
+    if options.attention and (len(options.attention) != 2 or options.scaling or options.rivals):
+        parser.error("--attention compares two of plain, fused and packed, as in plain,fused; and nothing else")
+    if options.device != "cpu" and not options.attention:
+        parser.error(f"--device {options.device} goes with --attention: the loop and the rivals are for the CPU")
+    try:
+        hardware.check_device(options.device)
+    except ConfigError as error:
+        parser.error(str(error))
     if unknown := {name for name in options.rivals.split(",") if name and name != "all"} - set(ADAPTERS):
         parser.error(f"--rivals {', '.join(sorted(unknown))} is unknown; use {', '.join(ADAPTERS)} or all")
     return options
@@ -275,6 +299,9 @@ def main() -> None:
     stem = f"training-{result['date']}-{options.model}-{options.threads}-threads" + "-scaling" * options.scaling
     if options.precision != "auto":
         command, stem = f"{command} --precision {options.precision}", f"{stem}-{options.precision}"
+    if options.attention:
+        command += f" --device {options.device} --attention {','.join(options.attention)}"
+        stem += f"-{options.device.replace(':', '_')}-attention"
     if options.rivals:
         command, stem = f"{command} --rivals {options.rivals}", f"{stem}-rivals"
     publish(result, as_markdown(result, command), folder=options.output, stem=stem)

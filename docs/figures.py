@@ -120,7 +120,7 @@ def training(results: list[Result], say: Say) -> str:
     rows, bars = [], []
     for result in kept:
         for side, rate in result["tokens_per_s"].items():
-            is_ours = side == "ours" or result.get("kind") == "scaling"
+            is_ours = side == "ours" or result.get("kind", "speed") != "speed"
             name = f"{say(side)} {result['precision']}" if is_ours else say(side)
             ratio = result.get("ratios", {"loop": {"median": result["ratio"]}}).get(side, {}).get("median")
             cells = [result["model"], result["threads"], name, f"{rate:,}", f"{result['share_of_peak'][side]:.0%}"]

@@ -127,6 +127,19 @@ def test_onednn_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) 
         hardware.choose(device="cuda", products="onednn")
 
 
+@pytest.mark.parametrize(("device", "precision"), [("cpu", "bf16"), ("cuda", "float32"), ("mps", "bf16")])
+def test_packed_sentences_are_refused_where_their_kernel_is_not(
+    monkeypatch: pytest.MonkeyPatch, device: str, precision: str
+) -> None:
+    monkeypatch.setattr(hardware, "check_device", lambda device: None)
+    message = f"attention='packed', but it is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
+    with pytest.raises(ConfigError, match=message):
+        hardware.choose(device=device, precision=precision, attention="packed")
+    chosen = hardware.choose(device="cuda:1", precision="bf16", attention="packed")
+    assert (chosen.attention, chosen.products) == ("packed", "torch")
+    assert "; packed attention; " in hardware.in_words(chosen)
+
+
 @pytest.mark.parametrize("attention", ["plain", "fused"])
 @pytest.mark.parametrize("products", ["torch", "onednn"])
 def test_a_model_computes_as_chosen(attention: str, products: str) -> None:

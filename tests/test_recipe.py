@@ -271,6 +271,16 @@ def test_the_manual_names_all_methods() -> None:
             'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
             "training.batch_tokens='auto' is for translation alone; give task='mlm' a number, such as 4096",
         ),
+        (
+            'task = "mlm"\n[training]\nmetric = "accuracy"\nattention = "packed"\n',
+            "training.attention='packed' cannot go with task='mlm'; use 'auto' or 'fused'",
+        ),
+        (
+            '[training]\nattention = "packed"\nguided_alignment = 0.1\n[model]\npositions = "alibi"\n'
+            'attention_dropout = 0.1\n[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
+            "training.attention='packed' cannot go with model.positions='alibi' or model.attention_dropout or "
+            "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
+        ),
         ('[model]\npreset = ["base"]\n', "model.preset = ['base'] is unknown; use one of "),
         ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),
     ],

@@ -7,17 +7,21 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from toy_task import outcome, write_task
+from varlen import one_by_one
 from yiwen import files, hardware
 from yiwen.bundle import open_bundle
 from yiwen.cli.main import main
 from yiwen.data import pipeline
+from yiwen.data.batching import Batch
 from yiwen.errors import CheckpointError, ConfigError
+from yiwen.model import Transformer, attention
 from yiwen.recipe import load_recipe
 from yiwen.runs import average_run, prepare_recipe
 from yiwen.stop import StopFlag
@@ -183,6 +187,45 @@ def test_what_was_chosen_is_recorded_and_said(
     monkeypatch.setattr("yiwen.hardware.choose", never_for_training)
     assert train(text, run, "--resume", settings=settings) == 0
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_of_packed_sentences_learns_what_one_of_padded_sentences_learns(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel and the device that it needs are not here: a loop over sentences stands in, on the CPU."""
+    settings = [*FAST, "log_every=1"]
+
+    def losses(run: Path) -> list[float]:
+        assert train(text, run, "--set", "model.dropout=0.0", settings=settings) == 0
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [line["loss"] for line in lines if "loss" in line]
+
+    padded = losses(tmp_path / "padded")
+    choose, n_passes = hardware.choose, []
+    monkeypatch.setattr("yiwen.hardware.choose", lambda **asked: replace(choose(**asked), attention="packed"))
+    monkeypatch.setattr(attention, "varlen_attn", one_by_one)
+    forward_packed = Transformer.forward_packed
+
+    def counting(model: Transformer, *given: Any) -> Any:
+        assert given[0].shape[0] == 1
+        n_passes.append(1)
+        return forward_packed(model, *given)
+
+    monkeypatch.setattr(Transformer, "forward_packed", counting)
+    packed = losses(tmp_path / "packed")
+    assert len(packed) == len(padded) == 9
+    assert packed == pytest.approx(padded, rel=1e-4)
+    assert len(n_passes) >= 1 + 9  # the largest batch, then one an update or more
+    tried = []
+
+    def rate(model: Any, batch: Batch, **_: Any) -> float:
+        tried.append(batch.packings is not None)
+        return 1.0
+
+    monkeypatch.setattr(translation, "tokens_per_second", rate)
+    settings += ["batch_tokens='auto'", "update_tokens=1500"]
+    losses(tmp_path / "auto")
+    assert set(tried) == {True}
 
 
 def test_the_fastest_micro_batch_is_found_once_and_kept_by_the_run(

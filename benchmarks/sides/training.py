@@ -10,6 +10,7 @@ Shapes: B rows, L length, T target length, N real target tokens, D d_model, V vo
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import time
@@ -24,7 +25,7 @@ from memory import peak_mib
 from torch import Tensor, nn
 
 from yiwen import hardware
-from yiwen.data.batching import Batch, Update, epoch_updates
+from yiwen.data.batching import Batch, Rows, Update, epoch_updates
 from yiwen.data.loader import lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.model import ModelConfig, Transformer
@@ -43,29 +44,36 @@ TrainOn = Callable[[Update, int], float]
 """(rows, step) -> loss in nats a token, after one whole update."""
 
 
-def our_side(
-    store: Store, config: ModelConfig, threads: int, precision: str, batch_tokens: int
-) -> tuple[nn.Module, TrainOn]:
+def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> tuple[nn.Module, TrainOn]:
     """One update as `yiwen.training.loop` makes it."""
-    chosen = hardware.choose(device="cpu", precision=precision, threads=threads, batch_tokens=batch_tokens)
+    chosen = hardware.choose(
+        device=options.device,
+        precision=options.precision,
+        threads=options.threads,
+        attention=options.attention,
+        batch_tokens=options.batch_tokens,
+    )
     hardware.apply(chosen)
     training = TrainingConfig(optimizer="adamw", label_smoothing=SMOOTHING)
-    model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).train()
+    model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).to(chosen.device).train()
     hardware.apply_to_model(model, chosen)
-    average = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
-    average.load_state_dict(model.state_dict())
+    average = copy.deepcopy(model).eval()
     optimizers = build_optimizers(model, training, n_shards=chosen.shards, is_bf16=chosen.is_bf16)
     loss_fn = translation_loss(SMOOTHING)
     pool = ShardPool(chosen.shards) if chosen.shards > 1 else None
+
+    def load(rows: Rows, seed: int) -> Batch:
+        batch = load_batch(store, rows, seed=seed)
+        return batch.packed() if chosen.attention == "packed" else batch
 
     def train_on(rows: Update, step: int) -> float:
         gradients = compute_gradients(
             model,
             rows,
-            load=lambda batch_rows, seed: load_batch(store, batch_rows, seed=seed),
+            load=load,
             loss_fn=loss_fn,
             seeds=(1, step),
-            device="cpu",
+            device=chosen.device,
             is_bf16=chosen.is_bf16,
             pool=pool,
         )
@@ -155,7 +163,7 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
     store = Store.open(options.store)
     config = ModelConfig(**PRESETS[options.model])
     if options.side == "ours":
-        model, train_on = our_side(store, config, options.threads, options.precision, options.batch_tokens)
+        model, train_on = our_side(store, config, options)
     else:
         model, train_on = loop_side(store, config, options.threads)
     plan = epoch_updates(
@@ -185,22 +193,24 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
         "src_tokens": n_src,
         "tgt_tokens": n_tgt,
         "loss": loss,
-        "peak_mib": peak_mib(),
+        "peak_mib": torch.cuda.max_memory_allocated() / 2**20 if options.device.startswith("cuda") else peak_mib(),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 
 
-def bf16_peak(threads: int) -> float:
-    """FLOP/s of the product 4096 x 256 x 1024 in bf16, best of five."""
+def bf16_peak(threads: int, device: str) -> float:
+    """FLOP/s of the product 4096 x 256 x 1024 in bf16, best of five; on a GPU of 8192 x 8192 x 8192."""
     torch.set_num_threads(threads)
-    x, weight = torch.randn(4096, 256).bfloat16(), torch.randn(1024, 256).bfloat16()
+    n, m, k = (4096, 256, 1024) if device == "cpu" else (8192, 8192, 8192)
+    x, weight = (torch.randn(*shape, device=device).bfloat16() for shape in ((n, m), (k, m)))
     best = math.inf
     for _ in range(6):  # the first only warms up
         began = time.perf_counter()
         for _ in range(10):
-            F.linear(x, weight)
+            y = F.linear(x, weight)
+        y[0, 0].item()  # a GPU has done them all when it gives a number away
         best = min(best, time.perf_counter() - began)
-    return 10 * 2 * 4096 * 256 * 1024 / best
+    return 10 * 2 * n * m * k / best
 
 
 def main() -> None:
@@ -211,6 +221,8 @@ def main() -> None:
     parser.add_argument("--model", choices=PRESETS)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="auto")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--attention", default="auto")
     parser.add_argument("--round", type=int, default=0)
     parser.add_argument("--updates", type=int)
     parser.add_argument("--warm-up", type=int)
@@ -218,7 +230,8 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int)
     parser.add_argument("--update-tokens", type=int)
     options = parser.parse_args()
-    print(json.dumps({"flops": bf16_peak(options.threads)} if options.side == "peak" else window(options)))
+    peak = options.side == "peak"
+    print(json.dumps({"flops": bf16_peak(options.threads, options.device)} if peak else window(options)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Precision = Literal["float32", "bf16"]
-Attention = Literal["plain", "fused"]
+Attention = Literal["plain", "fused", "packed"]
 Products = Literal["torch", "onednn"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # <malloc.h>
@@ -40,7 +40,7 @@ class Hardware:
     threads: int
     """Processor threads in all."""
     attention: Attention
-    """How equation 1 is computed: as matrix products, or by PyTorch's fused kernel."""
+    """How equation 1 is computed: as matrix products, or by PyTorch's fused kernel, of padded or packed sentences."""
     products: Products = "torch"
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly."""
     keeps_memory: bool
@@ -71,7 +71,7 @@ def choose(
         device: `auto`, or a device of torch.
         precision: `auto`, `float32` or `bf16`.
         threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected).
-        attention: `auto`, `plain` or `fused`.
+        attention: `auto`, `plain`, `fused` or `packed`.
         products: `auto`, `torch` or `onednn`.
         batch_tokens: Positions of a training micro-batch, to be computed in shards; 0: in one piece.
 
@@ -93,6 +93,10 @@ def choose(
     shards = _shards(threads, batch_tokens) if is_cpu else 1
     if products == "onednn":
         _check_onednn(device)
+    if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
+        raise ConfigError(
+            f"attention='packed', but it is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
+        )
     if attention == "auto":
         attention = _measured("attention", precision, threads // shards) if is_cpu else "fused"
     if products == "auto":

@@ -136,7 +136,6 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     share = survey.n_spans / min(survey.n_pairs, _CHECKED)
     symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
-    optimizer, learning_rate, warmup_steps = size.optimizer
     steps, epochs = _length(survey, size, tgt_lang)
     validate_every = max(100, _rounded(steps / 15))
     return f"""\
@@ -167,9 +166,9 @@ dropout = {size.dropout}  # the less text, the more: it keeps the model from lea
 [training]
 max_steps = {steps}  # about {epochs} times through the text
 batch_tokens = {size.batch_tokens}  # what is held in memory at a time; lower it where memory is short
-{update}optimizer = "{optimizer}"
-learning_rate = {learning_rate}  # halve it if the loss jumps
-warmup_steps = {min(warmup_steps, steps // 4)}  # the learning rate rises over these, then falls to zero
+{update}optimizer = "{size.optimizer}"
+learning_rate = {size.learning_rate}  # halve it if the loss jumps
+warmup_steps = {min(size.warmup_steps, steps // 4)}  # the learning rate rises over these, then falls to zero
 schedule = "polynomial"
 decay_power = 0.5
 validate_every = {validate_every}  # how often you see a score; the best model so far is kept

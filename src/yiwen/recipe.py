@@ -83,6 +83,16 @@ def _check_task(recipe: Recipe) -> None:
         for name in ("rdrop", "word_dropout", "guided_alignment"):
             if getattr(recipe.training, name):
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")
+    if recipe.training.attention == "packed":
+        reasons = {
+            f"task={task!r}": task != "translate",
+            "model.positions='alibi'": recipe.model.positions == "alibi",
+            "model.attention_dropout": recipe.model.attention_dropout > 0,
+            "training.guided_alignment": recipe.training.guided_alignment > 0,
+            "tokenizer.sampling": recipe.tokenizer.sampling > 0,
+        }
+        if found := [name for name, is_so in reasons.items() if is_so]:
+            raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if task == "embed" and not recipe.tokenizer.shared:

@@ -201,6 +201,28 @@ def test_a_batch_worked_by_hand() -> None:
     assert batch.tgt_out.tolist() == [[8, EOS, 0, 0], [9, 10, 11, EOS]]
     assert batch.n_tokens == 6
     assert batch.to("cpu").src_ids.dtype == torch.int64
+    packed = batch.packed()
+    assert packed.src_ids.tolist() == [[5, 6, EOS, 7, EOS]]
+    assert packed.tgt_in.tolist() == [[BOS, 8, BOS, 9, 10, 11]]
+    assert packed.tgt_out.tolist() == [[8, EOS, 9, 10, 11, EOS]]
+    assert packed.packings is not None
+    for packing, starts, places, longest in zip(
+        packed.packings, ([0, 3, 5], [0, 2, 6]), ([0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 3]), (3, 4), strict=True
+    ):
+        assert (packing.starts.tolist(), packing.starts.dtype) == (starts, torch.int32)
+        assert (packing.places.tolist(), packing.longest) == (places, longest)
+    assert packed.n_tokens == 6
+    assert packed.to("cpu") is packed
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_all_of_a_batch_goes_to_the_device(is_packed: bool) -> None:
+    batch = collate([[5, 6], [7]], [[8], [9, 10, 11]])
+    there = (batch.packed() if is_packed else batch).to("meta")
+    tensors = [there.src_ids, there.tgt_in, there.tgt_out]
+    tensors += [tensor for packing in there.packings or () for tensor in (packing.starts, packing.places)]
+    assert len(tensors) == (7 if is_packed else 3)
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
 
 
 def test_an_empty_side_is_an_eos() -> None:

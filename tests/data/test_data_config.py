@@ -10,6 +10,7 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
 
 LIGHT, HEAVY = CorpusConfig(path="a.tsv", weight=0.0), CorpusConfig(path="b.tsv", weight=3.0)
+MADE = CorpusConfig(path="c.tsv", train_only=True)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,9 @@ LIGHT, HEAVY = CorpusConfig(path="a.tsv", weight=0.0), CorpusConfig(path="b.tsv"
         ({"valid_pairs": -1}, "data.valid_pairs is -1; use 0"),
         ({"test_pairs": -2}, "data.test_pairs is -2; use 0"),
         ({"max_tokens": 1}, "data.max_tokens is 1; use at least 2"),
+        ({"valid": MADE}, "data.valid has train_only=true; leave it out: nothing here is trained on"),
+        ({"test": MADE}, "data.test has train_only=true"),
+        ({"more_tests": (MADE,)}, "data.more_tests has train_only=true"),
     ],
 )
 def test_impossible_settings_are_refused(wrong: dict[str, object], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import signal
@@ -136,6 +137,25 @@ def test_text_is_split_off_without_leaks_on_either_side(tmp_path: Path) -> None:
     assert overlap.reason == "held-out overlap"
     assert overlap.count > 52
     assert report.read == report.kept + report.valid_split + report.test_split + overlap.count == 1800
+
+
+def test_made_text_is_not_split_off(tmp_path: Path) -> None:
+    natural = write(tmp_path, "natural", [pair(n) for n in range(300)])
+    made = write(tmp_path, "made", [pair(n) for n in range(300, 1700)])
+    only = dataclasses.replace(made, train_only=True)
+    names = {}
+    for name, corpora in {"all": (natural, made), "natural": (natural, only), "turned": (only, natural)}.items():
+        prepared = run(tmp_path, *corpora, valid_pairs=17, test_pairs=13)
+        names[name] = prepared.folder
+        store = Store.open(prepared.folder)
+        held_out = [int(src.split()[-1].rstrip(".")) for src in [*store.valid.src, *store.test.src]]
+        assert len(held_out) == 30
+        assert (max(held_out) >= 300) == (name == "all")
+        assert len(store) == 1700 - 30
+    assert len(set(names.values())) == 3
+    report = run(tmp_path, only, valid_pairs=17).report
+    assert report.valid_split == 0
+    assert "valid: 0 pairs split off, 17 asked for (at most a tenth of the text)" in report.notes
 
 
 def test_a_small_corpus_gives_no_more_than_a_tenth_away(tmp_path: Path) -> None:

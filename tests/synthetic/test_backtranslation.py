@@ -141,6 +141,7 @@ def test_the_lines_for_a_recipe_prepare_and_keep_the_tag_in_one_piece(
     done = made_by(teacher, text)
     first, *corpora = done.recipe_lines.split("\n")
     assert tomllib.loads(first.removeprefix("# [tokenizer] ")) == {"symbols": ["<2bt>"]}
+    assert corpora[-1] == "train_only = true"
     recipe = tmp_path / "new.toml"
     recipe.write_text(
         '[data]\nsrc_lang = "de"\ntgt_lang = "en"\nvalid_pairs = 11\ntest_pairs = 0\n' + "\n".join(corpora)

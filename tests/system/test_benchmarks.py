@@ -111,6 +111,10 @@ def test_a_toolkit_that_fails_shows_its_log(load: Any, tmp_path: Path) -> None:
     [
         (["--scaling"], "give --threads 2 or more, and no --rivals"),
         (["--scaling", "--threads", "2", "--rivals", "eole"], "give --threads 2 or more, and no --rivals"),
+        (["--attention", "packed"], "--attention compares two of plain, fused and packed, as in plain,fused"),
+        (["--attention", "plain,fused", "--rivals", "eole"], "--attention compares two of plain, fused and packed"),
+        (["--device", "cuda"], "--device cuda goes with --attention: the loop and the rivals are for the CPU"),
+        (["--device", "cuda:77", "--attention", "packed,fused"], "device='cuda:77', but torch"),
         (["--rivals", "eole,tensorflow"], "--rivals tensorflow is unknown; use eole, eole-malloc"),
     ],
 )

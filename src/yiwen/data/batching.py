@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
@@ -33,8 +34,28 @@ Ids = Sequence[int] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
+class Packing:
+    """Where B sequences stand that follow one another in a single row of N tokens."""
+
+    starts: Tensor
+    """(B + 1,), int32: 0, then where each ends and the next one begins."""
+    places: Tensor
+    """(N,), int64: the place of each token in its own sequence, from 0."""
+    longest: int
+    """Tokens of the longest."""
+
+    @classmethod
+    def of(cls, is_real: Tensor) -> Packing:
+        """Of sequences that were padded at their ends, (B, L)."""
+        lengths = is_real.sum(dim=1)
+        starts = F.pad(lengths.cumsum(dim=0, dtype=torch.int32), (1, 0))
+        places = torch.arange(is_real.size(1)).expand(is_real.shape)
+        return cls(starts, places[is_real], longest=int(lengths.max()))
+
+
+@dataclass(frozen=True)
 class Batch:
-    """Parallel sentences as tensors, padded with `PAD_ID`."""
+    """Parallel sentences as tensors, padded with `PAD_ID`, or packed: all in one row, B = 1, without padding."""
 
     src_ids: Tensor
     """(B, S), int64, closed by eos."""
@@ -44,6 +65,14 @@ class Batch:
     """(B, T), int64: the target, then eos. Row by row the token that follows each of tgt_in."""
     n_tokens: int
     """Real tokens of tgt_out, eos counted."""
+    packings: tuple[Packing, Packing] | None = None
+    """Of source and target, where they are packed."""
+
+    def packed(self) -> Batch:
+        """The same sentences one after the other in one row, so that nothing is computed for padding."""
+        src, tgt = self.src_ids != PAD_ID, self.tgt_out != PAD_ID
+        src_ids, tgt_in, tgt_out = self.src_ids[src][None], self.tgt_in[tgt][None], self.tgt_out[tgt][None]
+        return Batch(src_ids, tgt_in, tgt_out, self.n_tokens, (Packing.of(src), Packing.of(tgt)))
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on a device; a GPU copies it while it computes what was asked for before."""
@@ -55,7 +84,11 @@ class Batch:
             pinned = ids.pin_memory() if torch.device(device).type == "cuda" else ids
             return pinned.to(device, non_blocking=True)
 
-        return Batch(copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out), self.n_tokens)
+        packings = self.packings
+        if packings is not None:
+            src, tgt = (Packing(copied(each.starts), copied(each.places), each.longest) for each in packings)
+            packings = src, tgt
+        return Batch(copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out), self.n_tokens, packings)
 
     def shard(self, number: int, n_shards: int) -> Batch:
         """Every n_shards-th row, from row `number` on: rows are sorted, so that all shards are alike."""

@@ -65,6 +65,9 @@ class DataConfig:
         for name, count in (("valid_pairs", self.valid_pairs), ("test_pairs", self.test_pairs)):
             if count < 0:
                 problems.append(f"data.{name} is {count}; use 0 for none or a positive number")
+        for name, corpus in (("valid", self.valid), ("test", self.test), *(("more_tests", c) for c in self.more_tests)):
+            if corpus and corpus.train_only:
+                problems.append(f"data.{name} has train_only=true; leave it out: nothing here is trained on")
         if self.max_tokens < 2:
             problems.append(f"data.max_tokens is {self.max_tokens}; use at least 2 (a subword and eos), say 256")
         if problems:

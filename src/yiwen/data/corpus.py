@@ -46,6 +46,8 @@ class CorpusConfig:
     """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0
     """Share of this corpus in training relative to the others' weights; 0 everywhere = by size and temperature."""
+    train_only: bool = False
+    """Whether none of it may be split off for validation or test: for text that a machine made."""
 
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.src) or (self.tgt and not self.src):

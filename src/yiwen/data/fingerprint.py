@@ -35,6 +35,8 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
+        if not entry["train_only"]:
+            del entry["train_only"]  # as below
     learning = dataclasses.asdict(tokenizer)
     if tokenizer.model:
         models = ready_models(tokenizer.model, base=base)

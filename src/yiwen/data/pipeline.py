@@ -130,9 +130,11 @@ def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], ta
     repeated = duplicates(keys.pair) if job.data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
     free = ~overlap & ~repeated
+    stays = np.array([job.data.corpora[corpus].train_only for corpus in intake.batch_corpus.tolist()], bool)
+    may_go = ~np.repeat(stays, np.diff(intake.starts))
     chosen = {}
     for name, n_pairs in (("test", job.data.test_pairs), ("valid", job.data.valid_pairs)):
-        rows = choose(keys, free, n_pairs=0 if name in given else n_pairs)
+        rows = choose(keys, free & may_go, n_pairs=0 if name in given else n_pairs)
         if name not in given and len(rows) < n_pairs:
             notes.append(f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)")
         shared = overlaps(keys, Keys(*(key[rows] for key in keys))) & free

@@ -8,12 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
 
+from yiwen.data.batching import Packing
 from yiwen.model.dropout import dropout
 from yiwen.model.layers import softmax
 from yiwen.model.linear import Linear
@@ -21,6 +23,18 @@ from yiwen.model.positions import RotaryPositions
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 """(query (B, H, Q, K), key (B, H, M, K), value (B, H, M, K), bias, dropout) -> (B, H, Q, K)."""
+
+
+class Packed(NamedTuple):
+    """Stands where a bias stands, B being 1: the queries of each sentence look at the keys of the same number."""
+
+    queries: Packing
+    keys: Packing
+    is_causal: bool = False
+
+
+Bias = Tensor | Packed | None
+"""Who looks at whom: numbers that are added to the scores, or sentences packed side by side."""
 
 
 class KeyValue(NamedTuple):
@@ -61,6 +75,17 @@ def fused_attention(
     return F.scaled_dot_product_attention(q_BHQK, k_BHMK, v_BHMK, attn_mask=bias, dropout_p=dropout_p)
 
 
+def packed_attention(q_1HQK: Tensor, k_1HMK: Tensor, v_1HMK: Tensor, packed: Packed) -> Tensor:
+    """The same within each sentence of a row of Q queries and M keys: (1, H, Q, K). On a GPU, in bf16."""
+    q_QHK, k_MHK, v_MHK = (x[0].transpose(0, 1) for x in (q_1HQK, k_1HMK, v_1HMK))
+    queries, keys = packed.queries, packed.keys
+    window = (-1, 0) if packed.is_causal else (-1, -1)  # how far it may look back and ahead, -1: without an end
+    out_QHK = varlen_attn(
+        q_QHK, k_MHK, v_MHK, queries.starts, keys.starts, queries.longest, keys.longest, window_size=window
+    )
+    return cast(Tensor, out_QHK).transpose(0, 1)[None]
+
+
 def attend_step(q_NGK: Tensor, k_NKM: Tensor, v_NMK: Tensor, bias: Tensor) -> Tensor:
     """Equation 1 for the G queries a key head of one decoding step, N = rows x key heads: (N, G, K).
 
@@ -93,13 +118,16 @@ class MultiHeadAttention(nn.Module):
         self.attend: Attend = plain_attention
         self.out_proj = Linear(d_model, d_model)
 
-    def forward(self, q_BHQK: Tensor, memory: KeyValue, bias: Tensor | None) -> Tensor:
+    def forward(self, q_BHQK: Tensor, memory: KeyValue, bias: Bias) -> Tensor:
         """Attend from queries to keys and values: (B, Q, D)."""
         k_BHMK, v_BHMK = memory
         if self.n_shared > 1:  # grouped queries: each key head serves n_shared query heads
             k_BHMK = k_BHMK.repeat_interleave(self.n_shared, dim=1)
             v_BHMK = v_BHMK.repeat_interleave(self.n_shared, dim=1)
-        out_BHQK = self.attend(q_BHQK, k_BHMK, v_BHMK, bias, self.dropout if self.training else 0.0)
+        if isinstance(bias, Packed):
+            out_BHQK = packed_attention(q_BHQK, k_BHMK, v_BHMK, bias)
+        else:
+            out_BHQK = self.attend(q_BHQK, k_BHMK, v_BHMK, bias, self.dropout if self.training else 0.0)
         out: Tensor = self.out_proj(merge_heads(out_BHQK))
         return out
 
@@ -118,9 +146,9 @@ class SelfAttention(nn.Module):
         self.qkv_proj = Linear(d_model, d_model + 2 * self.heads.d_kv)
         self.rotary = rotary
 
-    def forward(self, x_BQD: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(self, x_BQD: Tensor, bias: Bias) -> Tensor:
         """Attend within x, (B, Q, D) -> (B, Q, D); the bias is broadcast to (B, H, Q, Q)."""
-        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD)
+        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD, bias.queries.places if isinstance(bias, Packed) else 0)
         out: Tensor = self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
         return out
 
@@ -148,13 +176,13 @@ class SelfAttention(nn.Module):
         out: Tensor = self.heads.out_proj(out_NGK.view(x_RD.shape).to(x_RD.dtype))
         return out
 
-    def _project(self, x_BQD: Tensor) -> list[Tensor]:
-        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions 0, 1, ..."""
+    def _project(self, x_BQD: Tensor, where: int | Tensor) -> list[Tensor]:
+        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions `where`, see `RotaryPositions`."""
         heads = self.heads
         parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), heads.d_kv, heads.d_kv], dim=2)
         q_BHQK, k_BHQK, v_BHQK = (split_heads(part, heads.d_head) for part in parts)
         if self.rotary is not None:
-            q_BHQK, k_BHQK = self.rotary(q_BHQK), self.rotary(k_BHQK)
+            q_BHQK, k_BHQK = self.rotary(q_BHQK, where), self.rotary(k_BHQK, where)
         return [q_BHQK, k_BHQK, v_BHQK]
 
 
@@ -175,7 +203,7 @@ class CrossAttention(nn.Module):
         k_BSD, v_BSD = self.kv_proj(memory_BSD).chunk(2, dim=2)
         return KeyValue(split_heads(k_BSD, self.heads.d_head), split_heads(v_BSD, self.heads.d_head))
 
-    def forward(self, x_BQD: Tensor, memory: KeyValue, bias: Tensor | None) -> Tensor:
+    def forward(self, x_BQD: Tensor, memory: KeyValue, bias: Bias) -> Tensor:
         """Attend from x, (B, Q, D), to the projected memory: (B, Q, D)."""
         out: Tensor = self.heads(split_heads(self.q_proj(x_BQD), self.heads.d_head), memory, bias)
         return out

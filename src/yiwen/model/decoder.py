@@ -7,7 +7,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from yiwen.model.attention import CrossAttention, KeyValue, SelfAttention
+from yiwen.model.attention import Bias, CrossAttention, KeyValue, SelfAttention
 from yiwen.model.config import ModelConfig
 from yiwen.model.dropout import is_left_out
 from yiwen.model.layers import build_feed_forward, build_final_norm, build_residual
@@ -28,7 +28,7 @@ class DecoderLayer(nn.Module):
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)
 
-    def forward(self, x_BTD: Tensor, memory: KeyValue, self_bias: Tensor | None, cross_bias: Tensor | None) -> Tensor:
+    def forward(self, x_BTD: Tensor, memory: KeyValue, self_bias: Bias, cross_bias: Bias) -> Tensor:
         """All target positions at once: (B, T, D) -> (B, T, D)."""
         x_BTD = self.self_residual(x_BTD, lambda y_BTD: self.self_attention(y_BTD, self_bias))
         x_BTD = self.cross_residual(x_BTD, lambda y_BTD: self.cross_attention(y_BTD, memory, cross_bias))
@@ -71,9 +71,7 @@ class Decoder(nn.Module):
         """Each layer's keys and values of the memory."""
         return tuple(layer.cross_attention.project(memory_BSD) for layer in self)
 
-    def forward(
-        self, x_BTD: Tensor, memories: tuple[KeyValue, ...], self_bias: Tensor | None, cross_bias: Tensor | None
-    ) -> Tensor:
+    def forward(self, x_BTD: Tensor, memories: tuple[KeyValue, ...], self_bias: Bias, cross_bias: Bias) -> Tensor:
         """Embedded target (B, T, D) -> decoder states (B, T, D)."""
         for layer, memory in zip(self, memories, strict=True):
             if not (self.training and is_left_out(self.layer_dropout)):

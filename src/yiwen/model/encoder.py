@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from yiwen.model.attention import SelfAttention
+from yiwen.model.attention import Bias, SelfAttention
 from yiwen.model.config import ModelConfig
 from yiwen.model.dropout import is_left_out
 from yiwen.model.layers import build_feed_forward, build_final_norm, build_residual
@@ -23,7 +23,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)
 
-    def forward(self, x_BSD: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(self, x_BSD: Tensor, bias: Bias) -> Tensor:
         """(B, S, D) -> (B, S, D); bias is broadcast to (B, H, S, S)."""
         x_BSD = self.self_residual(x_BSD, lambda y_BSD: self.self_attention(y_BSD, bias))
         x_BSD = self.feed_residual(x_BSD, self.feed_forward)
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
         self.layer_dropout = config.layer_dropout
         self.final_norm = build_final_norm(config)
 
-    def forward(self, x_BSD: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(self, x_BSD: Tensor, bias: Bias) -> Tensor:
         """Embedded source (B, S, D) -> memory (B, S, D)."""
         for layer in self.layers:
             if not (self.training and is_left_out(self.layer_dropout)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -22,6 +23,11 @@ def sinusoids(n_positions: int, d_model: int) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
 
 
+def rows(table: Tensor, where: int | Tensor, length: int) -> Tensor:
+    """Rows where, where + 1, ... of a table of positions; or, of a packed row, those that `where` lists: (L, ...)."""
+    return table[where : where + length] if isinstance(where, int) else F.embedding(where, table)
+
+
 class SinusoidalPositions(nn.Module):
     """Adds the fixed table of `sinusoids` to embeddings."""
 
@@ -31,9 +37,9 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoids(max_len, d_model), persistent=False)
 
-    def forward(self, x_BLD: Tensor, offset: int = 0) -> Tensor:
-        """Add positions offset, offset + 1, ... to x, (B, L, D)."""
-        return x_BLD + self.table[offset : offset + x_BLD.size(1)].to(x_BLD.dtype)
+    def forward(self, x_BLD: Tensor, where: int | Tensor = 0) -> Tensor:
+        """Add positions where, where + 1, ... to x, (B, L, D); or those listed, (L,)."""
+        return x_BLD + rows(self.table, where, x_BLD.size(1)).to(x_BLD.dtype)
 
 
 class LearnedPositions(nn.Module):
@@ -43,15 +49,15 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(max_len, d_model))  # (max_len, D)
 
-    def forward(self, x_BLD: Tensor, offset: int = 0) -> Tensor:
-        """Add positions offset, offset + 1, ... to x, (B, L, D)."""
-        return x_BLD + self.weight[offset : offset + x_BLD.size(1)].to(x_BLD.dtype)
+    def forward(self, x_BLD: Tensor, where: int | Tensor = 0) -> Tensor:
+        """Add positions where, where + 1, ... to x, (B, L, D); or those listed, (L,)."""
+        return x_BLD + rows(self.weight, where, x_BLD.size(1)).to(x_BLD.dtype)
 
 
 class NoPositions(nn.Module):
     """Leaves embeddings alone, where attention itself knows the order (rotary, ALiBi)."""
 
-    def forward(self, x_BLD: Tensor, offset: int = 0) -> Tensor:
+    def forward(self, x_BLD: Tensor, where: int | Tensor = 0) -> Tensor:
         """Return x, (B, L, D)."""
         return x_BLD
 
@@ -68,10 +74,9 @@ class RotaryPositions(nn.Module):
         self.register_buffer("sin", table[:, 0::2].repeat_interleave(2, dim=1), persistent=False)
         self.register_buffer("cos", table[:, 1::2].repeat_interleave(2, dim=1), persistent=False)
 
-    def forward(self, x_BHLK: Tensor, offset: int = 0) -> Tensor:
-        """Turn x, (B, H, L, K), whose first row stands at position `offset`."""
-        end = offset + x_BHLK.size(2)
-        cos_LK, sin_LK = self.cos[offset:end].to(x_BHLK.dtype), self.sin[offset:end].to(x_BHLK.dtype)
+    def forward(self, x_BHLK: Tensor, where: int | Tensor = 0) -> Tensor:
+        """Turn x, (B, H, L, K), whose rows stand at positions where, where + 1, ...; or at those listed, (L,)."""
+        cos_LK, sin_LK = (rows(table, where, x_BHLK.size(2)).to(x_BHLK.dtype) for table in (self.cos, self.sin))
         swapped_BHLK = torch.stack([-x_BHLK[..., 1::2], x_BHLK[..., 0::2]], dim=-1).flatten(-2)
         return x_BHLK * cos_LK + swapped_BHLK * sin_LK
 

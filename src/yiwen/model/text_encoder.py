@@ -60,18 +60,18 @@ def embed(
     positions: nn.Module,
     config: ModelConfig,
     *,
-    offset: int = 0,
+    where: int | Tensor = 0,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Embeddings times sqrt(d_model) plus positions (sections 3.4, 3.5): (B, L, D), in `dtype` or that of products."""
-    if offset + ids.size(1) > config.max_len:
+    if isinstance(where, int) and where + ids.size(1) > config.max_len:
         raise ValueError(
-            f"a sequence of {offset + ids.size(1)} subwords is longer than max_len={config.max_len}; "
+            f"a sequence of {where + ids.size(1)} subwords is longer than max_len={config.max_len}; "
             "split the text, or train with a larger model.max_len"
         )
     x_BLD = embedding(ids) * math.sqrt(config.d_model)
     # From here to the last layer activations have one type: mixed ones would be converted at every product.
-    positioned_BLD: Tensor = positions(x_BLD, offset).to(dtype or compute_dtype(x_BLD))
+    positioned_BLD: Tensor = positions(x_BLD, where).to(dtype or compute_dtype(x_BLD))
     return positioned_BLD
 
 

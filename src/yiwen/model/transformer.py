@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from yiwen.data.batching import Packing
+from yiwen.model.attention import Packed
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import ModelConfig
 from yiwen.model.decoder import Decoder
@@ -80,6 +82,17 @@ class Transformer(nn.Module):
         """Source (B, S) and target so far (B, T) -> decoder states (B, T, D)."""
         return self.decode(tgt_in, self.encode(src_ids), padding_mask(src_ids, self.pad_id))
 
+    def forward_packed(self, src_ids: Tensor, tgt_in: Tensor, src: Packing, tgt: Packing) -> Tensor:
+        """The same for sentences that follow one another in one row, (1, S) and (1, T) -> decoder states (1, T, D).
+
+        For sinusoidal, learned and rotary positions; without dropout of attention weights.
+        """
+        x_1SD = self._embed(src_ids, self.src_embedding, self.src_positions, src.places)
+        memories = self.decoder.project(self.encoder(x_1SD, Packed(src, src)))
+        x_1TD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions, tgt.places)
+        states_1TD: Tensor = self.decoder(x_1TD, memories, Packed(tgt, tgt, is_causal=True), Packed(tgt, src))
+        return states_1TD
+
     def encode(self, src_ids: Tensor) -> Tensor:
         """Source ids (B, S), closed by eos -> memory (B, S, D)."""
         x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
@@ -135,8 +148,8 @@ class Transformer(nn.Module):
             x_RD = layer.step(x_RD, past_M2RE, position, memory, bias, cache.cross_bias)
         return self.logits(self.decoder.final_norm(x_RD)), cache
 
-    def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, offset: int = 0) -> Tensor:
+    def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, where: int | Tensor = 0) -> Tensor:
         """Embedded and positioned ids after dropout (section 5.4): (B, L, D)."""
-        x_BLD = embed(ids, embedding, positions, self.config, offset=offset, dtype=self.activation_dtype)
+        x_BLD = embed(ids, embedding, positions, self.config, where=where, dtype=self.activation_dtype)
         out: Tensor = self.embedding_dropout(x_BLD)
         return out

@@ -134,5 +134,5 @@ def _recipe_lines(made: Made, pairs: Path, data: DataConfig, tag: str) -> str:
     folder = os.path.abspath(pairs)  # noqa: PTH100
     for name in made.corpora:
         src, tgt = (f"{folder}/{name}.{language}" for language in (data.tgt_lang, data.src_lang))
-        lines += ["[[data.corpora]]", f"src = {toml_text(src)}", f"tgt = {toml_text(tgt)}"]
+        lines += ["[[data.corpora]]", f"src = {toml_text(src)}", f"tgt = {toml_text(tgt)}", "train_only = true"]
     return "\n".join(lines)

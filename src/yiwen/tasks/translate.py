@@ -18,16 +18,26 @@ def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
 
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         transformer = cast(Transformer, model)
-        real_BT = batch.tgt_out != transformer.pad_id
-        weight_VD, gold_N = transformer.output_weight, batch.tgt_out[real_BT]
-        if rdrop > 0:  # both passes at once, as one batch of twice the rows
-            states_BTD = model(batch.src_ids.repeat(2, 1), batch.tgt_in.repeat(2, 1))
-            states_2ND = states_BTD.unflatten(0, (2, -1))[:, real_BT]
-            return rdrop_loss(states_2ND, weight_VD, gold_N, smoothing=smoothing, alpha=rdrop), batch.n_tokens
-        states_ND = model(batch.src_ids, batch.tgt_in)[real_BT]
-        return chunked_loss(states_ND, weight_VD, gold_N, smoothing=smoothing), batch.n_tokens
+        weight_VD = transformer.output_weight
+        states_PND, gold_N = _states(transformer, batch, n_passes=2 if rdrop > 0 else 1)
+        if rdrop > 0:
+            return rdrop_loss(states_PND, weight_VD, gold_N, smoothing=smoothing, alpha=rdrop), batch.n_tokens
+        return chunked_loss(states_PND[0], weight_VD, gold_N, smoothing=smoothing), batch.n_tokens
 
     return loss_fn
+
+
+def _states(model: Transformer, batch: Batch, *, n_passes: int) -> tuple[Tensor, Tensor]:
+    """Decoder states of all real target tokens, (P, N, D), each pass with dropout of its own; and the tokens, (N,)."""
+    if batch.packings is not None:  # nothing to be left out, so that a GPU need not say where
+        states = [model.forward_packed(batch.src_ids, batch.tgt_in, *batch.packings)[0] for _ in range(n_passes)]
+        return torch.stack(states), batch.tgt_out[0]
+    real_BT = batch.tgt_out != model.pad_id
+    if n_passes == 1:
+        return model(batch.src_ids, batch.tgt_in)[real_BT][None], batch.tgt_out[real_BT]
+    # All passes at once, as one batch of so many times the rows.
+    states_BTD = model(batch.src_ids.repeat(n_passes, 1), batch.tgt_in.repeat(n_passes, 1))
+    return states_BTD.unflatten(0, (n_passes, -1))[:, real_BT], batch.tgt_out[real_BT]
 
 
 def forced_log_probs(model: Transformer, batch: Batch) -> Tensor:

@@ -84,8 +84,9 @@ class TrainingConfig:
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
     """Processor threads; 0: all."""
-    attention: Literal["auto", "plain", "fused"] = "auto"
-    """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here."""
+    attention: Literal["auto", "plain", "fused", "packed"] = "auto"
+    """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here.
+    packed (translation, on CUDA, in bf16): the fused kernel, of sentences that follow one another without padding."""
     products: Literal["auto", "torch", "onednn"] = "auto"
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from yiwen.analysis.heads import choose_alignment_head
 from yiwen.bundle import Bundle, BundleInfo, load_model, save_bundle
+from yiwen.data.batching import Batch, Rows
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.hardware import Hardware, apply_to_model, question, release_memory
@@ -74,11 +75,21 @@ def translation_job(
         batch_tokens=batch_tokens,
     )
     loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
+    is_packed = hardware.attention == "packed"
     guided = None
     if config.guided_alignment > 0:
         guided = AlignmentHead(layer=AlignmentHead.usual(model_config).layer, head=0)
         loss_fn = guided_loss(loss_fn, model, lexical_guide(store), place=guided, weight=config.guided_alignment)
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1
+
+    def load(rows: Rows, seed: int) -> Batch:
+        batch = load_batch(store, rows, seed=seed, max_tokens=max_tokens)
+        batch = hide_words(batch, share=config.word_dropout, seed=seed_of(seed, 2))
+        return batch.packed() if is_packed else batch
+
+    def largest() -> Batch:
+        batch = batch_of_shape(max(1, batch_tokens // longest), longest)
+        return batch.packed() if is_packed else batch
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         is_bf16 = hardware.is_bf16
@@ -113,11 +124,9 @@ def translation_job(
         model=model,
         d_model=model_config.d_model,
         lengths=lengths,
-        load=lambda rows, seed: hide_words(
-            load_batch(store, rows, seed=seed, max_tokens=max_tokens), share=config.word_dropout, seed=seed_of(seed, 2)
-        ),
+        load=load,
         is_sampled=store.tokenizer.sampling > 0,
-        largest=lambda: batch_of_shape(max(1, batch_tokens // longest), longest),
+        largest=largest,
         loss_fn=loss_fn,
         validate=validate,
         save_bundle=write_bundle,
@@ -146,6 +155,7 @@ def fastest_batch_tokens(
         def rate(size: int) -> float:
             stop.check("the search for the fastest micro-batch")
             batch = batch_of_shape(max(1, size // usual), usual, vocab_size=min(vocab_sizes))
+            batch = batch.packed() if hardware.attention == "packed" else batch
             loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
             return tokens_per_second(model, batch, loss_fn=loss_fn, hardware=hardware)
 
