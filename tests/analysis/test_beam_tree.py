@@ -82,4 +82,8 @@ def test_the_verdict_says_whether_likelihood_or_length_decided() -> None:
         "although it is the less likely one (log-probability -1.00 against -0.90): the length penalty divides by 4.0 "
         "for its 4 subwords and by 2.0 for the other's 2."
     )
+    assert verdict(longer[::-1], config, spelt) == (
+        "“abc” has a better score (-0.250 against -0.450), but it was found later, when the search for one translation "
+        "would have ended."
+    )
     assert verdict(longer[:1], config, spelt) == "It was the only one that was found, with a beam of 2."

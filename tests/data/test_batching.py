@@ -200,6 +200,7 @@ def test_a_batch_worked_by_hand() -> None:
     assert batch.tgt_in.tolist() == [[BOS, 8, 0, 0], [BOS, 9, 10, 11]]
     assert batch.tgt_out.tolist() == [[8, EOS, 0, 0], [9, 10, 11, EOS]]
     assert batch.n_tokens == 6
+    assert batch.real_tokens().tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.to("cpu").src_ids.dtype == torch.int64
     packed = batch.packed()
     assert packed.src_ids.tolist() == [[5, 6, EOS, 7, EOS]]
@@ -221,7 +222,8 @@ def test_all_of_a_batch_goes_to_the_device(is_packed: bool) -> None:
     there = (batch.packed() if is_packed else batch).to("meta")
     tensors = [there.src_ids, there.tgt_in, there.tgt_out]
     tensors += [tensor for packing in there.packings or () for tensor in (packing.starts, packing.places)]
-    assert len(tensors) == (7 if is_packed else 3)
+    tensors += [] if there.real is None else [there.real]
+    assert len(tensors) == (7 if is_packed else 4)
     assert {tensor.device.type for tensor in tensors} == {"meta"}
 
 

@@ -75,6 +75,11 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
         (b"no zip at all", "docx", "no Office document"),
         (SMALL, "txt", "byte .* is no utf-8"),
         (SMALL, "pptx", "is its suffix right"),
+        (
+            zipped({"word/header1.xml": "<x/>", "word/text.xml": "<x/>"}),
+            "docx",
+            r"without word/document.*; is its suffix right\? If so, save it again",
+        ),
         (b"\xff\xfeodd", "txt", "is no utf-16-le"),
         (b"line\n\xe4\n", "srt", r"byte 5 \(line 2\) is no utf-8.*iconv"),
         (b'<meta charset="no-such"><p>text', "html", "'no-such', which is none"),

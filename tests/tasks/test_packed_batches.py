@@ -6,6 +6,7 @@ takes what it is given is tested with PyTorch's description of it, which compute
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,21 @@ def test_no_sentence_sees_another(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = model.forward_packed(batch.src_ids, batch.tgt_in, *batch.packings)
     torch.testing.assert_close(changed[:, :3], states[:, :3], rtol=0, atol=0)
     assert not torch.isclose(changed[:, 3:], states[:, 3:]).all(dim=2).any()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("rdrop", [0.0, 3.0])
+def test_no_pass_asks_a_device_for_a_value(monkeypatch: pytest.MonkeyPatch, is_packed: bool, rdrop: float) -> None:
+    """Tensors of the device "meta" have shapes and no values: whatever would wait for a GPU fails there."""
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # neither knows "meta"
+    monkeypatch.setattr(torch, "autocast", lambda device, **_: nullcontext())
+    model, batch = build(dropout=0.1).float().train().to("meta"), sentences()
+    loss, n_tokens = translation_loss(0.1, rdrop=rdrop)(model, (batch.packed() if is_packed else batch).to("meta"))
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    assert {gradient.device.type for gradient in gradients} == {"meta"}
+    assert n_tokens == batch.n_tokens
+    with pytest.raises(RuntimeError, match="meta"):
+        loss.item()
 
 
 @pytest.mark.parametrize("way", ["plain", "fused"])

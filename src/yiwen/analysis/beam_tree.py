@@ -85,6 +85,11 @@ def verdict(hypotheses: Sequence[Hypothesis], config: SearchConfig, decode: Call
         return f"It was the only one that was found, with a beam of {config.beam_size}."
     second = hypotheses[1]
     gap = best.score - second.score
+    if gap < 0:
+        return (
+            f"“{decode(second.ids)}” has a better score ({second.score:.3f} against {best.score:.3f}), but it was "
+            "found later, when the search for one translation would have ended."
+        )
     said = f"It beats “{decode(second.ids)}” by {gap:.3f} points of score ({best.score:.3f} against {second.score:.3f})"
     n_best, n_second = (len(h.ids) + h.is_finished for h in (best, second))
     if best.log_prob >= second.log_prob:

@@ -67,6 +67,8 @@ class Batch:
     """Real tokens of tgt_out, eos counted."""
     packings: tuple[Packing, Packing] | None = None
     """Of source and target, where they are packed."""
+    real: Tensor | None = None
+    """Where the real tokens of tgt_out are among all B x T, (n_tokens,); None until it is needed."""
 
     def packed(self) -> Batch:
         """The same sentences one after the other in one row, so that nothing is computed for padding."""
@@ -88,7 +90,12 @@ class Batch:
         if packings is not None:
             src, tgt = (Packing(copied(each.starts), copied(each.places), each.longest) for each in packings)
             packings = src, tgt
-        return Batch(copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out), self.n_tokens, packings)
+        ids = copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out)
+        return Batch(*ids, self.n_tokens, packings, copied(self.real_tokens()) if packings is None else None)
+
+    def real_tokens(self) -> Tensor:
+        """`real`, looked up where it is not known: a GPU would have to be waited for."""
+        return (self.tgt_out != PAD_ID).flatten().nonzero()[:, 0] if self.real is None else self.real
 
     def shard(self, number: int, n_shards: int) -> Batch:
         """Every n_shards-th row, from row `number` on: rows are sorted, so that all shards are alike."""

@@ -17,6 +17,8 @@ from yiwen.documents.unit import Part, Token, Wrap, running, units_of
 
 DOCX: Final = re.compile(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide)\d+\.xml")
+BODY: Final = re.compile(r"word/document|ppt/slides/slide")
+"""How the parts begin without which there is hardly a document."""
 
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])

@@ -168,8 +168,8 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
             files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no Office document, or a damaged one ({error}); save it again") from error
-    if not files:
-        raise DataError(f"an Office document without {wanted.pattern}; is its suffix right?")
+    if not any(office.BODY.match(name) for name in files):
+        raise DataError(f"an Office document without {office.BODY.pattern}; is its suffix right? If so, save it again")
     return files
 
 

@@ -29,15 +29,14 @@ def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
 
 def _states(model: Transformer, batch: Batch, *, n_passes: int) -> tuple[Tensor, Tensor]:
     """Decoder states of all real target tokens, (P, N, D), each pass with dropout of its own; and the tokens, (N,)."""
-    if batch.packings is not None:  # nothing to be left out, so that a GPU need not say where
+    if batch.packings is not None:
         states = [model.forward_packed(batch.src_ids, batch.tgt_in, *batch.packings)[0] for _ in range(n_passes)]
         return torch.stack(states), batch.tgt_out[0]
-    real_BT = batch.tgt_out != model.pad_id
-    if n_passes == 1:
-        return model(batch.src_ids, batch.tgt_in)[real_BT][None], batch.tgt_out[real_BT]
+    real_N = batch.real_tokens()
     # All passes at once, as one batch of so many times the rows.
     states_BTD = model(batch.src_ids.repeat(n_passes, 1), batch.tgt_in.repeat(n_passes, 1))
-    return states_BTD.unflatten(0, (n_passes, -1))[:, real_BT], batch.tgt_out[real_BT]
+    states_PND = states_BTD.unflatten(0, (n_passes, -1)).flatten(1, 2).index_select(1, real_N)
+    return states_PND, batch.tgt_out.flatten().index_select(0, real_N)
 
 
 def forced_log_probs(model: Transformer, batch: Batch) -> Tensor:

@@ -81,8 +81,7 @@ def compute_gradients(
         loss_sum += micro_loss.detach()
     norms = torch._foreach_norm([p.grad for p in model.parameters() if p.grad is not None])
     norm = torch.stack([n.float() for n in norms]).norm()
-    # The one place of an update that waits for a GPU, where sentences are packed: of padded ones it has to say, too,
-    # which tokens are real. Batches are counted here, where they were made.
+    # The one place of an update that waits for a GPU; batches are counted here, where they were made.
     loss, length = torch.stack([loss_sum, norm]).tolist()
     return Gradients(
         loss_sum=loss,
