@@ -277,8 +277,9 @@ def test_the_manual_names_all_methods() -> None:
         ),
         (
             '[training]\nattention = "packed"\nguided_alignment = 0.1\n[model]\npositions = "alibi"\n'
-            'attention_dropout = 0.1\n[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
+            'attention_dropout = 0.1\nd_model = 48\nn_heads = 12\n[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
             "training.attention='packed' cannot go with model.positions='alibi' or model.attention_dropout or "
+            "heads of a width that 8 does not divide or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
         ('[model]\npreset = ["base"]\n', "model.preset = ['base'] is unknown; use one of "),

@@ -88,6 +88,7 @@ def _check_task(recipe: Recipe) -> None:
             f"task={task!r}": task != "translate",
             "model.positions='alibi'": recipe.model.positions == "alibi",
             "model.attention_dropout": recipe.model.attention_dropout > 0,
+            "heads of a width that 8 does not divide": recipe.model.d_head % 8 > 0,
             "training.guided_alignment": recipe.training.guided_alignment > 0,
             "tokenizer.sampling": recipe.tokenizer.sampling > 0,
         }
