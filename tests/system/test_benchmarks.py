@@ -152,6 +152,9 @@ def test_of_one_day_the_result_with_more_columns_is_shown(figures: ModuleType) -
     assert figures.newest([wider, older, plain], lambda result: ("same",)) == [wider]
 
 
+_OF_SIDES = ("tokens_per_s", "share_of_peak", "peak_mib")
+
+
 def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figures: ModuleType, tmp_path: Path) -> None:
     assert figures.pages(tmp_path, "en")["translation"] == "Not measured yet.\n"
     assert figures.pages(tmp_path, "zh")["training"] == "尚未测量。\n"
@@ -166,6 +169,13 @@ def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figur
     chart, _, rest = page.partition("</div>\n")
     assert "\n\n" not in chart  # a blank line would end the block of HTML
     assert rest.startswith("\n| model |")
+    ways = {key: dict(zip(("packed", "fused"), result[key].values(), strict=True)) for key in _OF_SIDES}
+    result |= {"kind": "attention", **ways, "ratios": {"fused": {"median": 4.0}}}
+    (tmp_path / "attention.json").write_text(json.dumps(result), encoding="utf-8")
+    page = figures.pages(tmp_path, "en")["training"]
+    assert "| tiny | 1 | packed bf16 | 8,000 | 40% | 900 |  | 2026-01-01 |" in page
+    assert "| tiny | 1 | fused bf16 | 2,000 | 10% | 1,100 | 4.00 | 2026-01-01 |" in page
+    assert "| tiny | 1 | loop | 2,000 |" in page
 
 
 def test_charts_escape_what_is_no_markup(figures: ModuleType) -> None:
