@@ -130,6 +130,11 @@ def test_nothing_to_score_is_an_error() -> None:
 
 def test_a_reader_is_told_of_empty_and_of_tokenised_hypotheses() -> None:
     assert evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0).notes == ()
+    thai = ["สุนัขสองตัววิ่งบนหญ้า"]
+    (note,) = evaluate(thai, thai, tgt_lang="th", n_bootstrap=0).notes
+    assert note == "TER compares what stands between blanks, and th has none between words: see chrF2 instead"
+    assert evaluate(thai, thai, tgt_lang="th", metrics=("chrf",), n_bootstrap=0).notes == ()
+    assert evaluate(["两只狗在跑。"], ["一只猫在跑。"], tgt_lang="zh", n_bootstrap=0).notes == ()
     empty = evaluate(["", " ", *GERMAN[2:]], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)
     assert empty.notes == ("2 of 12 hypotheses are empty",)
     tokenised = evaluate([line[:-1] + " ." for line in GERMAN], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)

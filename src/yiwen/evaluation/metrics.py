@@ -129,7 +129,10 @@ def evaluate(
         metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
         result, interval = _with_interval(metric, hypotheses, references, n_resamples)
         scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
-    return Evaluation(tgt_lang, len(references), tuple(scores), _notes(hypotheses))
+    notes = _notes(hypotheses)
+    if "ter" in metrics and base(tgt_lang) in UNSPACED - CHINESE - {"ja"}:  # which sacreBLEU parts by itself
+        notes += (f"TER compares what stands between blanks, and {tgt_lang} has none between words: see chrF2 instead",)
+    return Evaluation(tgt_lang, len(references), tuple(scores), notes)
 
 
 def _with_interval(
