@@ -119,7 +119,7 @@ def tokenising_rate(folder: Path, data: DataConfig, model: Path, n_workers: int)
         split = pipeline.divide(job, intake, keys, {}, Tally(), [])
         models = pipeline.learn(job, intake, split, [])
         started = time.perf_counter()
-        pipeline.encode(job, workers, intake, split, models, Tally())
+        pipeline.encode(job, workers, intake, split, models, (), Tally())
         return int(split.train.sum()) / (time.perf_counter() - started)
 
 
