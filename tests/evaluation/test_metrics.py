@@ -128,7 +128,7 @@ def test_nothing_to_score_is_an_error() -> None:
         evaluate([], [], tgt_lang="de")
 
 
-def test_a_reader_is_told_of_empty_and_of_tokenised_hypotheses() -> None:
+def test_a_reader_is_told_what_makes_scores_say_little() -> None:
     assert evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0).notes == ()
     thai = ["สุนัขสองตัววิ่งบนหญ้า"]
     (note,) = evaluate(thai, thai, tgt_lang="th", n_bootstrap=0).notes

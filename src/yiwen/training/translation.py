@@ -75,7 +75,6 @@ def translation_job(
         batch_tokens=batch_tokens,
     )
     loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
-    is_packed = hardware.attention == "packed"
     guided = None
     if config.guided_alignment > 0:
         guided = AlignmentHead(layer=AlignmentHead.usual(model_config).layer, head=0)
@@ -84,12 +83,7 @@ def translation_job(
 
     def load(rows: Rows, seed: int) -> Batch:
         batch = load_batch(store, rows, seed=seed, max_tokens=max_tokens)
-        batch = hide_words(batch, share=config.word_dropout, seed=seed_of(seed, 2))
-        return batch.packed() if is_packed else batch
-
-    def largest() -> Batch:
-        batch = batch_of_shape(max(1, batch_tokens // longest), longest)
-        return batch.packed() if is_packed else batch
+        return _laid_out(hide_words(batch, share=config.word_dropout, seed=seed_of(seed, 2)), hardware)
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         is_bf16 = hardware.is_bf16
@@ -126,7 +120,7 @@ def translation_job(
         lengths=lengths,
         load=load,
         is_sampled=store.tokenizer.sampling > 0,
-        largest=largest,
+        largest=lambda: _laid_out(batch_of_shape(max(1, batch_tokens // longest), longest), hardware),
         loss_fn=loss_fn,
         validate=validate,
         save_bundle=write_bundle,
@@ -155,9 +149,8 @@ def fastest_batch_tokens(
         def rate(size: int) -> float:
             stop.check("the search for the fastest micro-batch")
             batch = batch_of_shape(max(1, size // usual), usual, vocab_size=min(vocab_sizes))
-            batch = batch.packed() if hardware.attention == "packed" else batch
             loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
-            return tokens_per_second(model, batch, loss_fn=loss_fn, hardware=hardware)
+            return tokens_per_second(model, _laid_out(batch, hardware), loss_fn=loss_fn, hardware=hardware)
 
         return best_size(sizes_to_try(config.update_tokens), rate)
 
@@ -177,6 +170,11 @@ def fastest_batch_tokens(
     finally:
         if hardware.keeps_memory:
             release_memory()
+
+
+def _laid_out(batch: Batch, hardware: Hardware) -> Batch:
+    """Packed where that was chosen."""
+    return batch.packed() if hardware.attention == "packed" else batch
 
 
 def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:
