@@ -51,7 +51,7 @@ from yiwen.text.normalise import normalise
 from yiwen.text.subword import TokenizerConfig
 from yiwen.translator import Translator
 
-SETS = (
+SETS: tuple[tuple[str, str, str, str, str], ...] = (
     ("multi30k", "train", "val", "en", "de"),
     ("multi30k", "train", "val", "en", "fr"),
     ("tatoeba-en-zh", "train", "dev", "en", "zh"),
@@ -78,7 +78,7 @@ def text_part(folder: Path, *, is_quick: bool) -> list[dict[str, Any]]:
     data = os.environ.get("YIWEN_DATA", "")
     if data and not is_quick:
         corpora = [
-            (f"{name} {src}-{tgt}", Path(data) / name, *files) for name, *files in SETS for src, tgt in [files[2:]]
+            (f"{name} {src}-{tgt}", Path(data) / name, train, dev, src, tgt) for name, train, dev, src, tgt in SETS
         ]
     else:
         write_demo(folder / "demo", n_train=4_000, n_valid=400, n_test=1)
@@ -90,8 +90,7 @@ def checked_set(name: str, home: Path, train: str, dev: str, src: str, tgt: str,
     """Check one development set, clean and with faults."""
     began = time.perf_counter()
     corpus, valid = (
-        CorpusConfig(**{key: str(home / f"{part}.{lang}") for key, lang in (("src", src), ("tgt", tgt))})
-        for part in (train, dev)
+        CorpusConfig(src=str(home / f"{part}.{src}"), tgt=str(home / f"{part}.{tgt}")) for part in (train, dev)
     )
     data = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(corpus,), valid=valid, test_pairs=0)
     prepared = prepare(data, TokenizerConfig(), root=work, base=home, stop=StopFlag(), progress=False)
@@ -104,12 +103,9 @@ def checked_set(name: str, home: Path, train: str, dev: str, src: str, tgt: str,
     faults: list[tuple[str, bool, float]] = []
     for half in (0, 1):
         seen = pairs[half::2]
-        ids = [
-            side.encode(list(texts))
-            for side, texts in zip((store.source, store.target), zip(*seen, strict=True), strict=True)
-        ]
-        lengths = usual_lengths(*ids, coverage)
-        nothing = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
+        sources, references = zip(*seen, strict=True)
+        lengths = usual_lengths(store.source.encode(sources), store.target.encode(references), coverage)
+        nothing: dict[str, Any] = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
         usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage)
         flags = flags_of(usual, store.source, store.target, src, tgt)
         for pair in pairs[1 - half :: 2]:

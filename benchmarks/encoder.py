@@ -27,6 +27,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def pretrained(options: argparse.Namespace, lang: str) -> Path:
 def minutes_of(run: Path) -> float:
     """Training time that a run wrote down."""
     lines = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    return round(json.loads(lines[-1])["seconds"] / 60, 2)
+    return round(float(json.loads(lines[-1])["seconds"]) / 60, 2)
 
 
 def cell(options: argparse.Namespace, name: str, way: str, seed: int, *, n_train: int = 0) -> dict[str, Any]:
@@ -233,7 +234,7 @@ def speed(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     subword = open_bundle(options.model).source if options.model else demo_subword(folder)
     ids = subword.encode([line for line in lines if line][: 200 if options.quick else 2000])
     ids = [row[: MAX_LEN - 1] for row in ids]
-    shape = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "n_encoder_layers": 3} | dict(options.shape)
+    shape: dict[str, Any] = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "n_encoder_layers": 3} | dict(options.shape)
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
     model = EncoderModel(ModelConfig(max_len=MAX_LEN, **shape), vocab_size=subword.vocab_size).eval()
@@ -252,7 +253,7 @@ def speed(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     try:
         theirs = marian_encoder(model)
         for name, is_sorted in (("transformers", False), ("transformers, sorted by length", True)):
-            encoders[name] = lambda is_sorted=is_sorted: marian_features(theirs, ids, is_sorted=is_sorted)
+            encoders[name] = partial(marian_features, theirs, ids, is_sorted=is_sorted)
     except ImportError:
         print("transformers is not installed: only our own rates are measured")
     features = {name: run() for name, run in encoders.items()}  # warm, too

@@ -23,6 +23,7 @@ import psutil
 
 from yiwen.data import pipeline
 from yiwen.data.corpus import CorpusConfig
+from yiwen.data.intake import Job
 from yiwen.data.prepare import DataConfig, prepare
 from yiwen.data.report import Report, Tally
 from yiwen.data.store import Store
@@ -105,7 +106,7 @@ def ready_model(folder: Path) -> Path:
 
 def tokenising_rate(folder: Path, data: DataConfig, model: Path, n_workers: int) -> float:
     """Pairs a second of the second stage alone: text to ids to shards, transport between processes included."""
-    job = pipeline.Job(
+    job = Job(
         data=data,
         tokenizer=TokenizerConfig(model=str(model)),
         base=folder,

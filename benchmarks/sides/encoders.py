@@ -49,7 +49,7 @@ def bag_of_words(folder: Path, lang: str, *, n_train: int = 0) -> tuple[tuple[st
 
 def marian_encoder(model: EncoderModel) -> Any:
     """Hugging Face's Marian encoder with the weights of ours: post-norm, sinusoidal positions, ReLU."""
-    body = model.body
+    body: Any = model.body
     config = body.config
     assert (config.norm_order, config.positions, config.activation) == ("post", "sinusoidal", "relu")
     encoder = marian_model(config, body.src_embedding.num_embeddings).get_encoder().eval()

@@ -46,8 +46,8 @@ def libretranslate(python: Path, bundle: Path, folder: Path, *, port: int, threa
     environment |= {"PYTHONPATH": str(folder / "stubs"), "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
     environment |= {"ARGOS_INTER_THREADS": str(threads), "ARGOS_INTRA_THREADS": "1", "OMP_NUM_THREADS": "1"}
     subprocess.run([python, "-c", _INSTALL, package, back], env=environment, check=True, capture_output=True)
-    command = [python.with_name("libretranslate"), "--host", "127.0.0.1", "--port", str(port), "--disable-web-ui"]
-    options = ["--load-only", ",".join(_codes(package)), "--threads", "64"]
+    command: list[str | Path] = [python.with_name("libretranslate"), "--host", "127.0.0.1", "--port", str(port)]
+    options = ["--disable-web-ui", "--load-only", ",".join(_codes(package)), "--threads", "64"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*command, *options], env=environment, stdout=log, stderr=log, cwd=folder)
     try:

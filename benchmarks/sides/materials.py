@@ -88,7 +88,7 @@ def prepared_text(bundle: Bundle) -> Store | None:
 def rows_of(bundle: Bundle, student: Bundle | None, folder: Path) -> tuple[list[Row], list[str]]:
     """Export what is to be measured; gives the rows and why some are missing."""
     skipped = []
-    kinds = [("float32", "float32", None), ("int8", "int8", None)]
+    kinds: list[tuple[str, str, Store | None]] = [("float32", "float32", None), ("int8", "int8", None)]
     if (store := prepared_text(bundle)) is not None:
         kinds.append(("int8 + shortlist", "int8", store))
     else:

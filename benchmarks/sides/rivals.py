@@ -30,9 +30,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yiwen.bundle import ModelConfig
 from yiwen.hardware import has_native_bf16
-from yiwen.model.config import PRESETS
+from yiwen.model.config import PRESETS, ModelConfig
 
 REPORTS = 5
 """Reports of a window: the first two are warm-up."""
@@ -187,7 +186,10 @@ def huggingface(folder: Path, config: ModelConfig, options: argparse.Namespace) 
     """Marian of transformers with its own trainer."""
     from huggingface import train_rates  # beside this script, as above
 
-    return train_rates(folder, config, options.updates, REPORTS, batch_tokens=options.batch_tokens)
+    rates: list[tuple[float, float]] = train_rates(
+        folder, config, options.updates, REPORTS, batch_tokens=options.batch_tokens
+    )
+    return rates
 
 
 ADAPTERS: Mapping[str, Callable[..., list[tuple[float, float]]]] = {

@@ -88,6 +88,9 @@ def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> 
 class LoopTransformer(nn.Module):
     """`nn.Transformer` with tied embeddings and sinusoidal positions; gives the logits of real target positions."""
 
+    positions: Tensor
+    future: Tensor
+
     def __init__(self, config: ModelConfig, *, longest: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCAB_SIZE, config.d_model, padding_idx=PAD_ID)
@@ -108,7 +111,7 @@ class LoopTransformer(nn.Module):
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-                module.dropout = nn.Identity()
+                module.dropout = nn.Identity()  # type: ignore[assignment]
         self.dropout = nn.Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model)
         angles = torch.arange(longest)[:, None] * 10_000 ** (-torch.arange(0, config.d_model, 2) / config.d_model)
@@ -117,14 +120,15 @@ class LoopTransformer(nn.Module):
 
     def embed(self, ids: Tensor) -> Tensor:
         """(B, L) -> (B, L, D)."""
-        return self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.size(1)])
+        embedded: Tensor = self.dropout(self.embedding(ids) * self.scale + self.positions[: ids.size(1)])
+        return embedded
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits of the batch's real target tokens, (N, V)."""
         is_pad = batch.src_ids == PAD_ID
         T = batch.tgt_in.size(1)
         # Padding stands at the end, where the causal mask hides it already: no padding mask for the target.
-        states = self.transformer(
+        states: Tensor = self.transformer(
             self.embed(batch.src_ids),
             self.embed(batch.tgt_in),
             tgt_mask=self.future[:T, :T],
@@ -149,7 +153,7 @@ def loop_side(store: Store, config: ModelConfig, threads: int) -> tuple[nn.Modul
         for batch in batches:
             targets = batch.tgt_out[batch.tgt_out != PAD_ID]
             loss = F.cross_entropy(model(batch), targets, label_smoothing=SMOOTHING, reduction="sum") / n_tokens
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.item()
         optimizer.step()
         return loss_sum

@@ -146,6 +146,18 @@ def test_an_alternative_takes_the_sentences_place(page: Page, write: Write) -> N
     expect(page.locator("#output .edited")).to_have_count(1)
 
 
+def test_a_click_during_which_the_words_arrive_is_not_lost(page: Page, service: FakeService, write: Write) -> None:
+    write("A heron waits. Two herons stand in the shallow water.")
+    service.hold.clear()
+    page.hover("#output .sentence >> nth=1")
+    page.mouse.down()
+    with page.expect_response("**/v1/translate"):
+        service.hold.set()
+    page.mouse.up()
+    expect(page.locator("#sentence .quote")).to_have_text("Two herons stand in the shallow water.")
+    expect(page.locator("#output .token").first).to_be_attached()
+
+
 def test_other_ways_from_a_word_on_keep_what_stands_before_it(page: Page, service: FakeService, write: Write) -> None:
     write("Two herons stand in the shallow water.")
     page.hover("#output .sentence")

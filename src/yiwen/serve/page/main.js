@@ -180,6 +180,7 @@ async function wantWords(index) {
 async function fetchWords(asked, known) {
   try {
     await translating.align(asked, known);
+    await reading.released();
     const whole = reading.shown();
     if (whole) reading.align(wordsOf(whole));
     underWay.delete(known);

@@ -65,6 +65,9 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   let word = null;
   /** Lights again what is looked at, when its words have arrived. */
   let relight = () => {};
+  /** Kept when no button is down on the translation: an element that is drawn anew under one gets no click. */
+  let released = Promise.resolve();
+  let release = () => {};
 
   /** Whether the text in the box is still the one that was translated. */
   const isCurrent = () => shown !== null && textarea.value === texts.source;
@@ -214,6 +217,12 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     word = null;
     dim();
   });
+  output.addEventListener("pointerdown", () => {
+    release();
+    released = new Promise((resolve) => (release = resolve));
+  });
+  // The click itself comes after these, and before what waits for a timer.
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(release));
   output.addEventListener("click", (event) => {
     const node = /** @type {Element} */ (event.target);
     const sentence = /** @type {HTMLElement | null} */ (node.closest("[data-sentence]"));
@@ -258,6 +267,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       output.textContent = text;
     },
     align,
+    released: () => released,
     /** Put other words in a sentence's place. @param {number} index @param {string} text */
     replace(index, text) {
       edits.set(index, text);
