@@ -75,7 +75,10 @@ def command_of(name: str, recipe: Recipe) -> str:
     usual = {setting.key: setting.value for setting in describe(load_recipe(name).recipe)}
     changed = [each for each in describe(recipe) if usual.get(each.key) != each.value]
     settings = [each for each in changed if not (is_student and each.key.startswith("data."))]
-    values = [each.value if isinstance(each.value, str) else json.dumps(each.value) for each in settings]
+    values = [
+        each.value if isinstance(each.value, str) else json.dumps(each.value, default=lambda corpus: "...")
+        for each in settings
+    ]
     return " ".join([command, *(f"--set {each.key}={value}" for each, value in zip(settings, values, strict=True))])
 
 

@@ -34,11 +34,8 @@ def test_every_built_in_recipe_loads(name: str) -> None:
     assert loaded.name == name
     assert loaded.base == Path.cwd()  # nobody's text lies in the package
     data = loaded.recipe.data
-    assert (
-        name.removesuffix("-student")
-        .removesuffix("-quality")
-        .endswith("-".join(filter(None, (data.src_lang, data.tgt_lang))))
-    )
+    pair = "-".join(filter(None, (data.src_lang, data.tgt_lang)))
+    assert name.endswith((pair, f"{pair}-quality", f"{pair}-student", f"{pair}-taught"))
 
 
 def test_built_in_recipes_are_there() -> None:

@@ -182,16 +182,14 @@ def what_next(output: Path, survey: Survey, size: Size) -> str:
     samples = "\n".join(f"  {_short(src)}\n  {_short(tgt)}" for src, tgt in survey.samples)
     recipe = shlex.quote(str(output))
     model = shlex.quote(str(runs_root() / output.stem / "best"))
-    return "\n".join(
-        [
-            f"{survey.n_pairs:,} pairs{rows}, such as\n{samples}",
-            f"{size.name}: a {size.preset} model. {size.advice}",
-            f"{output} is written. What to type next:",
-            f"  yiwen prepare {recipe}   # what is dropped, and why",
-            f"  yiwen train {recipe}",
-            f"  yiwen evaluate {model}",
-        ]
-    )
+    return f"""\
+{survey.n_pairs:,} pairs{rows}, such as
+{samples}
+{size.name}: a {size.preset} model. {size.advice}
+{output} is written. What to type next:
+  yiwen prepare {recipe}   # what is dropped, and why
+  yiwen train {recipe}
+  yiwen evaluate {model}"""
 
 
 def _check_output(output: Path) -> None:

@@ -198,15 +198,12 @@ def _for_picture(pairs: list[tuple[str, str]]) -> tuple[str, str]:
 
 def _what_next(run: Path, measured: Measurement, seconds: float) -> str:
     model = shlex.quote(str(run / "best"))
-    return "\n".join(
-        [
-            f"\nBLEU {measured.evaluation['bleu'].value:.2f} after {seconds:.0f} s. The model is {model}",
-            "What to type next:",
-            f"  echo 'Is Paris colder than London?' | yiwen translate {model}",
-            f"  yiwen evaluate {model}",
-            "  yiwen new YOUR_TEXT.tsv --from en --to zh   # a recipe for text of your own",
-        ]
-    )
+    return f"""
+BLEU {measured.evaluation["bleu"].value:.2f} after {seconds:.0f} s. The model is {model}
+What to type next:
+  echo 'Is Paris colder than London?' | yiwen translate {model}
+  yiwen evaluate {model}
+  yiwen new YOUR_TEXT.tsv --from en --to zh   # a recipe for text of your own"""
 
 
 def _lines(path: Path) -> list[str]:

@@ -26,11 +26,21 @@ def test_text_becomes_a_corpus_that_a_recipe_names(run: Commands, tiny_run: Tiny
     made = Path(done.lines[2].removeprefix('src = "').removesuffix('"'))
     assert made.read_text(encoding="utf-8").startswith("<2bt> ")
     assert "read 40 pairs" in done.err
-    assert "back-translated: 40 pairs in " in done.err
+    assert "made: 40 pairs in " in done.err
     again = run("backtranslate", tiny_run.folder, text, "--beam-size", 2, "--threads", 1, "--json")
     assert "0 sources translated now" in again.err
     result = json.loads(again.lines[-1])
     assert (result["folder"], result["pairs"]) == (str(made.parent), 40)
+
+
+def test_forwards_what_is_made_are_targets(run: Commands, tiny_run: TinyRun, text: Path) -> None:
+    done = run("backtranslate", tiny_run.folder, text, "--forward", "--threads", 1)
+    assert done.code == 0, done.err
+    made = Path(done.lines[2].removeprefix('tgt = "').removesuffix('"'))
+    assert done.lines == [
+        "[[data.corpora]]", f'src = "{made.with_suffix(".en")}"', f'tgt = "{made}"', "train_only = true",
+    ]  # fmt: skip
+    assert made.with_suffix(".en").read_text(encoding="utf-8") == text.read_text(encoding="utf-8")
 
 
 def test_a_link_with_a_name_of_ones_own_leads_to_the_pairs(
@@ -59,6 +69,7 @@ def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Pa
         (["nothing", "TEXT"], 4, "nothing is no folder; give a bundle"),
         (["MODEL", "nowhere.en"], 3, "nowhere.en does not exist"),
         (["MODEL", "TEXT", "--beam-size", "0"], 2, "search.beam_size is 0"),
+        (["MODEL", "TEXT", "--forward", "--tag", "<2bt>"], 2, "--tag '<2bt>' marks made sources, and --forward makes"),
         (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a name that is free, in a folder that"),
         (["MODEL", "TEXT", "--output", "nowhere/made"], 2, "nowhere/made cannot be a link"),
     ],

@@ -77,6 +77,16 @@ def test_what_is_left_out_is_counted(teacher: Teacher, text: Path) -> None:
     assert done.made.n_pairs == done.report.kept - 3
 
 
+def test_forwards_translations_stand_as_targets_beside_the_text(teacher: Teacher, text: Path) -> None:
+    back, forward = made_by(teacher, text), made_by(teacher, text, forward=True)
+    assert forward.made.n_translated == 0  # the same translations
+    assert lines(forward, "corpus-0.en") == lines(back, "corpus-0.en")
+    assert lines(forward, "corpus-0.de") == [source[::-1] for source in lines(forward, "corpus-0.en")]
+    corpus = tomllib.loads(forward.recipe_lines)["data"]["corpora"][0]
+    folder = forward.made.folder
+    assert corpus == {"src": f"{folder}/corpus-0.en", "tgt": f"{folder}/corpus-0.de", "train_only": True}
+
+
 def test_without_a_tag_sources_are_as_the_teacher_wrote_them(teacher: Teacher, text: Path) -> None:
     tagged, plain = made_by(teacher, text), made_by(teacher, text, tag="")
     assert lines(plain, "corpus-0.de") == [source.removeprefix("<2bt> ") for source in lines(tagged, "corpus-0.de")]

@@ -307,6 +307,8 @@ def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None
     student = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, corpora=(pairs,)))
     told = "yiwen distil TEACHER tatoeba-en-zh --set training.max_steps=7"
     assert module.command_of("tatoeba-en-zh", student) == told, "the paths of made text are nobody else's"
+    own = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, corpora=(CorpusConfig(src="a", tgt="b"),)))
+    assert module.command_of("tatoeba-en-zh", own).startswith('yiwen train tatoeba-en-zh --set data.corpora=["..."]')
     data = load_recipe("multi30k-en-de-quality").recipe.data
     assert [module.test_name(each) for each in (data.test, *data.more_tests)] == [
         "test_2016_flickr",

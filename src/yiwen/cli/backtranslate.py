@@ -1,4 +1,4 @@
-"""`yiwen backtranslate`: training text from text in the target language alone."""
+"""`yiwen backtranslate`: training text from text in one language alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def backtranslate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of the other direction, or its run.")],
     texts: Annotated[list[Path], typer.Argument(metavar="TEXT...", help="Text in the language that it translates.")],
     column: Annotated[str, typer.Option(help="Of a table (.tsv, .jsonl ...), the column with the text.")] = "src",
-    tag: Annotated[str, typer.Option(help="What every made source starts with; '' for nothing.")] = "<2bt>",
+    forward: Annotated[
+        bool, typer.Option("--forward", help="The model is of the same direction: make targets.")
+    ] = False,
+    tag: Annotated[str | None, typer.Option(help="Every made source starts with it, else <2bt>; '': nothing.")] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
@@ -29,8 +32,10 @@ def backtranslate(
     """Make training pairs of text that has no translation.
 
     To train English to German, a German to English model translates German
-    text. What is translated is kept: a stopped command goes on where it was.
-    The lines to put into a recipe are printed at the end.
+    text. With --forward an English to German model translates English text,
+    for a student or for a better model than itself. What is translated is
+    kept: a stopped command goes on where it was. The lines to put into a
+    recipe are printed at the end.
     """
     from rich.console import Console
 
@@ -39,14 +44,14 @@ def backtranslate(
     from yiwen.synthetic.backtranslate import back_translate
 
     console = Console(stderr=True)
-    search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
     with stop_on_signals() as stop:
         done = back_translate(
             model,
             texts,
             column=column,
+            forward=forward,
             tag=tag,
-            search=search,
+            search={"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size},
             ensemble=ensemble or (),
             output=output,
             device=device,
@@ -55,7 +60,7 @@ def backtranslate(
             console=console,
         )
     print_report(done.report, console)
-    console.print(f"back-translated: {done.made}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"made: {done.made}", highlight=False, markup=False, soft_wrap=True)
     if as_json:
         dropped = {item.reason: item.count for item in done.report.dropped}
         made = {"folder": str(done.made.folder), "pairs": done.made.n_pairs, "left_out": done.made.left_out}

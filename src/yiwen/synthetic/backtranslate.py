@@ -1,8 +1,11 @@
-"""Back-translation (Sennrich et al. 2016): pairs for a model from text that exists in its target language alone.
+"""Back-translation (Sennrich et al. 2016): pairs for a model from text that exists in one of its languages alone.
 
-A model of the other direction translates what people wrote; the new model then learns to make what people wrote from
-what a machine wrote. A tag before every such source tells it which is which (Caswell et al. 2019): without one it
-learns to take machine text for the usual thing.
+Of text in the target language: a model of the other direction translates what people wrote; the new model then learns
+to make what people wrote from what a machine wrote. A tag before every such source tells it which is which (Caswell et
+al. 2019): without one it learns to take machine text for the usual thing.
+
+Of text in the source language, forwards: a model of the same direction translates it, and the new model learns to do as
+the first did (Zhang and Zong 2016, section 3.1; for a smaller one, `distil` does it with the training text).
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ TAG: Final = "<2bt>"
 
 @dataclass(frozen=True)
 class BackTranslated:
-    """Text in the target language beside what a model of the other direction made of it."""
+    """Text in one language beside what a model made of it."""
 
     made: Made
     """The pairs."""
@@ -53,7 +56,8 @@ def back_translate(
     texts: Sequence[Path],
     *,
     column: str = "src",
-    tag: str = TAG,
+    forward: bool = False,
+    tag: str | None = None,
     search: dict[str, Any] | None = None,
     ensemble: Sequence[Path] = (),
     output: Path | None = None,
@@ -62,13 +66,14 @@ def back_translate(
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> BackTranslated:
-    """Translate text back into the source language of a model to be trained. What was translated before is found again.
+    """Translate text into the other language of a model to be trained. What was translated before is found again.
 
     Args:
         teacher: A bundle or a run that translates from the language of the texts.
         texts: Files with a sentence a line, or tables and translation memories as `yiwen.data.corpus` reads them.
         column: Of a table, the one with the text.
-        tag: What every made source starts with; "" for nothing.
+        forward: The text is in the source language of the model to be trained: what is made are targets.
+        tag: What every made source starts with, `TAG` if not given; "" for nothing.
         search: Search settings other than the teacher's own; drawing at random (`sampling`) is often better than a
             beam where there is much text (Edunov et al. 2018).
         ensemble: More teachers of the same vocabulary.
@@ -79,13 +84,17 @@ def back_translate(
 
     Raises:
         CheckpointError: If the teacher is missing or damaged.
-        ConfigError: If the tag holds a blank or is markup, a search setting is wrong, or `output` cannot be a link.
+        ConfigError: If the tag holds a blank, is markup or meant for targets, a search setting is wrong, or `output`
+            cannot be a link.
         DataError: If there is no text, or no translation can be used.
         TrainingError: If another process is translating the same.
     """
     from yiwen.data.store import Store
 
     stop = StopFlag() if stop is None else stop  # an unset flag is false
+    if forward and tag:
+        raise ConfigError(f"--tag {tag!r} marks made sources, and --forward makes targets; leave one of them out")
+    tag = ("" if forward else TAG) if tag is None else tag
     TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
     if has_markup(tag, ""):
         raise ConfigError(f"--tag {tag!r} looks like markup, for which `yiwen prepare` drops pairs; use one like {TAG}")
@@ -105,34 +114,27 @@ def back_translate(
     translator = Translator.load(teacher, engine=engine, device=device, threads=threads, ensemble=ensemble)
     tokenizer = TokenizerConfig(model=os.path.abspath(translator.bundle.folder))  # noqa: PTH100  links stay as they are
     prepared = prepare(
-        data,
-        tokenizer,
-        root=runs_root(),
-        base=Path.cwd(),
-        targets="none",
-        stop=stop,
-        progress=console is not None,
+        data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
     )
     store = Store.open(prepared.folder)
     made = make_pairs(translator, store, data, search=search, ensemble=ensemble, tag=tag, stop=stop, console=console)
     if output is not None:
         swap_link(output.parent.resolve() / output.name, made.folder.resolve())
-    return BackTranslated(made, prepared.report, _recipe_lines(made, output or made.folder, data, tag))
+    recipe_lines = _recipe_lines(made, output or made.folder, data, forward=forward, tag=tag)
+    return BackTranslated(made, prepared.report, recipe_lines)
 
 
 def _corpus(text: Path, column: str) -> CorpusConfig:
-    return (
-        CorpusConfig(path=str(text), src_column=column)
-        if plain_suffix(text) in ONE_FILE
-        else CorpusConfig(src=str(text))
-    )
+    is_one_file = plain_suffix(text) in ONE_FILE
+    return CorpusConfig(path=str(text), src_column=column) if is_one_file else CorpusConfig(src=str(text))
 
 
-def _recipe_lines(made: Made, pairs: Path, data: DataConfig, tag: str) -> str:
-    """The corpora as a recipe of the direction target -> source of the teacher names them."""
+def _recipe_lines(made: Made, pairs: Path, data: DataConfig, *, forward: bool, tag: str) -> str:
+    """The corpora as a recipe of the teacher's direction names them, or one of the other."""
     lines = [f"# [tokenizer] symbols = {toml_text([tag])}"] if tag else []
     folder = os.path.abspath(pairs)  # noqa: PTH100
+    languages = (data.src_lang, data.tgt_lang) if forward else (data.tgt_lang, data.src_lang)
     for name in made.corpora:
-        src, tgt = (f"{folder}/{name}.{language}" for language in (data.tgt_lang, data.src_lang))
+        src, tgt = (f"{folder}/{name}.{language}" for language in languages)
         lines += ["[[data.corpora]]", f"src = {toml_text(src)}", f"tgt = {toml_text(tgt)}", "train_only = true"]
     return "\n".join(lines)
