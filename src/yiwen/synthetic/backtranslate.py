@@ -5,7 +5,7 @@ to make what people wrote from what a machine wrote. A tag before every such sou
 al. 2019): without one it learns to take machine text for the usual thing.
 
 Of text in the source language, forwards: a model of the same direction translates it, and the new model learns to do as
-the first did (Zhang and Zong 2016, section 3.1; for a smaller one, `distil` does it with the training text).
+the first did (the self-learning of Zhang and Zong 2016; for a smaller one, `distil` does it with the training text).
 """
 
 from __future__ import annotations
