@@ -20,7 +20,7 @@ def demo(
     pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 40_000,
     as_json: AsJson = False,
 ) -> None:
-    """Generate text, train, measure, translate in three minutes."""
+    """Generate text, train, measure, translate, in minutes."""
     from rich.console import Console
 
     from yiwen.stop import stop_on_signals
