@@ -32,7 +32,7 @@ batch = collate([[5, 6, 7, 8, 9], [5, 6]], [[11, 12, 13, 14], [11, 12]])
 print(batch.src_ids, batch.tgt_in, batch.tgt_out, sep="\n")
 figure, axes = plt.subplots(1, 3, figsize=(12, 3))
 heat(axes[0], padding_mask(batch.src_ids, 0)[1, 0].int(), title="source padding, sentence 2", vmin=0, vmax=1)
-heat(axes[1], causal_mask(5, 5, torch.device("cpu"))[0, 0].int(), title="causal", vmin=0, vmax=1)
+heat(axes[1], causal_mask(5, torch.device("cpu"))[0, 0].int(), title="causal", vmin=0, vmax=1)
 heat(axes[2], target_mask(batch.tgt_in, 0)[1, 0].int(), title="both, sentence 2", vmin=0, vmax=1)
 plt.show()
 

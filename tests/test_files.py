@@ -209,3 +209,12 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         holder.wait()
         with files.one_writer(tmp_path):
             assert (tmp_path / "lock").read_text(encoding="utf-8") == f"{os.getpid()}\n"
+
+
+def test_a_folder_in_the_place_of_a_link_is_left_alone_and_named(tmp_path: Path) -> None:
+    (tmp_path / "best").mkdir()
+    with pytest.raises(
+        CheckpointError, match="best is a folder where a link belongs: a copy that followed it; move it"
+    ):
+        files.swap_link(tmp_path / "best", tmp_path / "bundles")
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]

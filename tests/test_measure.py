@@ -213,6 +213,41 @@ def test_a_folder_is_no_output(model: Path, texts: tuple[Path, Path], tmp_path: 
         measure(model, src=texts[0], ref=texts[1], output=tmp_path, threads=1)
 
 
+def test_what_cannot_be_written_is_said_before_anything_is_translated(
+    model: Path, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"--report .*file/r\.html cannot be written there; give the path of an HTML"):
+        measure(model, src=texts[0], ref=texts[1], report=tmp_path / "file" / "r.html", threads=1)
+
+
+def test_a_run_that_cannot_be_written_is_scored_all_the_same(
+    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run.best, run / "best")
+    shutil.copy(tiny_run.folder / "recipe.toml", run)
+    (run / "evaluations").touch()
+    measurement = measure(run / "best", src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+    assert measurement.written is None
+    assert f"note: nothing is kept: {run / 'evaluations'} cannot be written" in shown(measurement)
+
+
+def test_a_model_belongs_to_its_run_however_it_is_named(
+    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tmp_path / "run" / "bundles" / "best-7"
+    shutil.copytree(tiny_run.best, bundle)
+    (tmp_path / "run" / "recipe.toml").write_text("[evaluation]\nlowercase = true\n", encoding="utf-8")
+    monkeypatch.chdir(bundle)
+    for name in (bundle, Path()):
+        measurement = measure(name, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+        assert "case:lc" in measurement.evaluation["bleu"].signature
+        assert measurement.written is not None
+        assert measurement.written.parent.resolve() == tmp_path / "run" / "evaluations"
+        assert measurement.written.name.startswith("best-7-given-test-lowercase-")
+
+
 def test_models_of_other_languages_are_not_compared(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
     other = tampered(model, tmp_path / "other", tgt_lang="fr")
     with pytest.raises(ConfigError, match=r"translates en -> de, .* en -> fr; use models of one pair"):

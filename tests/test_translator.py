@@ -7,6 +7,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -372,7 +373,7 @@ def test_texts_that_cannot_be_scored_are_named_by_their_line(
     with pytest.raises(ConfigError, match="1 sources but 0 targets; give one target a source"):
         translator.score(["a"], [])
     for ask in (translator.score, translator.align):
-        with pytest.raises(ConfigError, match=r"lists of texts, and one is a single text; write \[text\]"):
+        with pytest.raises(ConfigError, match=r"(score|align) takes a list of texts; give a column of strings"):
             ask("ab", "cd")
     monkeypatch.setattr(module, "BLOCK_LINES", 4)
     pairs = [("a", "b")] * 10 + [("a", "deti " * 99)]
@@ -474,6 +475,20 @@ def test_a_translator_works_in_several_threads(translator: Translator, sources: 
     assert found == dict.fromkeys(range(3), expected)
 
 
-def test_one_text_in_the_place_of_a_list_is_refused(translator: Translator) -> None:
-    with pytest.raises(ConfigError, match=r"translate takes a list of texts, and was given one; write \[text\]"):
-        translator.translate("A dog runs.")
+def test_what_is_no_list_of_texts_is_refused_and_a_generator_is_one(translator: Translator) -> None:
+    assert translator.translate(text for text in ["Deti gedi."]) == translator.translate(["Deti gedi."])  # type: ignore[arg-type]
+    wrong: tuple[Any, ...] = ("A dog runs.", [None], [b"A dog."], None)
+    for texts in wrong:
+        for call in (translator.translate, partial(translator.score, targets=["a"]), partial(translator.align, ["a"])):
+            with pytest.raises(
+                ConfigError, match=r"(translate|score|align) takes a list of texts; give a column of str"
+            ):
+                call(texts)  # type: ignore[operator]
+    with pytest.raises(ConfigError, match="prefixes takes a list of texts"):
+        translator.translate(["a"], prefixes="L")
+
+
+def test_line_ends_of_windows_become_line_feeds_in_blank_lines_too(translator: Translator) -> None:
+    (one, other) = translator.translate(["Deti gedi.", "Kabe robu."])
+    (both,) = translator.translate(["Deti gedi.\r\n\r\nKabe robu.\r\n"])
+    assert both.text == f"{one.text}\n\n{other.text}\n"

@@ -161,8 +161,20 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
         raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
 
 
+def may_write(path: Path) -> bool:
+    """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    return (path.exists() and not path.is_file()) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK))
+
+
 def swap_link(link: Path, target: Path) -> None:
-    """Point a symbolic link at `target` (a sibling or below), atomically."""
+    """Point a symbolic link at `target` (a sibling or below), atomically.
+
+    Raises:
+        CheckpointError: If there is a folder in its place.
+    """
+    if link.is_dir() and not link.is_symlink():
+        raise CheckpointError(f"{link} is a folder where a link belongs: a copy that followed it; move it elsewhere")
     temporary = link.with_name(f"{_TEMPORARY}{link.name}")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)

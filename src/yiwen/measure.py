@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from yiwen.bundle import CALIBRATION, find_bundle
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import write_json, write_text
+from yiwen.files import may_write, write_json, write_text
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from yiwen.evaluation.lines import Details
     from yiwen.evaluation.metrics import Evaluation, EvaluationConfig
     from yiwen.evaluation.significance import Comparison
-    from yiwen.translation import Translation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +119,8 @@ def measure(
     for name, path, kind in (("output", output, "a JSON file"), ("report", report, "an HTML file")):
         if path is not None and path.is_dir():
             raise ConfigError(f"--{name} {path} is a folder; give the path of {kind}")
-        above = [] if path is None else [folder for folder in path.absolute().parents if folder.exists()]
-        if above and not above[0].is_dir():
-            raise ConfigError(f"--{name} {path}: {above[0]} is a file; give the path of {kind} in a folder")
+        if path is not None and not may_write(path):
+            raise ConfigError(f"--{name} {path} cannot be written there; give the path of {kind} in a folder of yours")
     if output is not None and report is not None and output.resolve() == report.resolve():
         raise ConfigError(f"--output and --report are both {output}; give each a file of its own")
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble)
@@ -140,20 +138,18 @@ def measure(
     asked["search"] = dataclasses.asdict(search)
 
     def measured(test: Test) -> Measurement:
-        written = output if test is tests[0] else None
-        if output is None and (model.parent / "recipe.toml").is_file():
-            how_else = "-lowercase" if settings.lowercase else ""
-            how_else += f"-ensemble{1 + len(ensemble)}" if ensemble else ""
+        written, note = output if test is tests[0] else None, ""
+        if output is None:
+            how_else = "-lowercase" * settings.lowercase + f"-ensemble{1 + len(ensemble)}" * bool(ensemble)
+            how_else += "-unchecked" * (not checks)
             usual = dataclasses.asdict(translator.bundle.info.search).items()
-            how_else += "" if checks else "-unchecked"
             how_else += "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
             how_else += "".join(f"-{k}-{v}" for k, v in asked["search"].items() if (k, v) not in usual)
-            if src is not None or ensemble:  # others may go by the same name
-                hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
-                how_else += f"-{hashed.hexdigest()[:8]}"
-            what = test.name if src is None else f"given-{test.name}"
-            written = model.parent / "evaluations" / f"{model.name}-{what}{how_else}.json"
-        return _measured(translator, other, test, settings=settings, written=written, asked=asked, how=how)
+            written = kept_at(model, test, is_given=src is not None, how=how_else, others=others)
+            if written is not None and not may_write(written):
+                note, written = f"nothing is kept: {written.parent} cannot be written", None
+        found = _measured(translator, other, test, settings=settings, written=written, asked=asked, how=how)
+        return dataclasses.replace(found, note=" · ".join(filter(None, (found.note, note))))
 
     tests = tests_of(translator.bundle, src, ref)
     for each in filter(None, (translator, other)) if not ensemble else ():
@@ -188,6 +184,8 @@ def _measured(
     how: Mapping[str, Any],
 ) -> Measurement:
     """Translate one test set with one or two models, and score the result."""
+    from yiwen.data.store import TextPairs
+    from yiwen.evaluation.lines import details_of, lines_beside
     from yiwen.evaluation.metrics import evaluate
     from yiwen.evaluation.significance import compare
 
@@ -201,6 +199,11 @@ def _measured(
     if other is not None:
         baseline = [translation.text for translation in other.translate(test.sources, **how)]
         comparison = compare(texts, baseline, test.references, **rules)
+    details = None
+    if how["with_scores"]:
+        pairs, usual = TextPairs(test.sources, test.references), translator.usual
+        lines = lines_beside(pairs, translations, baseline, tgt_lang=translator.tgt_lang)
+        details = details_of(lines, tgt_lang=translator.tgt_lang, good_at=usual.calibration.good_at if usual else None)
     return Measurement(
         model=str(translator.bundle.folder),
         engine=translator.engine.description,
@@ -212,34 +215,8 @@ def _measured(
         seconds=seconds,
         asked=asked,
         written=written,
-        details=_details(translator, test, translations, baseline) if how["with_scores"] else None,
+        details=details,
     )
-
-
-def _details(
-    translator: Translator, test: Test, translations: Sequence[Translation], baseline: Sequence[str] | None
-) -> Details:
-    from yiwen.evaluation.calibration import sentence_scores
-    from yiwen.evaluation.lines import Line, details_of
-
-    tgt_lang, usual = translator.tgt_lang, translator.usual
-    texts, theirs = [found.text for found in translations], baseline or [""] * len(translations)
-    chrf, their_chrf = (sentence_scores(side, test.references, tgt_lang=tgt_lang) for side in (texts, theirs))
-    lines = [
-        Line(
-            number=i + 1,
-            source=test.sources[i],
-            reference=test.references[i],
-            translation=found.text,
-            chrf=chrf[i],
-            flags=found.flags,
-            confidence=found.confidence,
-            other=theirs[i] if baseline else None,
-            other_chrf=their_chrf[i],
-        )
-        for i, found in enumerate(translations)
-    ]
-    return details_of(lines, tgt_lang=tgt_lang, good_at=usual.calibration.good_at if usual else None)
 
 
 def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
@@ -284,9 +261,33 @@ def settings_of(model: Path) -> EvaluationConfig:
     from yiwen.config import parse, read_toml
     from yiwen.evaluation.metrics import EvaluationConfig
 
-    recipe = model.parent / "recipe.toml"
-    table = read_toml(recipe).get("evaluation", {}) if recipe.is_file() else {}
-    return parse(EvaluationConfig, table, source=str(recipe))
+    run = run_of(model)
+    table = read_toml(run / "recipe.toml").get("evaluation", {}) if run is not None else {}
+    return parse(EvaluationConfig, table, source=f"{run}/recipe.toml")
+
+
+def run_of(bundle: Path) -> Path | None:
+    """The run that a bundle belongs to, its best or one of many; None where there is no recipe above it."""
+    above = (*bundle.parents[:2], *bundle.absolute().parents[:2])
+    return next((folder for folder in above if (folder / "recipe.toml").is_file()), None)
+
+
+def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Sequence[str] = ()) -> Path | None:
+    """Where the result of a run's model is kept; None for a model of no run.
+
+    Args:
+        bundle: The model.
+        test: What it was measured on.
+        is_given: It is no test set of the recipe.
+        how: What was unusual, as part of the name.
+        others: Models that translated together with it.
+    """
+    name = f"{bundle.absolute().name}-{'given-' if is_given else ''}{test.name}{how}"
+    if is_given or others:  # others may go by the same name
+        hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
+        name += f"-{hashed.hexdigest()[:8]}"
+    run = run_of(bundle)
+    return run and run / "evaluations" / f"{name}.json"
 
 
 def print_measurement(measurement: Measurement, console: Console) -> None:
@@ -336,15 +337,8 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 
 
 def _read(path: Path) -> list[str]:
-    from yiwen.data.lines import opened, read_lines
+    from yiwen.data.lines import decoded, lines_of
 
     if not path.is_file():
         raise DataError(f"{path} is no file; give the path of an existing text")
-    lines = []
-    with opened(path) as file:
-        for number, line in enumerate(read_lines(file), 1):
-            try:
-                lines.append(line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
-    return lines
+    return list(decoded(lines_of(path), path))

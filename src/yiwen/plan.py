@@ -83,7 +83,7 @@ def plan(
         for text, whole in zip(texts, wholes, strict=True)
     ]
     read = [
-        [reader.read(text[start:end], must=whole) for start, end in spans]
+        [reader.read(text[start:end].removesuffix("\r" if "\n" in text else ""), must=whole) for start, end in spans]
         for text, spans, whole in zip(texts, spans_of, wholes, strict=True)
     ]
     encoded = iter(reader.subword.encode([reading.text for readings in read for reading in readings if reading.text]))

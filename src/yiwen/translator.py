@@ -24,7 +24,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.chinese import rewritten
 from yiwen.text.glossary import Glossary
-from yiwen.text.normalise import normalise
+from yiwen.text.normalise import as_texts, normalise
 from yiwen.text.reading import Reader
 from yiwen.translation import Alternative as Alternative
 from yiwen.translation import Score as Score
@@ -170,14 +170,13 @@ class Translator:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If texts is one string, prefixes are not as many as texts, or one is too long or given for a
+            ConfigError: If texts is no list of strings, prefixes are not as many, or one is too long or given for a
                 text of several lines; or if neither search nor model can keep to a glossary.
         """
-        if isinstance(texts, str):
-            raise ConfigError("translate takes a list of texts, and was given one; write [text]")
+        texts = as_texts(texts, "translate")
         config = search or self.bundle.info.search
         reader = self._reader(glossary)
-        prefixes = [""] * len(texts) if prefixes is None else [reader.prefix(prefix) for prefix in prefixes]
+        prefixes = [""] * len(texts) if prefixes is None else list(map(reader.prefix, as_texts(prefixes, "prefixes")))
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
         wholes = [bool(prefix) for prefix in prefixes]
@@ -259,8 +258,7 @@ class Translator:
             ConfigError: If there are not as many targets as sources.
             DataError: If a text is longer than the model has positions for.
         """
-        if isinstance(sources, str) or isinstance(targets, str):
-            raise ConfigError("sources and targets are lists of texts, and one is a single text; write [text]")
+        sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         src_ids = self.bundle.source.encode([rewritten(normalise(text), self.src_lang) for text in sources])

@@ -272,3 +272,24 @@ def test_a_csv_of_another_time_and_a_new_kind_of_arrow_are_read(tmp_path: Path) 
     with pa.ipc.new_stream(str(tmp_path / "a.arrow"), view.schema) as writer:
         writer.write_table(view)
     assert [pair[1:] for pair in read(CorpusConfig(path="a.arrow"), tmp_path)] == [(b"src", b"tgt")]
+
+
+def test_bytes_that_are_no_text_pass_through_a_table_to_where_they_are_counted(tmp_path: Path) -> None:
+    broken = pa.array([b"caf\xe9", b"fine", None], pa.binary()).cast(pa.large_binary())
+    for kind in (pa.string(), pa.large_string()):
+        column = pa.Array.from_buffers(
+            kind, 3, broken.cast(pa.binary() if kind == pa.string() else broken.type).buffers()
+        )
+        pq.write_table(pa.table({"src": column, "tgt": ["a", "b", "c"]}), tmp_path / "a.parquet")
+        found = [pair[1:] for pair in read(CorpusConfig(path="a.parquet"), tmp_path)]
+        assert found == [(b"caf\xe9", b"a"), (b"fine", b"b"), (None, b"c")]
+
+
+def test_of_two_files_the_damaged_one_is_named(tmp_path: Path) -> None:
+    packed = gzip.compress(b"".join(b"line %d\n" % n for n in range(50_000)))
+    (tmp_path / "a.en.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "a.de").write_bytes(b"zeile\n" * 50_000)
+    with pytest.raises(DataError, match=r"a\.en\.gz is damaged"):
+        read(CorpusConfig(src="a.en", tgt="a.de"), tmp_path)
+    with pytest.raises(DataError, match=r"a\.en\.gz is damaged"):
+        read(CorpusConfig(src="a.de", tgt="a.en"), tmp_path)

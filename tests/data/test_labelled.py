@@ -179,3 +179,26 @@ SUBWORD = train_subword(lambda: texts(200), TOKENIZER)[1]
 def test_the_subwords_of_words_are_those_of_the_sentence(words: list[str]) -> None:
     apart = [id_ for ids in encode_words(SUBWORD, [words])[0] for id_ in ids]
     assert apart == SUBWORD.encode([" ".join(words)])[0]
+
+
+def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(tmp_path: Path) -> None:
+    rows = [f"{text}\t{f'rare{i}' if i % 5 == 0 else i % 2}\n" for i, text in enumerate(texts(97))]
+    (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    prepared = run(tmp_path, valid_pairs=23, test_pairs=19)
+    store = Store.open(prepared.folder)
+    report = prepared.report
+    left = {"validation": report.valid_split - len(store.valid.src), "test": report.test_split - len(store.test.src)}
+    assert min(left.values()) > 0
+    assert (
+        {*store.valid.tgt, *store.test.tgt} <= {*store.labels} == {"0", "1", *(x for x in store.labels if "rare" in x)}
+    )
+    for name, n in left.items():
+        assert f"{name}: {n} with labels that no training text has left out" in report.notes
+    assert (report.valid_pairs, report.test_pairs) == (len(store.valid.src), len(store.test.src))
+    assert report.read == 97 == report.kept + report.valid_split + report.test_split
+
+
+def test_a_long_field_in_the_first_row_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"x" * 140_000 + b",y\n")
+    with pytest.raises(DataError, match=r"a\.csv is no CSV near line 1 \(field larger.*quotes, or drop the row"):
+        read(CorpusConfig(path="a.csv"), tmp_path)

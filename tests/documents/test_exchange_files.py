@@ -1,9 +1,9 @@
-"""XLIFF: which targets are filled, what is said of them then, and what of a text stays."""
+"""XLIFF: which targets are filled, what is said of them then, and what of a text stays. Strings of programs."""
 
 from __future__ import annotations
 
 import pytest
-from papers import XLIFF, XLIFF2, translated_here
+from papers import XLIFF, XLIFF2, texts_of, translated_here
 
 from yiwen.errors import DataError
 
@@ -39,3 +39,10 @@ def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
     out = translated_here(source, "xliff", lambda text: text.replace("Acme & Co", "").upper(), tgt_lang="de").decode()
     assert f"<target>BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
+
+
+@pytest.mark.parametrize("br", ["<br>", "<br/>", "<BR />"])
+def test_a_break_in_a_string_stands_between_two_words(br: str) -> None:
+    source = f'{{"a": "First line.{br}second <b>one</b>"}}'
+    assert texts_of(source, "json") == ["First line. second one"]
+    assert translated_here(source, "json").decode() == f'{{"a": "FIRST LINE.{br}SECOND <b>ONE</b>"}}'

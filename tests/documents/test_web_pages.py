@@ -37,3 +37,16 @@ def test_xml_hides_nothing() -> None:
         "<object>ONE TWO</object> AND <template>THREE</template>"
     ]
     assert translate_markup([source], is_html=True, translate=by(upper)) == [source.replace("and", "AND")]
+
+
+def test_links_side_by_side_are_texts_apart() -> None:
+    source = '<nav><b><a href="/">home</a><a href="/us">about us</a></b></nav><p>see <a>one</a> <a>two</a></p>'
+    assert texts_of(source, "html") == ["home", "about us", "see one two"]
+    written = '<nav><b><a href="/">HOME</a><a href="/us">ABOUT US</a></b></nav><p>SEE <a>ONE</a> <a>TWO</a></p>'
+    assert translated_here(source, "html").decode() == written
+
+
+def test_the_lines_of_xml_stay_lines() -> None:
+    source = "one\ntwo  <b>three</b>.\n\nfour"
+    assert translate_markup([source], is_html=False, translate=by(upper)) == [source.upper().replace("B>", "b>")]
+    assert translate_markup([source], is_html=True, translate=by(upper)) == ["ONE TWO <b>THREE</b>. FOUR"]

@@ -101,3 +101,8 @@ def test_lower_layers_learn_more_slowly() -> None:
     names += ["body.encoder.layers.0.x.weight", "body.src_embedding.weight", "body.src_positions.weight"]
     found = [rate_of(name, encoder, n_layers=3) for name in names]
     assert found == [1, 1, 0.5, 0.5, 0.125, 0.0625, 0.0625]
+
+
+def test_sentences_may_come_from_a_generator(tagger: Encoder) -> None:
+    sentences = [["A", "dog"], ["runs"]]
+    assert tagger.tag(words for words in sentences) == tagger.tag(sentences)  # type: ignore[arg-type]

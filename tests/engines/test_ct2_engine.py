@@ -104,6 +104,21 @@ def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: 
         assert ours == pytest.approx(theirs, abs=1e-4)
 
 
+def test_an_end_that_is_certain_is_found_where_it_may_be(tmp_path: Path) -> None:
+    certain = random_model(SHAPE, eos=40.0)
+    engine, trained = exported(tmp_path / "model", certain), TorchEngine(random_model(SHAPE, eos=40.0))
+    sources = sources_for(certain, [1, 3, 7])
+    prefixes = [[9], [11, 7], [5, 6, 7]]
+    assert max(row[-1] for row in trained.score(sources, prefixes)) == 0.0, "a probability of 1 in float32"
+    for config in (SearchConfig(beam_size=5), SearchConfig(beam_size=3, n_best=2)):
+        ours, theirs = (each.search(sources, config=config, prefixes=prefixes) for each in (trained, engine))
+        assert [plain(group[:1]) for group in theirs] == [plain(group[:1]) for group in ours]
+        assert [h[0].log_prob for h in theirs] == pytest.approx([h[0].log_prob for h in ours], rel=1e-5, abs=2e-4)
+    late = SearchConfig(beam_size=2, min_len=40)  # longer than a short source may become
+    for group, source in zip(engine.search(sources, config=late), sources, strict=True):
+        assert len(group[0].ids) == late.max_len(len(source))
+
+
 def test_nothing_in_gives_nothing_out(engine: CT2Engine) -> None:
     assert engine.search([], config=SearchConfig()) == []
     assert engine.score([], []) == []

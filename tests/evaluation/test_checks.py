@@ -140,3 +140,9 @@ def test_a_text_beside_itself_has_no_fault(text: str) -> None:
 )
 def test_any_two_texts_can_be_checked(source: str, translation: str) -> None:
     assert set(check(source, translation, src_lang="en", tgt_lang="zh")) <= {"loop", "numbers", "placeholders"}
+
+
+def test_chinese_may_stand_at_an_address_without_a_blank() -> None:
+    how = {"src_lang": "en", "tgt_lang": "zh"}
+    assert check("Visit https://a.com/b now.", "请访问https://a.com/b查看。", **how) == ()
+    assert check("Visit https://a.com/b now.", "请访问https://a.com/c查看。", **how) == ("placeholders",)

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 from yiwen.evaluation.lines import Line, details_of
 from yiwen.evaluation.metrics import evaluate
-from yiwen.evaluation.report import bars, page, reliability, section, table, translation_sections
-from yiwen.evaluation.significance import compare
+from yiwen.evaluation.report import _differences, bars, page, reliability, section, table, translation_sections
+from yiwen.evaluation.significance import Comparison, Difference, compare
 
 NASTY = '<img src=x onerror=alert(1)> </td></script> "quoted" & \u202e 你好'
 VOID = {"meta", "rect", "circle", "line", "path"}
@@ -97,7 +97,7 @@ def test_whatever_a_test_set_or_a_model_writes_is_text() -> None:
 
 def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
     html = table(("name", "n", "score"), [("a<b", 1234, 5.25)])
-    assert '<td>a&lt;b</td><td class="number">1,234</td><td class="number">5.2</td>' in html
+    assert '<td>a&lt;b</td><td class="number">1,234</td><td class="number">5.25</td>' in html
     assert read(section("Title & more", "标题", html, note="<note>")).text.count("<note>") == 1
 
 
@@ -112,3 +112,14 @@ def test_a_perfectly_calibrated_point_stands_on_the_diagonal() -> None:
     reader = read(reliability([(7, 0.5, 0.5), (0, 0.0, 0.0), (5, 1.0, 0.0)]))
     points = [(attributes["cx"], attributes["cy"]) for tag, attributes in reader.tags if tag == "circle"]
     assert points == [("180.0", "160.0"), ("320.0", "300.0")]
+
+
+def test_scores_have_the_decimals_of_their_intervals_and_what_was_not_tested_is_not_said_to_be_equal() -> None:
+    differences = [
+        Difference(name="BLEU", system=33.04, baseline=32.96, p_value=0.01, signature="s"),
+        Difference(name="COMET", system=60.0, baseline=50.0, p_value=None, signature="s"),
+    ]
+    shown = _differences(Comparison(tgt_lang="de", n_lines=7, differences=tuple(differences)))
+    assert re.findall(r">([^<>]+)</td>", shown) == [
+        "BLEU", "33.04", "32.96", "0.0100", "yes · 是", "COMET", "60.00", "50.00", "not tested · 未检验",
+    ]  # fmt: skip

@@ -56,3 +56,12 @@ def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
             answer = http.post("/translate", json=asked)
             assert answer.status_code == status
         assert answer.json()["error"] == "alternatives=2 is more than 1; ask for less"
+
+
+def test_a_text_that_no_model_was_asked_for_says_so(http: httpx.Client) -> None:
+    german = "Die Leute sitzen vor dem Haus und sprechen nicht mit den Kindern."
+    found = post(http, text=[german, "42 + 17"], source="auto").json()["translations"]
+    assert [(each["text"], each["flags"]) for each in found] == [
+        (german, ["already_target"]),
+        ("42 + 17", ["passed_through"]),
+    ]

@@ -281,3 +281,21 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
         answer = http.post("/v2/glossaries", json=bad)
         assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)
+
+
+def test_only_the_text_of_the_last_message_counts(address: str, lone: Translator) -> None:
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}
+    said = {"role": "user", "content": [{"type": "text", "text": TEXT}]}
+    body: dict[str, Any] = {"model": "en-de", "messages": [picture, said], "stream": None}
+    answer = ask(address, request("/v1/chat/completions", json.dumps(body).encode())).json
+    assert answer["choices"][0]["message"]["content"] == translated(lone, TEXT)
+    body["messages"].reverse()
+    refused = ask(address, request("/v1/chat/completions", json.dumps(body).encode()))
+    assert refused.status == 422
+    assert "a part of the message is of type 'image_url'; only text is translated" in refused.body.decode()
+
+
+def test_lines_of_xml_are_lines_for_deepls_clients_too(address: str, lone: Translator) -> None:
+    body = {"text": [f"{TEXT}\n\nKabe robu."], "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml"}
+    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    assert found["text"] == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}"

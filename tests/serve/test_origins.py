@@ -166,3 +166,8 @@ def test_clients_may_send_headers_of_their_own(serve: Callable[..., str]) -> Non
 def test_sites_and_names_that_can_never_match_are_refused(settings: dict[str, tuple[str]], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         ServeConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_a_browser_extension_may_be_named(serve: Callable[..., str]) -> None:
+    for extension in ("moz-extension://a1-b2", "chrome-extension://abc"):
+        assert ask(serve(allow_origins=(extension,)), request(T, BODY, origin=extension)).status == 200

@@ -196,3 +196,17 @@ def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http:
     data = {"source": "auto", "target": "xx"}
     answer = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)
     assert (answer.status_code, answer.json()["code"]) == (400, "language")
+
+
+def test_who_gives_a_document_up_leaves_nothing_of_it(
+    exported_bundle: Path, tmp_path: Path, held: threading.Event
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    data = {"source": "en", "target": "de"}
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        ids = [http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).json()["id"] for _ in "abc"]
+        waiting = service.jobs._jobs[ids[2]]
+        assert (waiting.status, waiting.data) == ("queued", b"Deti.")
+        assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
+        assert (waiting.data, waiting.finished.is_set()) == (b"", True)
+        held.set()

@@ -22,6 +22,8 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("1,234,567", {1234567}),
         ("1.234.567,89", {1234567.89}),
         ("10 000", {10000}),
+        ("1 234,56", {1234.56}),
+        ("1 234 567.8", {1234567.8}),
         ("1'500'000", {1500000}),
         ("3万", {3, 30000}),
         ("1850多万", {1850, 18500000}),
@@ -39,7 +41,9 @@ def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> Non
 def test_versions_dates_and_times_are_several_numbers() -> None:
     for text, numbers in (("3.14.2", [3, 14, 2]), ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])):
         assert [set(values) for values in numbers_in(text, "en").digits] == [{number} for number in numbers]
-    assert [set(values) for values in numbers_in("10:30", "en").digits] == [{10}, {30}]
+    for time in ("10:30", "10.30 Uhr"):
+        assert [set(values) for values in numbers_in(time, "de").digits] == [{10}, {30}]
+    assert [set(values) for values in numbers_in("10.30 Euro", "de").digits] == [{10.3}]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,8 @@ def test_versions_dates_and_times_are_several_numbers() -> None:
         ("zh", "两千零五人，二〇二五年，十二", {2005, 2025, 12}),
         ("zh", "三四个，三亿五千万，三万亿", {3, 4, 350000000, 3000000000000}),
         ("zh", "百分之五，星期三", {5}),
+        ("zh", "三千五，一万二，两百五，三亿五", {3500, 12000, 250, 350000000}),
+        ("zh", "三千零五，二百五十，两千零五", {3005, 250, 2005}),
         ("zh-Hant", "兩千萬", {20000000}),
         ("ja", "二十三", {23}),
         ("it", "dodici", set()),

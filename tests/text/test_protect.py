@@ -93,6 +93,7 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
         "a",
         "a.",
         "/a",
+        "/-",
         "{",
         "<a",
         "a_",

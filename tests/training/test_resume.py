@@ -197,11 +197,13 @@ def test_a_stop_in_the_trial_of_the_largest_batch_leaves_step_0(tmp_path: Path) 
 def test_a_finished_run_resumed_computes_nothing_and_stays_as_it_is(tmp_path: Path) -> None:
     train(tmp_path)
     before = results(tmp_path)
+    (tmp_path / "final" / "ctranslate2").mkdir()  # an export, made since
     idle = replace(
         toy_job(), largest=lambda: pytest.fail("a batch was tried"), loss_fn=lambda *_: pytest.fail("a loss")
     )
     assert train(tmp_path, job=idle).step == SMALL.max_steps
     assert results(tmp_path) == before
+    assert (tmp_path / "final" / "ctranslate2").is_dir()
 
 
 def test_a_finished_run_can_be_made_longer_or_more_patient(tmp_path: Path) -> None:

@@ -93,12 +93,26 @@ def translated(text: str, *, source: str, target: str, alignment: bool) -> Json:
     }  # fmt: skip
 
 
+def kept(text: str, *, source: str, target: str) -> Json:
+    """What it says about a text that no model has to look at."""
+    flags = ["already_target" if detected(text) == target else "passed_through"]
+    sentence = {"source": [0, len(text)], "target": [0, len(text)], "flags": flags, "confidence": None}
+    return {
+        "text": text, "source": source, "target": target, "score": None, "confidence": None, "flags": flags,
+        "alternatives": [], "sentences": [sentence], "alignment": None,
+    }  # fmt: skip
+
+
 @dataclass
 class Refusal:
     status: int
     message: str = "refused"
     code: str = "no"
     retry_after: str | None = None
+
+
+CUT = Refusal(200)
+"""An answer that breaks off."""
 
 
 @dataclass
@@ -139,8 +153,6 @@ class FakeService:
             case ["POST", "translate"]:
                 self.hold.wait(30)
                 return self.translate(body)
-            case ["POST", "detect"]:
-                return [{"language": detected(body["text"]), "confidence": 0.9}]
             case ["POST", "attention"]:
                 return attention_of(body)
             case ["POST", "corrections"]:
@@ -159,11 +171,19 @@ class FakeService:
 
     def translate(self, body: Json) -> Json | Refusal:
         source, target = body["source"], body["target"]
-        source = detected("\n".join(texts_of(body))) if source == "auto" else source
-        if source in (target, "und"):
+        leading = [language["code"] for language in LANGUAGES if target in language["targets"]]
+        if source == "auto":
+            found = detected("\n".join(texts_of(body)))
+            source = found if found in leading else leading[0]
+        if source not in leading:
             return Refusal(400, f"{source!r} to {target!r} is not translated here", code="language")
         wants_words = bool(body.get("alignment"))
-        answers = [translated(text, source=source, target=target, alignment=wants_words) for text in texts_of(body)]
+        answers = [
+            kept(text, source=source, target=target)
+            if detected(text) in (target, "und")
+            else translated(text, source=source, target=target, alignment=wants_words)
+            for text in texts_of(body)
+        ]
         if self.output is not None:
             answers = [whole(answer, text, self.output) for answer, text in zip(answers, texts_of(body), strict=True)]
         n, prefix = body.get("alternatives", 1), body.get("prefix") or ""
@@ -216,6 +236,13 @@ def handler_for(service: FakeService) -> type[BaseHTTPRequestHandler]:
             self._send(status, json.dumps(body).encode(), "application/json", retry_after)
 
         def _refuse(self, refusal: Refusal) -> None:
+            if refusal is CUT:
+                self.send_response(200)
+                self.send_header("Content-Length", "500")
+                self.end_headers()
+                self.wfile.write(b'{"transl')
+                self.close_connection = True
+                return
             self._json(refusal.status, {"error": refusal.message, "code": refusal.code}, refusal.retry_after)
 
         def _serve(self) -> None:

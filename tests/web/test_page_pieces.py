@@ -99,3 +99,14 @@ def test_a_short_line_is_in_the_language_of_the_rest(page: Page, service: FakeSe
     page.fill("#source", "Two herons stand in the shallow water, and it is early.\nOK")
     expect(page.locator("#output .sentence")).to_have_count(2)
     assert [body["source"] for body in service.bodies("/v1/translate")] == ["auto", "en"]
+
+
+def test_of_lists_of_several_languages_a_term_is_sent_once(page: Page) -> None:
+    lists = {
+        "en>zh": [{"source": "bank", "target": "银行"}, {"source": "bank ", "target": "岸"}],
+        "de>zh": [{"source": "bank", "target": "长凳"}, {"source": "Haus", "target": "房子"}],
+        "en>ar": [{"source": "bank", "target": "x"}],
+    }
+    page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", lists)
+    assert module(page, "glossary", "return m.termsFor('auto', 'zh');") == [lists["en>zh"][0], lists["de>zh"][1]]
+    assert module(page, "glossary", "return m.termsFor('de', 'zh');") == lists["de>zh"]

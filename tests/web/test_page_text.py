@@ -284,3 +284,31 @@ def test_nothing_jumps_while_a_translation_arrives_and_is_looked_at(web: Web, se
     page.fill("#source", "We will be there by 9:45.")
     expect(page.locator("#check")).to_be_visible()
     assert page.evaluate("window.shifted") < 0.002
+
+
+def test_what_is_typed_before_the_languages_are_swapped_stays(page: Page, service: FakeService, write: Write) -> None:
+    write("A heron waits.")
+    service.hold.clear()
+    page.fill("#source", "Quite another text.")
+    page.click("#swap")
+    expect(page.locator("#source")).to_have_value("Quite another text.")
+    service.hold.set()
+    page.fill("#source", "今天")
+    expect(page.locator("#output")).to_have_text("今天")
+    page.click("#swap")
+    page.click("#swap")
+    expect(page.locator("#source")).to_have_value("今天")
+
+
+def test_a_sentence_looked_at_closes_with_its_language_and_a_choice_stays_with_its_text(
+    page: Page, write: Write
+) -> None:
+    write("A heron waits.")
+    page.click("#output .sentence")
+    page.get_by_role("button", name="A HERON WAITS. (3)").click()
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    expect(page.locator("#status-text")).to_contain_text("tiny")
+    expect(page.locator("#output")).to_have_text("A HERON WAITS. (3)")
+    page.select_option("#to", "ar")
+    expect(page.locator("#sentence")).to_be_hidden()
+    expect(page.locator("#output")).to_have_text("A HERON WAITS.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browsing import REFUSED, Web
-from fake_service import FakeService, Refusal
+from fake_service import CUT, FakeService, Refusal
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.web, pytest.mark.usefixtures("refusals")]
@@ -136,3 +136,28 @@ def test_storage_that_holds_nonsense_costs_nothing(web: Web, service: FakeServic
     expect(page.locator("#output")).to_have_text("HELLO")
     page.click("#open-history")
     expect(page.locator("#history .none")).to_be_visible()
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(page: Page, service: FakeService, web: Web) -> None:
+    web.expected = ("Failed to load resource: net::ERR_CONTENT_LENGTH_MISMATCH",)
+    service.refuse("/v1/translate", CUT)
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text("The service does not answer.")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    service.refuse("/v1/documents/a1/result", CUT)
+    page.click("#tab-documents")
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"One."})
+    page.get_by_role("button", name="Download").click()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("button", name="Download")).to_be_visible()
+
+
+def test_a_translation_of_another_text_stays_dim_after_a_refusal(page: Page, service: FakeService) -> None:
+    page.fill("#source", "Hello")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    service.refuse("/v1/translate", Refusal(413, "too long"))
+    page.fill("#source", "Hello there")
+    expect(page.locator("#status-text")).to_contain_text("too long")
+    expect(page.locator("#target-pane")).to_have_class("pane target pending")
+    page.fill("#source", "")
+    expect(page.locator("#target-pane")).to_have_class("pane target")

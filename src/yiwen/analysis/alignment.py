@@ -16,7 +16,7 @@ from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
-from yiwen.text.normalise import normalise_with_spans
+from yiwen.text.normalise import as_texts, normalise_with_spans
 from yiwen.text.reading import as_read
 from yiwen.text.subword import Subword
 
@@ -60,8 +60,7 @@ def align(
         ConfigError: If there are not as many targets as sources.
         DataError: If a text is longer than the model has positions for.
     """
-    if isinstance(sources, str) or isinstance(targets, str):
-        raise ConfigError("sources and targets are lists of texts, and one is a single text; write [text]")
+    sources, targets = as_texts(sources, "align"), as_texts(targets, "align")
     if len(sources) != len(targets):
         raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
     src = [cut(text, bundle.source, bundle.info.src_lang) for text in sources]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Engine, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, InputFile, Model, OutputFile, Threads
 
 
 def classify(
     model: Model,
-    input_file: Annotated[Path | None, typer.Option("--input", help="Texts, one a line; stdin if not given.")] = None,
-    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    input_file: InputFile = None,
+    output_file: OutputFile = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="After the label its probability, with a tab between.")
     ] = False,

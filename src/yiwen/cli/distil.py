@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads
+from yiwen.cli.train import tell_best
 
 
 def distil(
@@ -46,11 +47,6 @@ def distil(
             result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}
         else:
             folder, progress = synthetic.distil(teacher, loaded, run=run, resume=resume, **how)
-            score = 0.0 if progress.best_score is None else progress.best_score
-            console.print(
-                f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True
-            )
-            console.print(f"next: yiwen export {folder}", soft_wrap=True)
-            result = {"run": str(folder), "step": progress.step, "best_step": progress.best_step, "best_score": score}
+            result = tell_best(folder, progress, console, then=f"export {folder}")
     if as_json:
         print(json.dumps(result, ensure_ascii=False))

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Device, DType, Engine, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, InputFile, Model, Threads
 
 
 def embed(
     model: Model,
-    input_file: Annotated[Path | None, typer.Option("--input", help="Texts, one a line; stdin if not given.")] = None,
+    input_file: InputFile = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", help=".npy, .arrow or .jsonl; JSON lines on stdout if not given.")
     ] = None,

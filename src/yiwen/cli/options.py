@@ -15,6 +15,8 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as in training.max_steps=100. Repeatable."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a run: its best model.")]
+InputFile = Annotated[Path | None, typer.Option("--input", help="Text, a line each; stdin if not given.")]
+OutputFile = Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 Engine = Annotated[
     str, typer.Option(help="auto: the exported engine where the model has one, else torch; torch; or ctranslate2.")

@@ -18,6 +18,6 @@ def prepare(recipe: RecipeName, settings: Settings = None, as_json: AsJson = Fal
         prepared = prepare_recipe(load_recipe(recipe, settings or ()), stop=stop, progress=True)
     console = Console(stderr=as_json)
     print_report(prepared.report, console)
-    console.print(f"{'already prepared' if prepared.reused else 'prepared'}: {prepared.folder}", soft_wrap=True)
+    console.print(f"{'already ' * prepared.reused}prepared: {prepared.folder}", soft_wrap=True, markup=False)
     if as_json:
         print(prepared.report.to_json())

@@ -8,12 +8,12 @@ import os
 import select
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from yiwen.data.lines import opened, read_lines
+from yiwen.data.lines import decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import new_file
 from yiwen.stop import StopFlag
@@ -30,7 +30,7 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
         return
     if not path.is_file():
         raise DataError(f"{path} is no file; give an existing one, or none to read stdin")
-    with closing(_file_lines(path)) as lines:
+    with closing(lines_of(path)) as lines:
         yield lines
 
 
@@ -46,8 +46,7 @@ def input_texts(path: Path | None, *, stop: StopFlag, flags: Counter[str] | None
 
     with input_lines(path, stop=stop) as lines:
         yield map(decoded, lines)
-    if shown := ", ".join(f"{count} {flag}" for flag, count in sorted(told.items()) if count):
-        print(f"flagged lines: {shown}", file=sys.stderr)
+    tell_flags(told)
 
 
 @contextmanager
@@ -63,13 +62,6 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         raise ConfigError(f"--output {path} is a folder; give the path of a file")
     with new_file(path) as file:
         yield file
-
-
-def _file_lines(path: Path) -> Generator[bytes, None, None]:
-    # `opened` blames the file for every OSError inside its block: only reading may happen there, not a full disk or
-    # a reader of our output that left.
-    with opened(path) as file:
-        yield from read_lines(file)
 
 
 class _Stdin(io.RawIOBase):
@@ -93,14 +85,14 @@ class _Stdin(io.RawIOBase):
 
 def read_glossary(path: Path) -> Glossary:
     """A table of terms: UTF-8, one a line."""
-    terms = []
     with input_lines(path, stop=StopFlag()) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                terms.append(line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}: line {number} is no UTF-8 ({error}); convert it first") from error
-    return Glossary.parse("\n".join(terms), source=str(path))
+        return Glossary.parse("\n".join(decoded(lines, path)), source=str(path))
+
+
+def tell_flags(flags: Counter[str], *, unit: str = "lines") -> None:
+    """Show how many of what was written carry each flag."""
+    if told := ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()) if count):
+        print(f"flagged {unit}: {told}", file=sys.stderr)
 
 
 def tell_note(note: str) -> None:
@@ -115,16 +107,11 @@ def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path,
     Raises:
         DataError: At the end, if one side has more lines; at once, if a line is no UTF-8.
     """
-    for number, sides in enumerate(itertools.zip_longest(src, tgt), 1):
+    for number, sides in enumerate(itertools.zip_longest(*map(decoded, (src, tgt), names)), 1):
         if None in sides:
             shorter = names[sides.index(None)]
             raise DataError(f"{shorter} ends after {number - 1} lines, the other side goes on; give one line a line")
-        try:
-            yield sides[0].decode("utf-8"), sides[1].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{names[0]} or {names[1]}: line {number} is no UTF-8 ({error}); convert it first"
-            ) from error
+        yield sides[0], sides[1]
 
 
 def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from yiwen.cli.options import Device, DType, Engine, Model, Threads
+from yiwen.cli.options import Device, DType, Engine, InputFile, Model, OutputFile, Threads
 
 
 def tag(
     model: Model,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", help="Sentences, one a line, words apart; stdin if not given.")
-    ] = None,
-    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    input_file: InputFile = None,
+    output_file: OutputFile = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Tag words line by line: as many tags out as words in."""
+    """Tag words line by line, blanks between: as many tags out as words in."""
     from yiwen.cli.streams import counted, input_texts, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from yiwen.cli.options import AsJson, RecipeName, Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.training.state import Progress
 
 
 def train(
@@ -33,9 +38,15 @@ def train(
         folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
         if loaded.recipe.task == "translate" and progress.best_score is not None:
             calibrate_model(folder, stop=stop)
-    score = 0.0 if progress.best_score is None else progress.best_score
-    console.print(f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})", soft_wrap=True)
-    console.print(f"next: yiwen {COMMANDS[loaded.recipe.task]} {folder / 'best'} < YOUR_TEXT", soft_wrap=True)
+    command = COMMANDS[loaded.recipe.task]
+    result = tell_best(folder, progress, console, then=f"{command} {folder / 'best'} < YOUR_TEXT")
     if as_json:
-        result = {"run": str(folder), "step": progress.step, "best_step": progress.best_step, "best_score": score}
         print(json.dumps(result))
+
+
+def tell_best(folder: Path, progress: Progress, console: Console, *, then: str) -> dict[str, Any]:
+    """Say which model was the best and what comes next; the same for programs."""
+    score = 0.0 if progress.best_score is None else progress.best_score
+    best = f"best: {folder / 'best'} (step {progress.best_step}, validation {score:.2f})"
+    console.print(f"{best}\nnext: yiwen {then}", soft_wrap=True, markup=False)
+    return {"run": str(folder), "step": progress.step, "best_step": progress.best_step, "best_score": score}

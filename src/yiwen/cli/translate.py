@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,9 +18,11 @@ from yiwen.cli.options import (
     Engine,
     Ensemble,
     GlossaryFile,
+    InputFile,
     LengthPenalty,
     Mbr,
     Model,
+    OutputFile,
     TargetLanguage,
     Threads,
 )
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 def translate(
     model: Model,
-    input_file: Annotated[Path | None, typer.Option("--input", help="Text to translate; stdin if not given.")] = None,
-    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")] = None,
+    input_file: InputFile = None,
+    output_file: OutputFile = None,
     beam_size: BeamSize = None,
     length_penalty: LengthPenalty = None,
     tgt_lang: TargetLanguage = "",
@@ -68,7 +69,7 @@ def translate(
     Search settings that are not given are those of the model's recipe.
     """
     from yiwen.bundle import EXPORTED
-    from yiwen.cli.streams import counted, input_lines, output_stream, read_glossary, tell_note
+    from yiwen.cli.streams import counted, input_lines, output_stream, read_glossary, tell_flags, tell_note
     from yiwen.errors import ConfigError, FaultError
     from yiwen.evaluation.checks import FAULTS
     from yiwen.stop import stop_on_signals
@@ -109,9 +110,7 @@ def translate(
                 print(f"line {number}: {', '.join(faults)}", file=sys.stderr)
             for row in _rows(number, translation, as_json=as_json, n_best=search.n_best):
                 output.write(f"{row}\n".encode())
-    if flags:
-        told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
-        print(f"flagged lines: {told}", file=sys.stderr)
+    tell_flags(flags)
     if n_faulty:
         raise FaultError(
             f"--strict: {n_faulty} of {number} translations have a fault; all are written and these are named above: "

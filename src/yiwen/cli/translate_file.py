@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +35,7 @@ def translate_file(
     JSON, CSV and TSV. Formatting, placeholders, times, encoding and line ends
     stay as they are.
     """
-    from yiwen.cli.streams import read_glossary, share_done, tell_note
+    from yiwen.cli.streams import read_glossary, share_done, tell_flags, tell_note
     from yiwen.documents import translate_document
     from yiwen.errors import ConfigError, DataError
     from yiwen.files import write_bytes
@@ -73,6 +72,4 @@ def translate_file(
             progress=progress,
         )
     write_bytes(output_file, content)
-    if flags:
-        told = ", ".join(f"{count} {flag}" for flag, count in sorted(flags.items()))
-        print(f"flagged texts: {told}", file=sys.stderr)
+    tell_flags(flags, unit="texts")

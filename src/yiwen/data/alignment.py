@@ -55,16 +55,15 @@ def survey(path: Path) -> Side:
     lengths: list[np.ndarray] = []
     breaks: dict[str, tuple[int, int]] = {}
     seen = 0
-    with lines.opened(path) as file:
-        for block in lines.blocks(lines.read_lines(file), 50_000):
-            lengths.append(np.fromiter(map(len, block), np.int32, len(block)))
-            joined = b"\n".join(block)
-            for name, pattern in _BREAKS:
-                if found := pattern.findall(joined):
-                    first = seen + joined.count(b"\n", 0, pattern.search(joined).start()) + 1  # type: ignore[union-attr]
-                    count, earlier = breaks.get(name, (0, first))
-                    breaks[name] = (count + len(found), earlier)
-            seen += len(block)
+    for block in lines.blocks(lines.lines_of(path), 50_000):
+        lengths.append(np.fromiter(map(len, block), np.int32, len(block)))
+        joined = b"\n".join(block)
+        for name, pattern in _BREAKS:
+            if found := pattern.findall(joined):
+                first = seen + joined.count(b"\n", 0, pattern.search(joined).start()) + 1  # type: ignore[union-attr]
+                count, earlier = breaks.get(name, (0, first))
+                breaks[name] = (count + len(found), earlier)
+        seen += len(block)
     return Side(np.concatenate(lengths) if lengths else np.zeros(0, np.int32), breaks)
 
 

@@ -17,9 +17,7 @@ from yiwen.errors import DataError
 _COMMENT = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$)|-DOCSTART-")
 
 
-def read_conll(
-    path: Path, src_column: str, tgt_column: str, *, size: int
-) -> Iterator[tuple[list[bytes | None], list[bytes | None]]]:
+def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Sentences as (words, tags) in lists of `size`; the first and the last column unless columns have numbers.
 
     A line without a tag makes its sentence torn: one tag is missing, which is counted where pairs are cleaned.
@@ -33,10 +31,9 @@ def read_conll(
             f"{tgt_column!r}, or none for the first and the last"
         )
     columns = [int(number) - 1 for number in numbers]
-    with lines.opened(path) as file:
-        sentences = _sentences(lines.read_lines(file))
-        while block := list(islice(sentences, size)):
-            yield tuple([_column(rows, i) for rows in block] for i in columns)  # type: ignore[misc]
+    sentences = _sentences(lines.lines_of(path))
+    while block := list(islice(sentences, size)):
+        yield tuple([_column(rows, i) for rows in block] for i in columns)  # type: ignore[misc]
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:

@@ -7,7 +7,6 @@ line, row or unit of the input has one place in one block: nothing vanishes in a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -102,7 +101,7 @@ def read_blocks(
         yield from _read_two_files(*paths, size=size)
         return
     suffix = lines.plain_suffix(paths[0])
-    pairs: Iterator[tuple[list[bytes | None], list[bytes | None]]]
+    pairs: Iterator[lines.Columns]
     match suffix:
         case ".tsv":
             pairs = tables.read_tsv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
@@ -131,14 +130,10 @@ def place(paths: tuple[Path, ...], number: int) -> str:
 
 
 def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Block]:
-    with ExitStack() as stack:
-        src_file, tgt_file = (
-            lines.read_lines(stack.enter_context(lines.opened(path))) for path in (src_path, tgt_path)
-        )
-        first = 1
-        both = zip_longest(lines.blocks(src_file, size), lines.blocks(tgt_file, size), fillvalue=list[bytes]())
-        for src, tgt in both:
-            if len(src) != len(tgt):
-                raise alignment.unequal_sides(src_path, tgt_path)
-            yield Block(first, list(src), list(tgt))
-            first += len(src)
+    first = 1
+    sides = (lines.blocks(lines.lines_of(path), size) for path in (src_path, tgt_path))
+    for src, tgt in zip_longest(*sides, fillvalue=list[bytes]()):
+        if len(src) != len(tgt):
+            raise alignment.unequal_sides(src_path, tgt_path)
+        yield Block(first, list(src), list(tgt))
+        first += len(src)

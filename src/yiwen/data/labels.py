@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from yiwen.data.corpus import Targets
+from yiwen.data.store import TextPairs
 from yiwen.errors import DataError
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, encode_words
@@ -55,6 +56,13 @@ def count_labels(texts: Iterable[str], targets: Targets) -> tuple[tuple[str, ...
             "is tgt_column the column of the labels?"
         )
     return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > _SHOWN else ''}"
+
+
+def with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> TextPairs:
+    """Those whose labels are all among these."""
+    known = {*labels}
+    kept = [pair for pair in zip(*pairs, strict=True) if known.issuperset(labels_of(normalise(pair[1]), targets))]
+    return TextPairs([src for src, _ in kept], [tgt for _, tgt in kept])
 
 
 def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tuple[str, ...], targets: Targets) -> None:

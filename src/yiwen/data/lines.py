@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, Final, cast
 
 from yiwen.errors import DataError, MissingDependencyError
 
+Columns = tuple[list[bytes | None], list[bytes | None]]
+"""Sources and targets of as many rows; None where a row lacks the side."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
 _BOM = b"\xef\xbb\xbf"
 
@@ -81,6 +83,29 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
     for index, raw in enumerate(file):  # binary files know no line end but LF
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
+
+
+def lines_of(path: Path) -> Generator[bytes, None, None]:
+    """The lines of a file, decompressed by its suffix.
+
+    Raises:
+        DataError: If this file is damaged or cannot be read, and not for what happens where its lines are used.
+    """
+    with opened(path) as file:
+        yield from read_lines(file)
+
+
+def decoded(stream: Iterable[bytes], name: Path) -> Iterator[str]:
+    """Lines as text.
+
+    Raises:
+        DataError: If one is no UTF-8.
+    """
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: line {number} is no UTF-8 ({error}); convert it first") from error
 
 
 def blocks(stream: Iterator[bytes], size: int) -> Iterator[list[bytes]]:

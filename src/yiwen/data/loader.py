@@ -41,17 +41,12 @@ def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30
         max_tokens: Longest side, eos counted. Sampling cuts finer than usual; a side that it makes longer than this
             is taken as it is stored.
     """
-    src_ids, tgt_ids = store.src_ids(rows), store.tgt_ids(rows)
-    sampling = store.tokenizer.sampling
-    if sampling == 0:
-        return collate(src_ids, tgt_ids)
-    src, tgt = store.texts(rows)
-    sampled_src = store.source.encode_sampled(src, sampling=sampling, seed=seed)
-    sampled_tgt = store.target.encode_sampled(tgt, sampling=sampling, seed=seed + 1)
-    return collate(
-        [new if len(new) < max_tokens else old for new, old in zip(sampled_src, src_ids, strict=True)],
-        [new if len(new) < max_tokens else old for new, old in zip(sampled_tgt, tgt_ids, strict=True)],
-    )
+    src_ids = load_texts(store, rows, seed=seed, max_tokens=max_tokens)
+    tgt_ids: list[Any] = store.tgt_ids(rows)
+    if sampling := store.tokenizer.sampling:
+        sampled = store.target.encode_sampled(store.texts(rows)[1], sampling=sampling, seed=seed + 1)
+        tgt_ids = [new if len(new) < max_tokens else old for new, old in zip(sampled, tgt_ids, strict=True)]
+    return collate(src_ids, tgt_ids)
 
 
 def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:

@@ -14,7 +14,7 @@ from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import CorpusConfig, place
 from yiwen.data.fingerprint import n_symbols, ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
-from yiwen.data.labels import check_held_out, count_labels
+from yiwen.data.labels import check_held_out, count_labels, with_labels
 from yiwen.data.report import ILL_FITTING, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import EncodeTask, clean_block, encode_batch
@@ -59,9 +59,13 @@ def run(job: Job, fingerprint: str) -> Report:
     test = given.get("test") or texts_of(job, intake, split.test)
     held_out = given | {"valid": valid, "test": test}
     for name, pairs in held_out.items():
-        if labels:
-            check_held_out(pairs, name="validation" if name == "valid" else name, labels=labels, targets=job.targets)
-        write_text(job.folder / f"{name}.arrow", pairs)
+        title = "validation" if name == "valid" else name
+        if labels and name in given:
+            check_held_out(pairs, name=title, labels=labels, targets=job.targets)
+        elif labels and (rest := with_labels(pairs, labels, job.targets)) != pairs:
+            notes.append(f"{title}: {len(pairs.src) - len(rest.src)} with labels that no training text has left out")
+            held_out[name] = rest
+        write_text(job.folder / f"{name}.arrow", held_out[name])
     job.spill.unlink()
     kept = figures.pop("kept")
     _require(sum(kept), intake, tally)
@@ -76,8 +80,8 @@ def run(job: Job, fingerprint: str) -> Report:
         corpora=tuple(zip(job.names, intake.n_read, kept, strict=True)),
         valid_split=len(split.valid),
         test_split=len(split.test),
-        valid_pairs=len(valid.src),
-        test_pairs=len(test.src),
+        valid_pairs=len(held_out["valid"].src),
+        test_pairs=len(held_out["test"].src),
         notes=tuple(notes),
         **figures,
     )

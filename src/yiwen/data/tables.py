@@ -17,23 +17,17 @@ from typing import Any
 from yiwen.data import lines
 from yiwen.errors import DataError, MissingDependencyError
 
-Columns = tuple[list[bytes | None], list[bytes | None]]
 
-
-def read_tsv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
+def read_tsv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Tab-separated lines, without quoting, with or without a header line."""
-    with lines.opened(path) as file:
-        stream = lines.read_lines(file)
-        names = next(stream, b"").decode("utf-8", "replace").split("\t")
+    names = next(lines.lines_of(path), b"").decode("utf-8", "replace").split("\t")
     src_index, tgt_index, header = _indices(path, names, src_column, tgt_column)
-    with lines.opened(path) as file:
-        stream = lines.read_lines(file)
-        for block in lines.blocks(islice(stream, header, None), size):
-            rows = [line.split(b"\t") for line in block]
-            yield tuple([row[i] if len(row) > i else None for row in rows] for i in (src_index, tgt_index))  # type: ignore[misc]
+    for block in lines.blocks(islice(lines.lines_of(path), header, None), size):
+        rows = [line.split(b"\t") for line in block]
+        yield tuple([row[i] if len(row) > i else None for row in rows] for i in (src_index, tgt_index))  # type: ignore[misc]
 
 
-def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
+def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Comma-separated rows (RFC 4180: a quoted field may hold commas and line breaks), with or without a header."""
     with lines.opened(path) as file:
         # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
@@ -50,34 +44,34 @@ def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
                 )
         except csv.Error as error:
             raise DataError(
-                f"{path} is no CSV near line {stream.line_num} ({error}); close or double its quotes"
+                f"{path} is no CSV near line {stream.line_num} ({error}); close or double its quotes, or drop the row"
             ) from error
 
 
 def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
     """True where the first line of a TSV or CSV names the columns and is no pair."""
-    with lines.opened(path) as file:
-        first = next(lines.read_lines(file), b"").decode("utf-8", "replace")
-    names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader(first.split("\r")), [])
+    first = next(lines.lines_of(path), b"").decode("utf-8", "replace")
+    try:
+        names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader(first.split("\r")), [])
+    except csv.Error:  # the reader says what is wrong
+        return False
     return src_column in names and tgt_column in names
 
 
-def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
+def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """One JSON object a line; a column "translation.en" is the key "en" inside "translation"."""
-    with lines.opened(path) as file:
-        first = next(lines.read_lines(file), b"{}")
-        for column in (src_column, tgt_column):
-            if _json_value(first, column) is None:
-                raise DataError(
-                    f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; name the columns "
-                    "with src_column and tgt_column"
-                )
-    with lines.opened(path) as file:
-        for block in lines.blocks(lines.read_lines(file), size):
-            yield [_json_value(line, src_column) for line in block], [_json_value(line, tgt_column) for line in block]
+    first = next(lines.lines_of(path), b"")
+    for column in (src_column, tgt_column):
+        if _json_value(first, column) is None:
+            raise DataError(
+                f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; name the columns "
+                "with src_column and tgt_column"
+            )
+    for block in lines.blocks(lines.lines_of(path), size):
+        yield [_json_value(line, src_column) for line in block], [_json_value(line, tgt_column) for line in block]
 
 
-def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[Columns]:
+def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Parquet, or an Arrow IPC file or stream (Feather version 2); "translation.en" reads inside a struct."""
     try:
         import pyarrow as pa
@@ -86,7 +80,7 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     try:
         for batch in _arrow_batches(path, size):
             yield tuple(_arrow_column(path, batch, column) for column in (src_column, tgt_column))  # type: ignore[misc]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read ({error}); write it again as Parquet or as an Arrow file") from error
 
 
@@ -129,6 +123,8 @@ def _json_value(line: bytes, column: str) -> bytes | None:
 def _as_text(value: Any) -> bytes | None:
     """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between."""
     match value:
+        case bytes():
+            return value
         case str():
             return value.encode("utf-8", "surrogatepass")
         case int():
@@ -178,6 +174,8 @@ def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer)
     if not any(is_it(inner) for is_it in kinds):
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
+    if inner == values.type and not pa.types.is_integer(inner):
+        values = values.cast(pa.large_binary())  # bytes that are no UTF-8 pass through here, too
     return [_as_text(value) for value in values.to_pylist()]
 
 

@@ -17,10 +17,8 @@ _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
 """Inline elements that hold formatting codes of the document and not text (TMX 1.4b, section 2.2)."""
 
-Columns = tuple[list[bytes | None], list[bytes | None]]
 
-
-def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[Columns]:
+def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[lines.Columns]:
     """Read the units of a translation memory.
 
     Args:

@@ -124,6 +124,8 @@ def string_tokens(source: str) -> list[Token]:
         raw, name, rest = match[0], match["name"], match["rest"]
         if not name:
             tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
+        elif name.lower() == "br":
+            tokens.append(Token("break", raw, raw))
         elif rest.endswith("/") or name.lower() in VOID:
             tokens.append(Token("point", raw))
         else:

@@ -57,11 +57,11 @@ def texts(source: str, *, is_html: bool = True, kept: Collection[str] = KEPT) ->
 
     Args:
         source: HTML, whole or a piece of it, or a piece of XML.
-        is_html: Which of them: in XML no element ends a text, and none is hidden.
+        is_html: Which of them: in XML no element ends a text, none is hidden, and blanks are what they are.
         kept: Elements whose content stays as it is.
     """
     tokens = _tokens(html_pieces(source, has_hidden=is_html), BLOCKS if is_html else (), kept)
-    return running(tokens, lambda text: units_of(text, escape=escaped, is_collapsed=True))
+    return running(tokens, lambda text: units_of(text, escape=escaped, is_collapsed=is_html))
 
 
 def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:
@@ -78,6 +78,8 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
         else:
             if (is_untranslated or (piece.kind == "open" and piece.name in kept)) and number >= kept_until:
                 kept_until = end_of(pieces, number)
+            if blocks and [(p.kind, p.name) for p in pieces[number - 1 : end]] == [("close", "a"), ("open", "a")]:
+                yield ""  # links side by side are texts apart: a menu
             kind = piece.kind if piece.kind in ("open", "close") else "point"
             yield Token(kind, piece.raw, key=piece.name)  # type: ignore[arg-type]
         number = end

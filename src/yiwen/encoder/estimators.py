@@ -17,11 +17,11 @@ from typing import Any, Self
 import numpy as np
 
 from yiwen.data.corpus import CorpusConfig
-from yiwen.encoder.facade import Encoder, as_texts
+from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
-from yiwen.text.normalise import normalise
+from yiwen.text.normalise import as_texts, normalise
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -98,7 +98,7 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigError: If the recipe is of another task, or texts and labels differ in number.
             DataError: If there is too little text.
         """
-        texts = as_texts(X)
+        texts = as_texts(X, "an encoder")
         self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
         loaded = load_recipe(self.recipe, list(self.settings))
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):

@@ -9,7 +9,7 @@ Shapes: B pieces, S subwords, D d_model, K labels.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
@@ -24,7 +24,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
 from yiwen.text.languages import base
-from yiwen.text.normalise import normalise
+from yiwen.text.normalise import as_texts, normalise
 from yiwen.text.subword import encode_words
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Encoder:
             ConfigError: If the bundle is no tagger.
         """
         self.require("tag")
-        read = [[self._read(word) for word in as_texts(words)] for words in sentences]
+        read = [[self._read(word) for word in as_texts(words, "an encoder")] for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         pieces, first = [], []  # ids of each piece, and where its words begin
         owner = []
@@ -194,7 +194,7 @@ class Encoder:
             for place, states_SD in zip(places, states_BSD, strict=True):
                 best = self._logits(states_SD[first[place]]).argmax(axis=1)
                 found[place] = [self.labels[i] for i in best.tolist()]
-        tags: list[list[str]] = [[] for _ in sentences]
+        tags: list[list[str]] = [[] for _ in read]
         for number, part in zip(owner, found, strict=True):
             tags[number] += part
         return tags
@@ -223,7 +223,7 @@ class Encoder:
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
-        for ids in self.bundle.source.encode([self._read(text) for text in as_texts(texts)]):
+        for ids in self.bundle.source.encode([self._read(text) for text in as_texts(texts, "an encoder")]):
             size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
             pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
         return pieces
@@ -274,19 +274,6 @@ class Encoder:
         logits = self._logits(vectors)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
-
-
-def as_texts(values: Any) -> list[str]:
-    """Texts as they come, in a list, an array or a column of a data frame.
-
-    Raises:
-        ConfigError: If they are something else.
-    """
-    is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
-    texts: list[Any] = [None] if is_table or not isinstance(values, Iterable) else list(values)
-    if not all(isinstance(text, str) for text in texts):
-        raise ConfigError("an encoder takes a list of texts; give a column of strings, not a table or a single text")
-    return texts
 
 
 def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | None) -> tuple[Array, Array]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from yiwen.evaluation.classification import Classification, evaluate_labels
 from yiwen.evaluation.label_report import label_report
 from yiwen.evaluation.retrieval import retrieval
 from yiwen.files import write_json, write_text
-from yiwen.measure import Test, settings_of, tests_of
+from yiwen.measure import Test, kept_at, settings_of, tests_of
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.normalise import normalise
@@ -88,12 +86,8 @@ def measure_encoder(
         )
     found = []
     for number, test in enumerate(tests_of(bundle, src, ref)):
-        name = f"{bundle.folder.name}-{test.name}"
-        if src is not None:  # others may go by the same name
-            hashed = hashlib.sha256(json.dumps([test.sources, test.references]).encode())
-            name = f"{bundle.folder.name}-given-{test.name}-{hashed.hexdigest()[:8]}"
-        is_of_run = output is None and (bundle.folder.parent / "recipe.toml").is_file()
-        written = bundle.folder.parent / "evaluations" / f"{name}.json" if is_of_run else output
+        how = "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
+        written = output or kept_at(bundle.folder, test, is_given=src is not None, how=how)
         if output is not None and number:  # a file for each test
             written = output.with_stem(f"{output.stem}-{test.name}")
         found.append(_measured(encoder, test, written, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))

@@ -34,17 +34,21 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
 def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
     """Beam search by `replay`: CTranslate2 goes on to the limit and hands out all that it registered."""
     ends, going_on = _everything(runtime, source, prefix, limit, config)
-    if all(h.is_possible for h in (*ends, *going_on)):
-        return replay(ends, going_on, limit=limit, config=config)
-    ends, going_on = _everything(runtime, source, prefix, limit, config, suppress_sequences=runtime.forbidden)
-    found = replay(ends, going_on, limit=limit, config=config)
+    found = replay(ends, going_on, limit=limit, config=config) if all(h.is_possible for h in (*ends, *going_on)) else []
+    if found:
+        return found
+    for least in (0, limit):  # all may end before `min_len`: then none is to end before the limit
+        if not found:
+            options: dict[str, Any] = {"least": least, "suppress_sequences": runtime.forbidden}
+            ends, going_on = _everything(runtime, source, prefix, limit, config, **options)
+            found = replay(ends, going_on, limit=limit, config=config)
     return _scored_again(runtime, source, [Seen(h.ids, h.log_prob, h.is_finished) for h in found], config)
 
 
 def _everything(
-    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, **options: Any
+    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, *, least: int = 0, **options: Any
 ) -> tuple[list[Seen], list[Seen]]:
-    """All hypotheses that end within the limit, and those that go on at it."""
+    """All hypotheses that end within the limit, `least` subwords or more behind it, and those that go on at it."""
     p, width = len(prefix), config.beam_size
     sums = config.changed(length_penalty=0.0)
     shift_at_prefix = shift = 0.0
@@ -57,7 +61,7 @@ def _everything(
             [source],
             sums,
             max_decoding_length=steps,
-            min_decoding_length=min(steps, p + 1) if p else 0,
+            min_decoding_length=min(steps, max(least, p + 1 if p else 0)),
             patience=steps + 1,
             num_hypotheses=n_all,
             **options,
@@ -68,10 +72,14 @@ def _everything(
     if p:
         # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the
         # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
+        first = run(p + 1)
         (row,) = runtime.score([source], [prefix])
         shift_at_prefix = math.fsum(row[:-1])
-        shift = shift_at_prefix + math.log1p(-math.exp(row[-1]))
-        if sum(h.log_prob + shift > shift_at_prefix + row[-1] for h in run(p + 1)) < width:
+        shift = shift_at_prefix + math.log1p(-math.exp(min(row[-1], -1e-7)))
+        if limit > p and row[-1] > -0.01:  # too near to 1 in float32: what an end leaves is told by one of the others
+            (longer,) = runtime.score([source], [first[0].ids])
+            shift = shift_at_prefix + longer[p] - first[0].log_prob
+        if sum(h.log_prob + shift > shift_at_prefix + row[-1] for h in first) < width:
             ends.append(Seen(tuple(prefix), shift_at_prefix + row[-1], True))
     ends += [Seen(h.ids, h.log_prob + shift, True) for h in run(limit + 1) if h.is_finished]
     shift = shift if limit > p else shift_at_prefix

@@ -208,8 +208,7 @@ class TorchEngine:
 
     def _start(self, sources: Sequence[Ids]) -> tuple[StepFn[Any], Any]:
         """The step function and its state before the first step."""
-        rows = [np.append(np.asarray(ids, dtype=np.int64), EOS_ID) for ids in sources]
-        src_ids = torch.from_numpy(pad(rows)).to(self.device)
+        src_ids = torch.from_numpy(pad(sources, closing=EOS_ID)).to(self.device)
         mask = padding_mask(src_ids, PAD_ID)
         steps = [partial(self._step, model) for model in self.models]
         states = tuple(model.start(model.encode(src_ids), mask) for model in self.models)

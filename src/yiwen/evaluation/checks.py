@@ -25,8 +25,10 @@ FAULTS: Final = frozenset(
 )
 """Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
 
+_AROUND: Final = r"\s<>\"'“”\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
+"""No part of an address; Chinese may stand at it without a blank."""
 PLACEHOLDER: Final = re.compile(
-    r"https?://[^\s<>\"'，。；：！？、（）《》“”]*[^\s<>\"'，。；：！？、（）《》“”.,;:!?)\]]"
+    rf"https?://[^{_AROUND}]*[^{_AROUND}.,;:!?)\]]"
     r"|[A-Za-z\d_.+-]+@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from yiwen.evaluation.calibration import reliability_of
+from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
 from yiwen.evaluation.metrics import quick_score
+
+if TYPE_CHECKING:
+    from yiwen.data.store import TextPairs
+    from yiwen.translation import Translation
 
 EDGES: Final = (0, 6, 11, 16, 21, 31, 51)
 """Where buckets of source length begin, in words or Chinese characters."""
@@ -56,6 +60,28 @@ class Details:
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
         return asdict(self)
+
+
+def lines_beside(
+    test: TextPairs, translations: Sequence[Translation], others: Sequence[str] | None, *, tgt_lang: str
+) -> list[Line]:
+    """The lines of a test set as translated by a model and, where there are `others`, by another one."""
+    texts, theirs = [found.text for found in translations], others or [""] * len(translations)
+    chrf, their_chrf = (sentence_scores(side, test.tgt, tgt_lang=tgt_lang) for side in (texts, theirs))
+    return [
+        Line(
+            number=i + 1,
+            source=test.src[i],
+            reference=test.tgt[i],
+            translation=found.text,
+            chrf=chrf[i],
+            flags=found.flags,
+            confidence=found.confidence,
+            other=theirs[i] if others else None,
+            other_chrf=their_chrf[i],
+        )
+        for i, found in enumerate(translations)
+    ]
 
 
 def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None) -> Details:

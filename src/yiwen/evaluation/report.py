@@ -64,7 +64,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
         if isinstance(value, str):
             return f"<td>{escape(value)}</td>"
         return (
-            f'<td class="number">{value:,.1f}</td>'
+            f'<td class="number">{value:,.2f}</td>'
             if isinstance(value, float)
             else f'<td class="number">{value:,}</td>'
         )
@@ -170,8 +170,8 @@ def _differences(comparison: Comparison) -> str:
             difference.name,
             difference.system,
             difference.baseline,
-            "" if difference.p_value is None else f"{difference.p_value:.4f}",
-            "yes · 是" if difference.is_significant else "no · 否",
+            "not tested · 未检验" if difference.p_value is None else f"{difference.p_value:.4f}",
+            "" if difference.p_value is None else "yes · 是" if difference.is_significant else "no · 否",
         )
         for difference in comparison.differences
     ]

@@ -67,13 +67,17 @@ class GatedFeedForward(nn.Module):
         return out
 
 
-class PostNorm(nn.Module):
-    """norm(x + dropout(sublayer(x))): the residual connection of the paper, section 3.1."""
+class Residual(nn.Module):
+    """A sub-layer's output added to its input, in one of two orders."""
 
     def __init__(self, norm: nn.Module, p: float) -> None:
         super().__init__()
         self.norm = norm
         self.dropout = Dropout(p)
+
+
+class PostNorm(Residual):
+    """norm(x + dropout(sublayer(x))): the residual connection of the paper, section 3.1."""
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
@@ -81,13 +85,8 @@ class PostNorm(nn.Module):
         return out
 
 
-class PreNorm(nn.Module):
+class PreNorm(Residual):
     """x + dropout(sublayer(norm(x))): the sum is never normalised, so a last norm follows the stack."""
-
-    def __init__(self, norm: nn.Module, p: float) -> None:
-        super().__init__()
-        self.norm = norm
-        self.dropout = Dropout(p)
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""

@@ -11,15 +11,9 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     return (ids != pad_id)[:, None, None, :]
 
 
-def causal_mask(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
-    """True where a query may look: at keys up to its own position; queries are the last of the keys.
-
-    Returns:
-        (1, 1, Q, M), bool. With Q = M the lower triangle of section 3.2.3 of the paper.
-    """
-    keys = torch.arange(n_keys, device=device)
-    queries = keys[n_keys - n_queries :]
-    return (keys[None, :] <= queries[:, None])[None, None]
+def causal_mask(n: int, device: torch.device) -> Tensor:
+    """True where a position may look, at itself and those before it: (1, 1, T, T), section 3.2.3 of the paper."""
+    return torch.ones(n, n, dtype=torch.bool, device=device).tril()[None, None]
 
 
 def target_mask(tgt_ids: Tensor, pad_id: int) -> Tensor:
@@ -28,8 +22,7 @@ def target_mask(tgt_ids: Tensor, pad_id: int) -> Tensor:
     A padded query may look at the real tokens before it: its row is never used, yet must not be empty, or the
     soft-max over nothing would give NaN.
     """
-    n = tgt_ids.size(1)
-    return padding_mask(tgt_ids, pad_id) & causal_mask(n, n, tgt_ids.device)
+    return padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.size(1), tgt_ids.device)
 
 
 def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -70,20 +70,20 @@ class SearchConfig:
                 f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra} leave no room for a "
                 "translation; neither may be negative and one must be above 0"
             )
+        if self.max_len_ratio > 1000:
+            raise ConfigError(f"search.max_len_ratio is {self.max_len_ratio}; use at most 1000")
         if self.min_len < 0:
             raise ConfigError(f"search.min_len is {self.min_len}; use 0 or more")
-        if self.temperature < 0.01:
-            raise ConfigError(
-                f"search.temperature is {self.temperature}; use 0.01 or more, or beam_size = 1 for the best"
-            )
+        if not 0.01 <= self.temperature <= 100:
+            raise ConfigError(f"search.temperature is {self.temperature}; use 0.01 to 100, or beam_size = 1")
         if abs(self.length_penalty) > 10:
             raise ConfigError(f"search.length_penalty is {self.length_penalty}; use at most 10, 1 for the mean")
         if self.top_k < 0:
             raise ConfigError(f"search.top_k is {self.top_k}; use 0 for no limit or more")
         if not 0 <= self.seed < 2**62:
             raise ConfigError(f"search.seed is {self.seed}; use 0 or more, less than 2**62")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"search.top_p is {self.top_p}; use more than 0 and at most 1")
+        if not 1e-6 <= self.top_p <= 1:
+            raise ConfigError(f"search.top_p is {self.top_p}; use 0.000001 to 1")
 
     def changed(self, **settings: Any) -> SearchConfig:
         """A copy with the settings that are not None; what is left out stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -23,8 +23,8 @@ from yiwen.translator import Translation
 class ContentPart(BaseModel):
     """A part of a message; only text is understood."""
 
-    type: Literal["text"]
-    text: str
+    type: str
+    text: str = ""
 
 
 class ChatMessage(BaseModel):
@@ -35,8 +35,16 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """All its text."""
-        return "".join(part.text for part in self.content) if isinstance(self.content, list) else self.content or ""
+        """All its text.
+
+        Raises:
+            ApiError: 422 where a part of it is no text.
+        """
+        if not isinstance(self.content, list):
+            return self.content or ""
+        if other := next((part.type for part in self.content if part.type != "text"), ""):
+            raise ApiError(422, "content", f"a part of the message is of type {other[:40]!r}; only text is translated")
+        return "".join(part.text for part in self.content)
 
 
 class ChatRequest(BaseModel):
@@ -44,7 +52,7 @@ class ChatRequest(BaseModel):
 
     model: str = Field(max_length=80, description="An id of /v1/models.")
     messages: list[ChatMessage] = Field(min_length=1, max_length=200)
-    stream: bool = False
+    stream: bool | None = None
 
 
 async def models(asked: None, call: Call) -> Any:
@@ -62,21 +70,22 @@ async def get_model(asked: None, call: Call) -> Any:
 async def complete(asked: ChatRequest, call: Call) -> Any:
     """Translate the last message of the user, as OpenAI."""
     way = _way(call, asked.model)
-    texts = [message.text for message in asked.messages if message.role == "user"]
-    if not texts:
+    of_user = [message for message in asked.messages if message.role == "user"]
+    if not of_user:
         raise ApiError(400, "messages", "no message is of the role 'user'; send the text to translate as one")
+    text = of_user[-1].text
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
-        return await _streamed(call, way, texts[-1], head)
+        return await _streamed(call, way, text, head)
 
     def answer(way: Way, found: list[Translation], stop: StopFlag) -> dict[str, Any]:
         choice = {"index": 0, "message": {"role": "assistant", "content": found[0].text}, "finish_reason": "stop"}
-        n_src = len(way.hops[0].bundle.source.encode([texts[-1]])[0])
+        n_src = len(way.hops[0].bundle.source.encode([text])[0])
         n_tgt = len(way.hops[-1].bundle.target.encode([found[0].text])[0])
         usage = {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
         return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
 
-    return await call.translate(texts[-1:], src=way.src, tgt=way.tgt, then=answer, with_scores=False)
+    return await call.translate([text], src=way.src, tgt=way.tgt, then=answer, with_scores=False)
 
 
 async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any]) -> StreamingResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,7 +13,6 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, detect, glossary_of
 from yiwen.serve.endpoint import Endpoint
@@ -132,28 +131,23 @@ def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]
                 "flags": p.flags,
                 "confidence": p.confidence,
             }
-            for p in _pieces(way, translation)
+            for p in translation.sentences
         ],
         "alignment": links,
     }
 
 
-def _pieces(way: Way, translation: Translation) -> Sequence[Piece]:
-    """The sentences of both texts; through another language nobody knows them."""
-    return translation.sentences if len(way.hops) == 1 else ()
-
-
 def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any:
     """Words and links of a whole text, from those of its sentences."""
-    pieces = _pieces(way, translation)
-    if not pieces:
+    if not translation.sentences:  # through another language nobody knows them
         return None
-    sources = [text[piece.src_start : piece.src_end] for piece in pieces]
-    targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in pieces]
+    sources = [text[piece.src_start : piece.src_end] for piece in translation.sentences]
+    targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in translation.sentences]
     src: list[tuple[int, int]] = []
     tgt: list[tuple[int, int]] = []
     links: list[tuple[int, int, float]] = []
-    for piece, found in zip(pieces, way.hops[0].align(sources, targets, stop=stop), strict=True):
+    aligned = way.hops[0].align(sources, targets, stop=stop)
+    for piece, found in zip(translation.sentences, aligned, strict=True):
         links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
         src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
         tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]

@@ -77,7 +77,7 @@ class ServeConfig:
         if self.port > 65_535:
             raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
         for origin in self.allow_origins:
-            if not re.fullmatch(r"https?://[^/*A-Z]+", origin):
+            if not re.fullmatch(r"(https?|[a-z]+-extension)://[^/*A-Z]+", origin):
                 raise ConfigError(f"allow_origins has {origin!r}; give sites as https://example.org, in small letters")
         for host in self.allow_hosts:
             if not re.fullmatch(r"[^/*:A-Z]+|\[[0-9a-f:]+\]", host):

@@ -167,6 +167,8 @@ class Jobs:
     def _forget(self, job: Job) -> None:
         job.call.service.drop(job.stop)
         self._jobs.pop(job.id, None)
+        job.data = b""  # one that waits for its turn is held by the queue
+        job.finished.set()
 
     def _work(self, job: Job) -> None:
         try:

@@ -119,8 +119,7 @@ def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str
     """Row, source, translation, and why it is of no use or an empty text, of every prepared row."""
     for rows in shards(store):
         shard = shard_of(folder, rows)
-        with lines.opened(shard / TEXT) as file:
-            translations = [line.decode("utf-8") for line in lines.read_lines(file)]
+        translations = [line.decode("utf-8") for line in lines.lines_of(shard / TEXT)]
         reasons = json.loads((shard / NOTES).read_text(encoding="utf-8"))
         found = zip(rows.tolist(), sources_of(store, rows), translations, strict=True)
         for place, (row, source, target) in enumerate(found):

@@ -126,7 +126,7 @@ def to_simplified(text: str) -> str:
 
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
-    return _converted(text, "s2tw").translate(_TO_CORNER)
+    return re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", _converted(text, "s2tw").translate(_TO_CORNER))
 
 
 def in_script(text: str, lang: str) -> str:

@@ -31,6 +31,10 @@ _COMMON: Final = {
 """Words that tell a language at once, so that the model need not be loaded for ordinary text."""
 
 
+_NAMES: Final = {"nb": "no", "fil": "tl"}
+"""What the model calls languages of ours."""
+
+
 @dataclass(frozen=True)
 class Detected:
     """A language and how sure that is."""
@@ -62,9 +66,10 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
         return Detected("zh-Hant" if is_traditional(prose) else "zh-Hans", share)
     if len(possible) < 2:
         return Detected(canonical(next(iter(possible))), share) if possible else Detected("und", 0.0)
-    ranked = [(language, p) for language, p in _identifier().rank(prose) if language in possible]
-    best, p = ranked[0]
-    return Detected(canonical(best), share * p / sum(p for _, p in ranked))
+    ours = {_NAMES.get(language, language): language for language in sorted(possible)}
+    ranked = [(ours[language], p) for language, p in _identifier().rank(prose) if language in ours]
+    best, p = ranked[0] if ranked else ("und", 0.0)
+    return Detected(canonical(best), share * p / (sum(p for _, p in ranked) or 1.0))
 
 
 def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:

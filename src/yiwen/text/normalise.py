@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from yiwen.errors import ConfigError
 
 _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -84,3 +87,20 @@ def _joins(cluster: str, char: str) -> bool:
         return True
     apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", char)
     return unicodedata.normalize("NFC", cluster + char) != apart
+
+
+def as_texts(values: Any, taker: str) -> list[str]:
+    """Texts as they come, in a list, an array, a generator or a column of a data frame.
+
+    Args:
+        values: What was given.
+        taker: Who takes it, for the message.
+
+    Raises:
+        ConfigError: If it is something else.
+    """
+    is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
+    texts: list[Any] = [None] if is_table or not isinstance(values, Iterable) else list(values)
+    if not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"{taker} takes a list of texts; give a column of strings, not a table or a single text")
+    return texts

@@ -26,6 +26,7 @@ _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suf
 _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
+_UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
 _HAN_HINTS: Final = {
     "半": (0.5, 30.0),
     "一刻": (15.0,),
@@ -37,10 +38,11 @@ _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _DIGITS: Final = re.compile(
-    r"(\d+(?:[.,'’．]\d+)*(?:(?<!\d{4}) \d{3}(?!\d))*)"  # 1,500.5 or 3.14.2, and groups of three behind blanks
+    r"(\d+(?:[.,'’．]\d+)*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
     rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)?",
     re.IGNORECASE,
 )
+_CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b)")
 _ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
@@ -65,6 +67,7 @@ def knows_words(language: str) -> bool:
 def numbers_in(text: str, language: str) -> Numbers:
     """Find the numbers of a text."""
     digits: list[frozenset[float]] = []
+    text = _CLOCK.sub(r"\1:\2", text)
     for number, han, word in _DIGITS.findall(text):
         digits += _readings(number, math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1))
     if digits:
@@ -101,11 +104,13 @@ def _readings(number: str, scale: float) -> list[frozenset[float]]:
 
 
 def _numeral(numeral: str) -> tuple[float, ...]:
-    """Values of a Chinese numeral: 两千零五 is 2005, 二〇一〇 is 2010, 三四 is 3 or 4."""
+    """Values of a Chinese numeral: 两千零五 is 2005, 两千五 is 2500, 二〇一〇 is 2010, 三四 is 3 or 4."""
     if all(sign in _HAN_DIGITS for sign in numeral):
         each = [_HAN_DIGITS[sign] for sign in numeral]
         is_about = len(each) == 2 and each[0] + 1 == each[1]
         return tuple(map(float, each)) if is_about else (float("".join(map(str, each))),)
+    if len(numeral) > 2 and _HAN_DIGITS.get(numeral[-1]):  # the last unit goes without saying
+        numeral += _UNIT_BELOW.get(numeral[-2], "")
     total = section = digit = 0.0
     for sign in numeral:
         if sign in _HAN_DIGITS:

@@ -12,9 +12,10 @@ from yiwen.files import is_complete, remove, swap_link
 
 
 def publish(run: Path, link: str, *, step: int, write: Callable[[Path], None]) -> None:
-    """Let `write` make the bundle of this step, then point `best` or `final` at it."""
+    """Let `write` make the bundle of this step, then point `best` or `final` at it; one that is there stays."""
     folder = _folder(run, link, step)
-    write(folder)
+    if not is_complete(folder):  # else it may hold an export by now
+        write(folder)
     swap_link(run / link, folder)
 
 

@@ -77,23 +77,23 @@ async function refusal(response) {
  * @typedef {{method?: string, json?: unknown, form?: FormData, signal?: AbortSignal}} Call
  * @param {string} path below v1/
  * @param {Call} [options]
- * @returns {Promise<Response>} of a success
- * @throws {ApiError} for any other answer, and for none
+ * @param {(response: Response) => any} [read] takes the body of a success
+ * @returns {Promise<any>} what it makes of it
+ * @throws {ApiError} for any other answer, for none, and for one that breaks off
  */
-async function call(path, { method = "GET", json, form, signal } = {}) {
+async function call(path, { method = "GET", json, form, signal } = {}, read = (response) => response.json()) {
   const headers = new Headers({ Accept: "application/json" });
   const key = readKey();
   if (key) headers.set("Authorization", `Bearer ${key}`);
   if (json !== undefined) headers.set("Content-Type", "application/json");
   const body = json === undefined ? form : JSON.stringify(json);
-  let response;
   try {
-    response = await fetch(new URL(`v1/${path}`, document.baseURI), { method, headers, body, signal, cache: "no-store" });
+    const response = await fetch(new URL(`v1/${path}`, document.baseURI), { method, headers, body, signal, cache: "no-store" });
+    if (!response.ok) throw await refusal(response);
+    return await read(response);
   } catch (error) {
-    throw signal?.aborted ? error : new ApiError("network");
+    throw signal?.aborted || error instanceof ApiError ? error : new ApiError("network");
   }
-  if (!response.ok) throw await refusal(response);
-  return response;
 }
 
 /**
@@ -102,21 +102,12 @@ async function call(path, { method = "GET", json, form, signal } = {}) {
  * @returns {Promise<Answer>}
  */
 export async function translate(question, signal) {
-  return (await call("translate", { method: "POST", json: question, signal })).json();
-}
-
-/**
- * @param {string} text
- * @param {AbortSignal} signal
- * @returns {Promise<string | undefined>} the likeliest language
- */
-export async function detect(text, signal) {
-  return (await (await call("detect", { method: "POST", json: { text }, signal })).json())[0]?.language;
+  return call("translate", { method: "POST", json: question, signal });
 }
 
 /** @returns {Promise<Language[]>} */
 export async function languages() {
-  return (await call("languages")).json();
+  return call("languages");
 }
 
 /**
@@ -124,7 +115,7 @@ export async function languages() {
  * @returns {Promise<Attention>}
  */
 export async function attention(question) {
-  return (await call("attention", { method: "POST", json: question })).json();
+  return call("attention", { method: "POST", json: question });
 }
 
 /** @param {{source: string, target: string, source_text: string, translation: string, correction: string}} correction */
@@ -144,7 +135,7 @@ export async function sendDocument(file, source, target, signal) {
   form.set("source", source);
   form.set("target", target);
   form.set("file", file);
-  return (await (await call("documents", { method: "POST", form, signal })).json()).id;
+  return (await call("documents", { method: "POST", form, signal })).id;
 }
 
 /**
@@ -153,7 +144,7 @@ export async function sendDocument(file, source, target, signal) {
  * @returns {Promise<Job>}
  */
 export async function documentState(id, signal) {
-  return (await call(`documents/${encodeURIComponent(id)}`, { signal })).json();
+  return call(`documents/${encodeURIComponent(id)}`, { signal });
 }
 
 /**
@@ -161,7 +152,7 @@ export async function documentState(id, signal) {
  * @returns {Promise<Blob>}
  */
 export async function documentResult(id) {
-  return (await call(`documents/${encodeURIComponent(id)}/result`)).blob();
+  return call(`documents/${encodeURIComponent(id)}/result`, {}, (response) => response.blob());
 }
 
 /** @param {string} id */

@@ -18,14 +18,16 @@ function all() {
 }
 
 /**
- * The terms to send. Of a text in a language yet to be detected nobody knows the list, so every list into the target serves.
+ * The terms to send. Of a text in a language yet to be detected nobody knows the list, so every list into the target
+ * serves. Of terms with the same source the first: the service takes no two.
  * @param {string} from a language, or "auto"
  * @param {string} to
  * @returns {Term[]}
  */
 export function termsFor(from, to) {
   const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
-  return lists.flatMap(([, terms]) => terms);
+  const terms = lists.flatMap(([, list]) => list).reverse();
+  return [...new Map(terms.map((term) => [term.source.trim(), term])).values()].reverse();
 }
 
 /** The service takes this many at a time. */

@@ -86,6 +86,7 @@ function forget() {
   panel.close();
   showFoot([], null);
   pane.classList.remove("pending");
+  pane.removeAttribute("aria-busy");
   pair.detect(null);
   status.say({ text: navigator.onLine ? "" : t("offline"), isTrouble: !navigator.onLine });
 }
@@ -136,8 +137,8 @@ function done(asked, whole, { model, ms }) {
   pair.detect(from === UNKNOWN ? null : from);
   reading.show(whole);
   showFoot(whole.sentences.flatMap(({ flags }, index) => (remarks(flags).length ? [index] : [])), whole.confidence);
-  const { index, source: looked } = panel.chosen() ?? { index: 0, source: "" };
-  if (panel.isOpen() && reading.sentence(index).source !== looked) panel.close();
+  const looked = panel.chosen();
+  if (looked && (reading.sentence(looked.index).source !== looked.source || looked.to !== to)) panel.close();
 
   const other = from === to ? pair.otherThan(to) : undefined;
   status.say({
@@ -161,7 +162,7 @@ function into(code) {
 
 /** @param {ApiError} error @param {number | null} wait */
 function failed(error, wait) {
-  pane.classList.remove("pending");
+  pane.classList.toggle("pending", reading.of() !== source.value);
   pane.removeAttribute("aria-busy");
   status.trouble(error, wait, () => translating.again());
 }
@@ -218,7 +219,8 @@ function show(name) {
     byId(`view-${tab}`, HTMLElement).hidden = tab !== name;
   }
   // A document's language is another one than the text's.
-  pair.detect(name === "text" ? (reading.shown()?.from ?? null) : null);
+  const from = name === "text" ? reading.shown()?.from : undefined;
+  pair.detect(from === undefined || from === UNKNOWN ? null : from);
   panel.close();
   status.say({ text: "" });
 }
@@ -270,9 +272,10 @@ function setUpText() {
     const [written, translated] = [source.value, reading.text()];
     if (!pair.swap()) return;
     settle();
-    if (translated) {
+    // What was typed after the translation came stays, and is translated the other way.
+    if (translated && reading.of() === written) {
       source.value = translated;
-      reading.showPart(written);
+      reading.showPart(written, translated);
     }
     ask(0);
   });
@@ -319,7 +322,7 @@ setUpHistory(
     source.value = entry.source;
     pair.choose(entry.from, entry.to);
     show("text");
-    reading.showPart(entry.target);
+    reading.showPart(entry.target, entry.source);
     ask(0);
   },
   (code) => pair.name(code),

@@ -109,7 +109,6 @@ export function createPair(onChange) {
       return true;
     },
     draw,
-    source,
     /** The source, or one that has a model into the target where none is chosen or detected. */
     likelySource() {
       const leads = (/** @type {Language} */ { code, targets }) => code !== to.value && targets.includes(to.value);

@@ -18,7 +18,6 @@ import { inUnits } from "./pieces.js";
  * @property {string} from the language of most of it
  * @property {string} to
  * @property {number | null} confidence that of the least sure sentence, null where the service gives none
- * @property {string[]} flags
  * @property {WholeSentence[]} sentences
  * @property {{known: Known, source: number, target: number}[]} parts with where each begins in both texts
  */
@@ -164,7 +163,6 @@ export function assemble(source, to, look) {
     source, text, to, sentences, parts,
     from: languageOf(all) ?? "",
     confidence: leastConfidence(all),
-    flags: [...new Set(all.flatMap(({ translation }) => translation.flags))],
   };
 }
 

@@ -249,20 +249,22 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     },
     /** @param {Whole} whole */
     show(whole) {
+      // The same answer once more leaves in place what the reader has chosen.
+      if (whole.source !== texts.source || whole.text !== texts.target || whole.to !== output.lang) edits = new Map();
       shown = whole;
       texts = { source: whole.source, target: whole.text };
       sentences = {
         source: whole.sentences.map(({ source }) => source),
         target: whole.sentences.map(({ target }) => target),
       };
-      edits = new Map();
       [current, word] = [0, null];
       output.lang = whole.to;
       align(wordsOf(whole));
     },
-    /** What has arrived of a long text, or what is shown until something arrives. @param {string} text */
-    showPart(text) {
+    /** What has arrived of a long text, or what is shown until something arrives. @param {string} text @param {string} [of] */
+    showPart(text, of = "") {
       shown = null;
+      texts = { source: of, target: text };
       sentences = { source: [], target: [] };
       output.textContent = text;
     },
@@ -280,6 +282,8 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       openAt(null);
     },
     text: () => output.textContent ?? "",
+    /** The text that all of the translation is of; none while there are parts of one only. */
+    of: () => texts.source,
     shown: () => shown,
     current: () => current,
     /** @param {number} index @returns {{source: string, target: string}} a sentence as it stands on both sides */

@@ -138,7 +138,6 @@ export function createSentencePanel({ replace, closed }) {
       byId("sentence-title", HTMLElement).focus();
     },
     close,
-    isOpen: () => chosen !== null,
     chosen: () => chosen,
   };
 }

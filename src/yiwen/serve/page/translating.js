@@ -3,7 +3,7 @@
  * passing reason is asked again by itself, and never before the service said it may be.
  */
 
-import { ApiError, detect, translate } from "./api.js";
+import { ApiError, translate } from "./api.js";
 import { occurring } from "./glossary.js";
 import { assemble, groups, languageOf, paragraphs } from "./paragraphs.js";
 
@@ -20,6 +20,19 @@ const NO_WORDS = { source: [], target: [], links: [] };
 const REMEMBERED = 1000;
 /** Fewer characters than this say little about their language; the rest of the text says more. */
 const TELLING = 50;
+
+/**
+ * What no model was asked for: a text that was in the target language all along, and one of digits or signs alone, is its
+ * own translation, in its own language, where nobody said another.
+ * @param {import("./api.js").Translation} translation
+ * @returns {import("./api.js").Translation}
+ */
+function asItIs(translation) {
+  const parts = translation.sentences.length > 1 ? translation.sentences : [translation];
+  const all = (/** @type {string} */ flag) => parts.every(({ flags }) => flags?.includes(flag));
+  const source = all("already_target") ? translation.target : all("passed_through") ? UNKNOWN : "";
+  return source ? { ...translation, source, confidence: null, flags: [], sentences: [], alignment: NO_WORDS } : translation;
+}
 
 /**
  * Seconds to wait before asking again; null where the same question would be refused again.
@@ -63,30 +76,9 @@ export function createTranslating({ pending, part, done, failed }) {
     if (oldest !== undefined) memory.delete(oldest);
   }
 
-  /**
-   * Translate pieces. A service has no way from a language to itself, nor from none: a text that was in the target
-   * language all along, and one of digits or signs alone, is its own translation.
-   * @param {Asked} asked @param {string[]} group @param {string} source @param {AbortSignal} signal
-   * @returns {Promise<import("./api.js").Answer>}
-   */
-  async function answerTo({ target, glossary = [] }, group, source, signal) {
-    const text = group.join("\n");
-    try {
-      return await translate({ text: group, source, target, glossary: occurring(glossary, text) }, signal);
-    } catch (error) {
-      if (source !== "auto" || !(error instanceof ApiError) || error.code !== "language") throw error;
-      const language = (await detect(text, signal)) ?? UNKNOWN;
-      if (language !== target && language !== UNKNOWN) throw error;
-      const translations = group.map((piece) => ({
-        text: piece, source: language, target, confidence: null, flags: [], alternatives: [], sentences: [], alignment: NO_WORDS,
-      }));
-      return { translations, model, took_ms: 0 };
-    }
-  }
-
   /** @param {Asked} asked @param {AbortSignal} signal */
   async function work(asked, signal) {
-    const { text, target } = asked;
+    const { text, target, glossary = [] } = asked;
     const look = (/** @type {string} */ piece) => memory.get(keyOf(asked, piece));
     const pieces = new Set(paragraphs(text).map((span) => text.slice(...span)));
     const missing = groups([...pieces].filter((piece) => !look(piece)));
@@ -95,9 +87,11 @@ export function createTranslating({ pending, part, done, failed }) {
     for (const [index, group] of missing.entries()) {
       const isShort = group.join("").length < TELLING;
       const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
-      const answer = await answerTo(asked, group, source, signal);
+      const question = { text: group, source, target, glossary: occurring(glossary, group.join("\n")) };
+      const answer = await translate(question, signal);
       group.forEach((piece, i) => {
-        const translation = answer.translations[i];
+        const found = answer.translations[i];
+        const translation = asked.source === "auto" ? asItIs(found) : found;
         remember(keyOf(asked, piece), { text: piece, translation, alignment: translation.alignment ?? undefined });
       });
       ms += answer.took_ms;
