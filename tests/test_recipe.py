@@ -35,7 +35,7 @@ def test_every_built_in_recipe_loads(name: str) -> None:
     assert loaded.base == Path.cwd()  # nobody's text lies in the package
     data = loaded.recipe.data
     pair = "-".join(filter(None, (data.src_lang, data.tgt_lang)))
-    assert name.endswith((pair, f"{pair}-quality", f"{pair}-student", f"{pair}-once", f"{pair}-taught"))
+    assert name.endswith((pair, f"{pair}-quality", f"{pair}-student", f"{pair}-taught"))
 
 
 def test_built_in_recipes_are_there() -> None:

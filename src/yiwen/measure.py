@@ -202,7 +202,8 @@ def _measured(
     details = None
     if how["with_scores"]:
         pairs, usual = TextPairs(test.sources, test.references), translator.usual
-        lines = lines_beside(pairs, translations, baseline, tgt_lang=translator.tgt_lang)
+        told = [(found.text, found.flags, found.confidence) for found in translations]
+        lines = lines_beside(pairs, told, baseline, tgt_lang=translator.tgt_lang)
         details = details_of(lines, tgt_lang=translator.tgt_lang, good_at=usual.calibration.good_at if usual else None)
     return Measurement(
         model=str(translator.bundle.folder),

@@ -19,7 +19,7 @@ from tiny_model import TinyRun
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "docs/en/index.md", "docs/en/commands.md", "docs/en/quality.md"]
 MODELS = ["corpus", "other", "fine", "a", "b", "c", "multi30k-de-en", "multi30k-en-de"]
-MODELS += ["multi30k-en-de-student", "multi30k-en-de-quality", "multi30k-en-fr", "multi30k-en-fr-once"]
+MODELS += ["multi30k-en-de-student", "multi30k-en-de-quality"]
 ELSEWHERE = {
     "demo": "tests/cli/test_demo.py",
     "distil": "tests/cli/test_distil.py",
@@ -50,11 +50,9 @@ def write_text(folder: Path) -> None:
         for language, side in (("en", 0), ("de", 1), ("fr", 1)):
             lines = (f"{name} {pair[side]}\n" for pair in pairs)
             (folder / "multi30k" / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
-    made = ["captions-de-en", "captions-en-de", "captions-en-de-quality"]
-    made += [f"captions{way}-en-fr{again}" for way in ("", "-de") for again in ("", "-2")]
-    for name in made:
+    for name in ("captions-de-en", "captions-en-de", "captions-en-de-quality"):
         (folder / name).mkdir()
-        for language, side in (("en", 0), ("de", 1), ("fr", 1)):
+        for language, side in (("en", 0), ("de", 1)):
             lines = (f"{pair[side]} Ja.\n" for pair in pairs)
             (folder / name / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
     (folder / "tatoeba-en-zh").mkdir()

@@ -35,8 +35,8 @@ from yiwen.search import SearchConfig
         ({"max_len_ratio": -1.0}, "search.max_len_ratio=-1.0 and max_len_extra=20 leave no room"),
         ({"max_len_extra": -1}, "search.max_len_ratio=2.0 and max_len_extra=-1 leave no room"),
         ({"min_len": -1}, "search.min_len is -1; use 0 or more"),
-        ({"temperature": 0.0}, "search.temperature is 0.0; use 0.01 to 100, or beam_size = 1"),
-        ({"temperature": 1e39}, "search.temperature is 1e+39; use 0.01 to 100"),
+        ({"temperature": 0.0}, "search.temperature is 0.0; use 0.01 to 1000000, or beam_size = 1"),
+        ({"temperature": 1e39}, "search.temperature is 1e+39; use 0.01 to 1000000"),
         ({"max_len_ratio": 1e308}, "search.max_len_ratio is 1e+308; use at most 1000"),
         ({"seed": -1}, "search.seed is -1; use 0 or more, less than 2**62"),
         ({"seed": 2**62}, "search.seed is 4611686018427387904; use 0 or more, less than 2**62"),
@@ -77,7 +77,7 @@ def test_the_search_config_needs_no_torch() -> None:
     ("settings", "message"),
     [
         ({"length_penalty": 1000.0}, "search.length_penalty is 1000.0; use at most 10, 1 for the mean"),
-        ({"temperature": 1e-40}, "search.temperature is 1e-40; use 0.01 to 100, or beam_size = 1"),
+        ({"temperature": 1e-40}, "search.temperature is 1e-40; use 0.01 to 1000000, or beam_size = 1"),
     ],
 )
 def test_numbers_that_no_search_can_use_are_refused(settings: dict[str, float], message: str) -> None:

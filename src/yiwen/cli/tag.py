@@ -14,7 +14,10 @@ def tag(
     dtype: DType = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Tag words line by line, blanks between: as many tags out as words in."""
+    """Tag words line by line: as many tags out as words in.
+
+    Blanks stand between words, and between their tags.
+    """
     from yiwen.cli.streams import counted, input_texts, output_stream
     from yiwen.encoder import Encoder
     from yiwen.stop import stop_on_signals

@@ -13,8 +13,9 @@ from yiwen.evaluation.metrics import quick_score
 
 if TYPE_CHECKING:
     from yiwen.data.store import TextPairs
-    from yiwen.translation import Translation
 
+Told = tuple[str, tuple[str, ...], float | None]
+"""A translation, its flags and its confidence."""
 EDGES: Final = (0, 6, 11, 16, 21, 31, 51)
 """Where buckets of source length begin, in words or Chinese characters."""
 N_SHOWN: Final = 15
@@ -62,25 +63,23 @@ class Details:
         return asdict(self)
 
 
-def lines_beside(
-    test: TextPairs, translations: Sequence[Translation], others: Sequence[str] | None, *, tgt_lang: str
-) -> list[Line]:
+def lines_beside(test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str) -> list[Line]:
     """The lines of a test set as translated by a model and, where there are `others`, by another one."""
-    texts, theirs = [found.text for found in translations], others or [""] * len(translations)
+    texts, theirs = [text for text, *_ in told], others or [""] * len(told)
     chrf, their_chrf = (sentence_scores(side, test.tgt, tgt_lang=tgt_lang) for side in (texts, theirs))
     return [
         Line(
             number=i + 1,
             source=test.src[i],
             reference=test.tgt[i],
-            translation=found.text,
+            translation=text,
             chrf=chrf[i],
-            flags=found.flags,
-            confidence=found.confidence,
+            flags=flags,
+            confidence=confidence,
             other=theirs[i] if others else None,
             other_chrf=their_chrf[i],
         )
-        for i, found in enumerate(translations)
+        for i, (text, flags, confidence) in enumerate(told)
     ]
 
 

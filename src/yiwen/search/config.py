@@ -74,8 +74,8 @@ class SearchConfig:
             raise ConfigError(f"search.max_len_ratio is {self.max_len_ratio}; use at most 1000")
         if self.min_len < 0:
             raise ConfigError(f"search.min_len is {self.min_len}; use 0 or more")
-        if not 0.01 <= self.temperature <= 100:
-            raise ConfigError(f"search.temperature is {self.temperature}; use 0.01 to 100, or beam_size = 1")
+        if not 0.01 <= self.temperature <= 1e6:
+            raise ConfigError(f"search.temperature is {self.temperature}; use 0.01 to 1000000, or beam_size = 1")
         if abs(self.length_penalty) > 10:
             raise ConfigError(f"search.length_penalty is {self.length_penalty}; use at most 10, 1 for the mean")
         if self.top_k < 0:
