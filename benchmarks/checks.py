@@ -1,13 +1,14 @@
 """How many faults the checks find, how often they cry wolf, what they cost, and what repairs gain.
 
-    python benchmarks/checks.py --model runs/multi30k-en-de --output
+    python benchmarks/checks.py --model runs/multi30k-en-de --model runs/en-zh --output
     python benchmarks/checks.py --quick         # ends within a minute: the generated demo corpus, no model
 
 Text: people's translations of a development set are taken for good ones. What is usual is measured on every other
 line; the rest is checked as it is (false alarms) and with a fault planted in it: a clause omitted, a phrase repeated, a
 number changed, a placeholder lost; then the halves change places. Multi30k, Tatoeba, 3AM, Wikipedia and the Python
-manual where YIWEN_DATA is set, else the generated demo corpus. The lexicon is learnt from the training text; no model
-takes part.
+manual where YIWEN_DATA is set, else the generated demo corpus. Once by lengths and a lexicon of the set's training text
+alone, and once more with each model of the two languages, which is asked where those leave a doubt and whose training
+text the lexicon is learnt from. It translates nothing here.
 
 Model: the development set of a model's recipe is translated with checks and without, in turn, by processor time. Faults
 are planted into the translations that passed. Without --model this part is left out.
@@ -38,6 +39,7 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
+from yiwen.engines.engine import Engine
 from yiwen.evaluation.calibration import Calibration, Usual, likeliest, sentence_scores, usual_lengths
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
@@ -48,7 +50,7 @@ from yiwen.recipe import runs_root
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import Subword, TokenizerConfig
 from yiwen.translator import Translator
 
 SETS: tuple[tuple[str, str, str, str, str], ...] = (
@@ -73,8 +75,8 @@ Flags = Callable[[Pair], tuple[str, ...]]
 """What the checks say of a pair."""
 
 
-def text_part(folder: Path, *, is_quick: bool) -> list[dict[str, Any]]:
-    """A row for each development set."""
+def text_part(folder: Path, models: Sequence[tuple[str, Translator]], *, is_quick: bool) -> list[dict[str, Any]]:
+    """A row for each development set, and one more for each model of its languages."""
     data = os.environ.get("YIWEN_DATA", "")
     if data and not is_quick:
         corpora = [
@@ -83,45 +85,59 @@ def text_part(folder: Path, *, is_quick: bool) -> list[dict[str, Any]]:
     else:
         write_demo(folder / "demo", n_train=4_000, n_valid=400, n_test=1)
         corpora = [("demo en-zh", folder / "demo", "train", "valid", "en", "zh")]
-    return [checked_set(*corpus, work=folder) for corpus in corpora]
+    rows = []
+    for name, home, train, dev, src, tgt in corpora:
+        pair = CorpusConfig(src=str(home / f"{train}.{src}"), tgt=str(home / f"{train}.{tgt}"))
+        valid = CorpusConfig(src=str(home / f"{dev}.{src}"), tgt=str(home / f"{dev}.{tgt}"))
+        config = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(pair,), valid=valid, test_pairs=0)
+        prepared = prepare(config, TokenizerConfig(), root=folder, base=home, stop=StopFlag(), progress=False)
+        store = Store.open(prepared.folder)
+        coverage = Coverage.of(**likeliest(store), source=store.source)
+        pairs = [(normalise(a), normalise(b)) for a, b in zip(*store.valid, strict=True)]
+        pairs = [both for both in pairs if all(both)]
+        ways: list[tuple[str | None, Engine | None, Coverage, Subword, Subword]] = [
+            (None, None, coverage, store.source, store.target)
+        ]
+        for model, translator in models:
+            bundle = translator.bundle
+            if (bundle.info.src_lang, bundle.info.tgt_lang) == (src, tgt) and translator.usual is not None:
+                ways.append((model, translator.engine, translator.usual.coverage, bundle.source, bundle.target))
+        for asked, engine, known, source, target in ways:
+            began = time.perf_counter()
+            rows.append({"set": name, "asked": asked} | checked_set(pairs, engine, known, source, target, src, tgt))
+            print(f"{name}, {asked or 'no model'}: {time.perf_counter() - began:.0f} s", flush=True)
+    return rows
 
 
-def checked_set(name: str, home: Path, train: str, dev: str, src: str, tgt: str, *, work: Path) -> dict[str, Any]:
-    """Check one development set, clean and with faults."""
-    began = time.perf_counter()
-    corpus, valid = (
-        CorpusConfig(src=str(home / f"{part}.{src}"), tgt=str(home / f"{part}.{tgt}")) for part in (train, dev)
-    )
-    data = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(corpus,), valid=valid, test_pairs=0)
-    prepared = prepare(data, TokenizerConfig(), root=work, base=home, stop=StopFlag(), progress=False)
-    store = Store.open(prepared.folder)
-    coverage = Coverage.of(**likeliest(store), source=store.source)
-    pairs = [(normalise(a), normalise(b)) for a, b in zip(*store.valid, strict=True)]
-    pairs = [pair for pair in pairs if all(pair)]
+def checked_set(
+    pairs: Sequence[Pair],
+    engine: Engine | None,
+    coverage: Coverage,
+    source: Subword,
+    target: Subword,
+    src: str,
+    tgt: str,
+) -> dict[str, Any]:
+    """Check one development set, clean and with faults; an engine is asked about doubtful translations."""
     rng = random.Random(1)
     alarms: Counter[str] = Counter()
     faults: list[tuple[str, bool, float]] = []
     for half in (0, 1):
         seen = pairs[half::2]
         sources, references = zip(*seen, strict=True)
-        lengths = usual_lengths(store.source.encode(sources), store.target.encode(references), coverage)
+        lengths = usual_lengths(source.encode(sources), target.encode(references), coverage, engine=engine)
         nothing: dict[str, Any] = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
         usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage)
-        flags = flags_of(usual, store.source, store.target, src, tgt)
+        flags = flags_of(usual, engine, source, target, src, tgt)
         for pair in pairs[1 - half :: 2]:
             found = flags(pair)
             alarms.update({*found, "any"} if found else ())
             faults += planted(pair, flags, src, tgt, rng)
-    row = {
-        "set": name,
-        "lines": len(pairs),
-        "false_alarms": {flag: n / len(pairs) for flag, n in sorted(alarms.items())},
-    }
-    print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
-    return {**row, "found": summary(faults)}
+    false_alarms = {flag: n / len(pairs) for flag, n in sorted(alarms.items())}
+    return {"lines": len(pairs), "false_alarms": false_alarms, "found": summary(faults)}
 
 
-def flags_of(usual: Usual | None, source: Any, target: Any, src: str, tgt: str) -> Flags:
+def flags_of(usual: Usual | None, engine: Any, source: Subword, target: Subword, src: str, tgt: str) -> Flags:
     """The checks as a function of a pair."""
 
     def flags(pair: Pair) -> tuple[str, ...]:
@@ -131,7 +147,7 @@ def flags_of(usual: Usual | None, source: Any, target: Any, src: str, tgt: str) 
             src_lang=src,
             tgt_lang=tgt,
             has_odd_length=usual is not None and usual.is_odd_length(len(src_ids), len(tgt_ids)),
-            is_incomplete=usual is not None and usual.is_incomplete(src_ids, tgt_ids),
+            is_incomplete=usual is not None and usual.incomplete(engine, [src_ids], [tgt_ids])[0],
         )
 
     return flags
@@ -163,10 +179,8 @@ def summary(faults: Sequence[tuple[str, bool, float]]) -> dict[str, dict[str, fl
     }
 
 
-def model_part(model: Path, rounds: int) -> dict[str, Any]:
+def model_part(translator: Translator, rounds: int) -> dict[str, Any]:
     """Cost, repairs, confidence, and faults in a model's own translations."""
-    translator = Translator.load(model, threads=1)
-    calibrate_once(translator)
     info = translator.bundle.info
     valid = Store.open(runs_root() / ".prepared" / info.data_fingerprint).valid
     sources, references = zip(*[(normalise(s), r) for s, r in zip(*valid, strict=True) if normalise(s)], strict=True)
@@ -188,12 +202,12 @@ def model_part(model: Path, rounds: int) -> dict[str, Any]:
             **gains(found[False], found[True], references, before, info.tgt_lang),
         }
         if beam == 5:
-            flags = flags_of(
-                translator.usual, translator.bundle.source, translator.bundle.target, info.src_lang, info.tgt_lang
-            )
+            bundle = translator.bundle
+            vocabularies, languages = (bundle.source, bundle.target), (info.src_lang, info.tgt_lang)
+            flags = flags_of(translator.usual, translator.engine, *vocabularies, *languages)
             passed = [(s, t.text) for s, t in zip(sources, found[True], strict=True) if not FAULTS & {*t.flags}]
             rng = random.Random(1)
-            faults = [fault for pair in passed for fault in planted(pair, flags, info.src_lang, info.tgt_lang, rng)]
+            faults = [fault for pair in passed for fault in planted(pair, flags, *languages, rng)]
             result["found"] = summary(faults)
     if translator.usual is not None:
         calibration = translator.usual.calibration
@@ -211,7 +225,7 @@ def looked_at(translator: Translator, sources: Sequence[str], texts: Sequence[st
     several = bundle.info.search.changed(beam_size=2, n_best=2)  # for which nothing is searched again
     rules = Rules(bundle=bundle, engine=translator.engine, usual=translator.usual, search=several)
     began = time.process_time()
-    reviewed = review(answers, sources, src_ids, rules=rules)
+    reviewed = review(answers, list(zip(sources, src_ids, strict=True)), rules=rules)
     return [answer.flags for answer in reviewed], time.process_time() - began
 
 
@@ -242,14 +256,15 @@ def gains(plain: Any, checked: Any, references: Sequence[str], before: Sequence[
 def as_markdown(result: dict[str, Any]) -> str:
     """The result for a reader."""
     kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
-    header = ["development set", "lines", "false alarms", *kinds]
-    lines = [" | ".join(header), " | ".join(["---", *["---:"] * (len(header) - 1)])]
+    header = ["development set", "model asked", "lines", "false alarms", *kinds]
+    lines = [" | ".join(header), " | ".join(["---", "---", *["---:"] * (len(header) - 2)])]
     for row in result["sets"]:
         shares = [
             f"{row['found'][kind]['share']:.0%} of {row['found'][kind]['n']}" if kind in row["found"] else ""
             for kind in kinds
         ]
-        lines.append(" | ".join([row["set"], f"{row['lines']:,}", f"{row['false_alarms'].get('any', 0):.2%}", *shares]))
+        alarms = f"{row['false_alarms'].get('any', 0):.2%}"
+        lines.append(" | ".join([row["set"], row["asked"] or "none", f"{row['lines']:,}", alarms, *shares]))
     table = "\n".join(f"| {line} |" for line in lines)
     return f"""# Checks, {result["date"]}
 
@@ -260,7 +275,7 @@ What is usual was measured on every other line; false alarms and planted faults 
 
 {table}
 
-{model_markdown(result["model"]) if result["model"] else "- not measured: a model, give one by --model"}
+{chr(10).join(map(model_markdown, result["models"])) or "- not measured: a model, give one by --model"}
 """
 
 
@@ -280,14 +295,19 @@ def model_markdown(model: dict[str, Any]) -> str:
 |---:|---:|---:|---:|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
-Faults planted into translations that passed: {found}. Expected calibration error of the confidence: {error}."""
+Faults planted into translations that passed: {found}. Expected calibration error of the confidence: {error}.
+"""
 
 
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--model", type=Path, help="a bundle or a run whose text lies prepared; none: no part on a model"
+        "--model",
+        type=Path,
+        action="append",
+        default=[],
+        help="a bundle or a run whose text lies prepared; repeatable; none: no part on a model",
     )
     parser.add_argument("--rounds", type=int, default=3, help="translations with checks and without, in turn")
     parser.add_argument("--quick", action="store_true", help="the generated demo corpus")
@@ -298,18 +318,20 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     """Measure, show, and write where asked to."""
     options = parsed()
+    models = []
+    for path in options.model:
+        translator = Translator.load(path, threads=1)
+        calibrate_once(translator)
+        name = path.absolute().parent.name if path.name in ("best", "final") else path.name
+        models.append((name, translator))
     with tempfile.TemporaryDirectory() as name:
-        sets = text_part(Path(name), is_quick=options.quick)
-    model = None
-    if options.model is not None:
-        name = options.model.absolute().parent.name if options.model.name in ("best", "final") else options.model.name
-        model = {"name": name, **model_part(options.model, options.rounds)}
+        sets = text_part(Path(name), models, is_quick=options.quick)
     result = {
         "benchmark": "checks",
         "date": datetime.date.today().isoformat(),
-        "command": "python benchmarks/checks.py" + (f" --model runs/{model['name']}" if model else ""),
+        "command": " ".join(["python benchmarks/checks.py", *(f"--model runs/{name}" for name, _ in models)]),
         "sets": sets,
-        "model": model,
+        "models": [{"name": name} | model_part(translator, options.rounds) for name, translator in models],
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
     }
     publish(result, as_markdown(result), folder=options.output, stem=f"checks-{result['date']}")

@@ -122,13 +122,7 @@ def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, 
     import torch
 
     name = torch.cuda.get_device_name(device) if device.startswith("cuda") else processor_name()
-    return {
-        "processor": name,
-        "device": device,
-        "torch": torch.__version__,
-        "precision": precision,
-        "threads": threads,
-    }
+    return {"processor": name, "device": device, "torch": torch.__version__, "precision": precision, "threads": threads}
 
 
 def in_words(hardware: Hardware) -> str:

@@ -125,9 +125,7 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
         path, base = _builtin(name_or_path), Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), settings)
     return LoadedRecipe(
-        recipe=parse(Recipe, with_preset(table, source=str(path)), source=str(path)),
-        name=path.stem,
-        base=base,
+        recipe=parse(Recipe, with_preset(table, source=str(path)), source=str(path)), name=path.stem, base=base
     )
 
 

@@ -161,15 +161,7 @@ def train_recipe(
         job = _job(store, recipe, training, chosen, initial=initial_model(loaded) if resume_from is None else None)
         (run / "bundles").mkdir(exist_ok=True)
         (run / "checkpoints").mkdir(exist_ok=True)
-        trainer = Trainer(
-            run,
-            job,
-            training,
-            hardware=chosen,
-            stop=stop,
-            resume_from=resume_from,
-            console=console,
-        )
+        trainer = Trainer(run, job, training, hardware=chosen, stop=stop, resume_from=resume_from, console=console)
         return run, trainer.train()
 
 

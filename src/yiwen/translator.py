@@ -121,12 +121,7 @@ class Translator:
         others = [open_bundle(Path(other)) for other in ensemble]
         opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
         return cls(
-            bundle,
-            opened.engine,
-            n_at_once=opened.n_at_once,
-            note=opened.note,
-            tgt_lang=tgt_lang,
-            finder=opened.finder,
+            bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang, finder=opened.finder
         )
 
     def written_in(self, tgt_lang: str) -> Translator:
@@ -194,11 +189,11 @@ class Translator:
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(chosen, config=config), found, texts_of))
         if checks:
-            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config)
-            sources, segments = [stretch.reading.text for stretch in asked], [stretch.ids for stretch in asked]
+            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config, stop=stop)
+            sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
             if glossary is not None and not reader.uses_symbols:  # another search would not hold the terms
                 rules = replace(rules, search=config.changed(beam_size=max(2, config.beam_size), n_best=2))
-            answers = review(answers, sources, segments, rules=rules, prefixes=forced, stop=stop)
+            answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)
         return [
             assemble(text, stretches, queue, reader=reader, by_sentence=by_sentence and not whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from tiny_model import TinyRun
 from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.engine import Ids
-from yiwen.evaluation.review import Answer, Rules, review, with_spares
+from yiwen.evaluation.review import Answer, Rules, Source, review, with_spares
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 
@@ -37,6 +38,10 @@ def bundle(tiny_run: TinyRun) -> Bundle:
 SOURCES = ["Deti gedi.", "Kabe 25 robu."]
 
 
+def sources_of(bundle: Bundle, texts: Sequence[str]) -> list[Source]:
+    return list(zip(texts, bundle.source.encode(list(texts)), strict=True))
+
+
 def reviewed(
     bundle: Bundle, first: Sequence[str], second: Sequence[str], *, is_finished: bool = True, **search: Any
 ) -> tuple[list[Answer], Engine]:
@@ -47,7 +52,7 @@ def reviewed(
         for text, ids in zip(first, bundle.target.encode(list(first)), strict=True)
     ]
     rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig(**search))  # type: ignore[arg-type]
-    return review(found, SOURCES, bundle.source.encode(SOURCES), rules=rules), engine
+    return review(found, sources_of(bundle, SOURCES), rules=rules), engine
 
 
 def test_good_translations_are_searched_once(bundle: Bundle) -> None:
@@ -87,8 +92,7 @@ def test_what_the_first_search_found_besides_is_tried_before_a_second_search(bun
     group = [Hypothesis(tuple(ids), -0.5, -1.0, True) for ids in bundle.target.encode(["Godi 7.", "Pofo.", "Godi 25."])]
     engine = Engine([])
     rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig())  # type: ignore[arg-type]
-    source = bundle.source.encode(SOURCES[1:])
-    (found,) = review([Answer(group, ["Godi 7."])], SOURCES[1:], source, rules=rules)
+    (found,) = review([Answer(group, ["Godi 7."])], sources_of(bundle, SOURCES[1:]), rules=rules)
     assert (found.hypotheses, found.texts, found.flags) == (group[2:], ["Godi 25."], ("repaired",))
     assert engine.asked == []
 
@@ -104,11 +108,49 @@ def test_prefixes_are_kept(bundle: Bundle) -> None:
     engine = Engine([[1]])
     answer = Answer([Hypothesis((1,), -0.5, -1.0, False)], ["x"])
     rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig())  # type: ignore[arg-type]
-    source = bundle.source.encode(["Deti."])
-    (found,) = review([answer], ["Deti."], source, rules=rules, prefixes=[[7, 8]])
+    (found,) = review([answer], sources_of(bundle, ["Deti."]), rules=rules, prefixes=[[7, 8]])
     assert engine.asked[0][1]["prefixes"] == [[7, 8]]
     assert found.flags == ("repaired",)
     assert dataclasses.replace(found, flags=()).hypotheses == engine.group
+
+
+class Usual:
+    """Finds everything incomplete that has fewer subwords than it is told, and remembers how often it was asked."""
+
+    def __init__(self, fewest: int) -> None:
+        self.fewest, self.calls = fewest, 0
+
+    def incomplete(self, engine: object, src_ids: Sequence[Ids], tgt_ids: Sequence[Ids], **how: Any) -> list[bool]:
+        assert len(src_ids) == len(tgt_ids)
+        self.calls += 1
+        return [len(ids) < self.fewest for ids in tgt_ids]
+
+    def is_odd_length(self, n_src: int, n_tgt: int) -> bool:
+        return False
+
+    def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float:
+        return math.exp(log_prob)
+
+
+def test_what_leaves_something_out_gives_way_to_what_does_not(bundle: Bundle) -> None:
+    texts = ["Reta.", "Reta lire pofo.", "Reta lire."]
+    ids = bundle.target.encode(texts)
+    group = [Hypothesis(tuple(each), -0.1, log_prob, True) for each, log_prob in zip(ids, (-1, -2, -3), strict=True)]
+    usual, engine = Usual(fewest=len(ids[1])), Engine([])
+    rules = Rules(bundle=bundle, engine=engine, usual=usual, search=SearchConfig())  # type: ignore[arg-type]
+    (found,) = review([Answer(group, texts[:1])], sources_of(bundle, ["Deti gedi kabe."]), rules=rules)
+    assert (found.texts, found.flags, found.confidence) == (texts[1:2], ("repaired",), math.exp(-2))
+    assert engine.asked == []
+    assert usual.calls == 2  # once for the answer, once for all others
+
+
+def test_an_omission_that_no_hypothesis_mends_is_told(bundle: Bundle) -> None:
+    (ids,) = bundle.target.encode(["Reta."])
+    engine = Engine([ids])
+    rules = Rules(bundle=bundle, engine=engine, usual=Usual(fewest=99), search=SearchConfig())  # type: ignore[arg-type]
+    answer = Answer([Hypothesis(tuple(ids), -0.1, -1.0, True)], ["Reta."])
+    (found,) = review([answer], sources_of(bundle, ["Deti gedi kabe."]), rules=rules)
+    assert (found.texts, found.flags) == (["Reta."], ("omission",))
 
 
 def test_reviews_need_no_torch() -> None:

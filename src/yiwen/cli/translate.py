@@ -88,12 +88,7 @@ def translate(
     tell_note(translator.note)
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = translator.bundle.info.search.changed(
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        n_best=n_best,
-        mbr=mbr,
-        sampling=sampling or None,
-        **draws,
+        beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, mbr=mbr, sampling=sampling or None, **draws
     )
     given = [f"--{name.replace('_', '-')}" for name, value in draws.items() if value is not None]
     if given and not search.sampling:

@@ -35,13 +35,12 @@ def greedy_once(
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
-        # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
-        shortest = 0 if with_scores else min(config.min_len, longest)
         return runtime.submit(
             [sources[i] for i in batch],
             config,
             max_decoding_length=longest,
-            min_decoding_length=shortest,
+            # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
+            min_decoding_length=0 if with_scores else min(config.min_len, longest),
             return_scores=with_scores,
             return_end_token=False,
         )

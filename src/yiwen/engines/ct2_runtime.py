@@ -83,22 +83,8 @@ class Runtime:
     ) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         rows: list[list[float]] = [[] for _ in sources]
-        longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-
-        def submit(batch: list[int]) -> list[Any]:
-            return list(
-                self._translator.score_batch(
-                    [self._tokens(sources[i]) for i in batch],
-                    [[self.target_tokens[id_] for id_ in targets[i]] for i in batch],
-                    max_input_length=0,
-                    asynchronous=True,
-                )
-            )
-
-        batches = longest_first(longest, BATCH_TOKENS)
-        for batch, calls in in_flight(batches, submit, self.replicas, stop, "scoring"):
-            for i, call in zip(batch, calls, strict=True):
-                rows[i] = list(call.result().log_probs)
+        for i, result in self._forced(self._translator.score_batch, sources, targets, "scoring", stop):
+            rows[i] = list(result.log_probs)
         return rows
 
     def attend(
@@ -112,30 +98,30 @@ class Runtime:
         """
         import numpy as np  # translating needs none
 
+        def search(sources: list[Any], targets: list[Any], **options: Any) -> list[Any]:
+            options |= {"beam_size": 1, "return_attention": True, "return_end_token": True, "min_decoding_length": 0}
+            longest = max(map(len, targets)) + 1
+            return list(self._translator.translate_batch(sources, targets, max_decoding_length=longest, **options))
+
         found: list[np.ndarray] = [np.empty(0)] * len(sources)
+        for i, result in self._forced(search, sources, targets, "alignment", stop):
+            rows = np.asarray(result.attention[0][: len(targets[i]) + 1], dtype=np.float32)
+            found[i] = np.append(rows, np.maximum(1 - rows.sum(axis=1, keepdims=True), 0), axis=1)
+        return found
+
+    def _forced(
+        self, call: Any, sources: Sequence[Ids], targets: Sequence[Ids], doing: str, stop: StopFlag | None
+    ) -> Iterator[tuple[int, Any]]:
+        """Places, and what a call of CTranslate2's finds for the sources there with given translations."""
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
 
         def submit(batch: list[int]) -> list[Any]:
-            return list(
-                self._translator.translate_batch(
-                    [self._tokens(sources[i]) for i in batch],
-                    [[self.target_tokens[id_] for id_ in targets[i]] for i in batch],
-                    beam_size=1,
-                    return_attention=True,
-                    max_input_length=0,
-                    min_decoding_length=0,
-                    max_decoding_length=max(len(targets[i]) for i in batch) + 1,
-                    return_end_token=True,
-                    asynchronous=True,
-                )
-            )
+            tokens = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
+            return list(call([self._tokens(sources[i]) for i in batch], tokens, max_input_length=0, asynchronous=True))
 
         batches = longest_first(longest, self.batch_tokens)
-        for batch, calls in in_flight(batches, submit, self.replicas, stop, "alignment"):
-            for i, call in zip(batch, calls, strict=True):
-                rows = np.asarray(call.result().attention[0][: len(targets[i]) + 1], dtype=np.float32)
-                found[i] = np.append(rows, np.maximum(1 - rows.sum(axis=1, keepdims=True), 0), axis=1)
-        return found
+        for batch, calls in in_flight(batches, submit, self.replicas, stop, doing):
+            yield from zip(batch, (waiting.result() for waiting in calls), strict=True)
 
     def _tokens(self, ids: Ids) -> list[str]:
         return [self._source_tokens[id_] for id_ in ids]

@@ -21,7 +21,7 @@ from yiwen.bundle import CALIBRATION, Bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
-from yiwen.evaluation.omission import Coverage, shortness
+from yiwen.evaluation.omission import Coverage, after_asking, shortness
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -40,6 +40,10 @@ LEAST_PROBABILITY: Final = 0.02
 """... that it becomes at least so often. With all of them an omission is told no better."""
 FALSE_ALARMS: Final = 0.01
 """Share of validation references that may be called incomplete."""
+DOUBTFUL: Final = 0.12
+"""Share of them that the model is asked about."""
+LEAST_DOUBT: Final = 1.0
+"""Standard deviations below which nobody is asked and nothing called incomplete, however alike the references are."""
 GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
 """Sentence chrF2 from which on a translation counts as good, by BLEU's tokeniser for the language: where a character
 is as much as a syllable, few n-grams of six characters meet."""
@@ -61,8 +65,10 @@ class Calibration:
     """Of log(source / target) subwords, mean and standard deviation."""
     coverage: tuple[float, float]
     """The same of what the least covered words in a row get."""
+    doubtful_at: float | None = None
+    """Standard deviations of both together from which on the model is asked; None: it never is."""
     incomplete_at: float
-    """Standard deviations of both together from which on a translation is incomplete."""
+    """Standard deviations, after asking, from which on a translation is incomplete."""
     odd_at: float
     """Standard deviations of shortness, either way, from which on a length is odd."""
     good_at: float
@@ -86,14 +92,26 @@ class Usual:
         """True where a translation is far shorter or longer than translations of such a source are."""
         return abs(self._shortness(n_src, n_tgt)) > self.calibration.odd_at
 
-    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        """True where a translation is short and leaves words in a row uncovered."""
+    def incomplete(
+        self, engine: Engine, src_ids: Sequence[Ids], tgt_ids: Sequence[Ids], *, stop: StopFlag | None = None
+    ) -> list[bool]:
+        """Of each translation, whether something of its source is missing in it.
+
+        Args:
+            engine: The model, which is asked where the calibration says so.
+            src_ids, tgt_ids: Subwords of the sources and of their translations.
+            stop: Polled between batches.
+        """
+        doubts = list(map(self._doubt, src_ids, tgt_ids))
+        at = self.calibration.doubtful_at
+        if at is not None:
+            doubts = after_asking(engine, self.coverage, src_ids, tgt_ids, doubts, doubtful_at=at, stop=stop)
+        return [doubt > self.calibration.incomplete_at for doubt in doubts]
+
+    def _doubt(self, src_ids: Ids, tgt_ids: Ids) -> float:
+        """How short a translation is and how little its least covered words get, in standard deviations."""
         short = self._shortness(len(src_ids), len(tgt_ids))
-        mean, deviation = self.calibration.coverage
-        limit = self.calibration.incomplete_at
-        if short < 0 or short + mean / deviation <= limit:  # nine of ten: too long to miss anything, were none covered
-            return False
-        return short + (mean - self.coverage.least(src_ids, tgt_ids)) / deviation > limit
+        return short - _z(self.coverage.least(src_ids, tgt_ids), self.calibration.coverage) if short > 0 else 0.0
 
     def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float | None:
         """Probability that a translation is good; None where its log-probability is not known."""
@@ -137,12 +155,12 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     Returns:
         What was written; None where the validation text is too small to tell.
     """
-    limit = min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1
+    limit = min(bundle.info.max_src_tokens - 1, bundle.room)
     src, ref = (
         side.encode([normalise(text) for text in texts])
         for side, texts in zip((bundle.source, bundle.target), store.valid, strict=True)
     )
-    kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= limit and ref[i]]
+    kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None
     src, ref, references = [src[i] for i in kept], [ref[i] for i in kept], [store.valid.tgt[i] for i in kept]
@@ -151,7 +169,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)
     lexicon = likeliest(store)
-    lengths = usual_lengths(src, ref, Coverage.of(**lexicon, source=bundle.source))
+    lengths = usual_lengths(src, ref, Coverage.of(**lexicon, source=bundle.source), engine=engine, stop=stop)
     features = [
         _features(h.log_prob, len(h.ids), _z(shortness(len(ids), len(h.ids)), lengths["shortness"]))
         for ids, h in zip(src, best, strict=True)
@@ -170,19 +188,34 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt
     return [float(chrf.sentence_score(h, [r]).score) for h, r in zip(hypotheses, references, strict=True)]
 
 
-def usual_lengths(src: Sequence[Ids], ref: Sequence[Ids], coverage: Coverage) -> dict[str, Any]:
-    """What good translations are like: `shortness`, `coverage`, `incomplete_at` and `odd_at` of a `Calibration`."""
+def usual_lengths(
+    src: Sequence[Ids],
+    ref: Sequence[Ids],
+    coverage: Coverage,
+    *,
+    engine: Engine | None = None,
+    stop: StopFlag | None = None,
+) -> dict[str, Any]:
+    """What good translations are like: the fields of a `Calibration` about lengths and omissions.
+
+    Without an engine omissions are told from lengths and the lexicon alone.
+    """
     import numpy as np
 
     short = np.array([shortness(len(a), len(b)) for a, b in zip(src, ref, strict=True)])
     covered = np.array([coverage.least(a, b) for a, b in zip(src, ref, strict=True)])
     usual = [(float(values.mean()), max(float(values.std()), 0.05)) for values in (short, covered)]
     z = (short - usual[0][0]) / usual[0][1]
-    together = np.where(z < 0, 0, z - (covered - usual[1][0]) / usual[1][1])
+    doubts = np.where(z < 0, 0, z - (covered - usual[1][0]) / usual[1][1])
+    doubtful_at = None
+    if engine is not None:
+        doubtful_at = max(float(np.quantile(doubts, 1 - DOUBTFUL)), LEAST_DOUBT)
+        doubts = np.array(after_asking(engine, coverage, src, ref, doubts.tolist(), doubtful_at=doubtful_at, stop=stop))
     return {
         "shortness": usual[0],
         "coverage": usual[1],
-        "incomplete_at": max(float(np.quantile(together, 1 - FALSE_ALARMS)), 2.0),
+        "doubtful_at": doubtful_at,
+        "incomplete_at": max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT),
         "odd_at": max(float(np.quantile(np.abs(z), 1 - FALSE_ALARMS / 5)), 3.0),
     }
 

@@ -6,7 +6,7 @@ ever dropped for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,6 +18,8 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 
+Source = tuple[str, Ids]
+"""A text that is translated, as the model reads it, and its subwords."""
 WIDER: Final = 4
 """Fewest hypotheses of the second search, which has twice those of the first."""
 REPAIRED: Final = "repaired"
@@ -47,6 +49,8 @@ class Rules:
     """The bundle's calibration, if it has one."""
     search: SearchConfig
     """How the answers were found."""
+    stop: StopFlag | None = None
+    """Polled between batches."""
 
 
 def with_spares(search: SearchConfig) -> SearchConfig:
@@ -58,13 +62,7 @@ def with_spares(search: SearchConfig) -> SearchConfig:
 
 
 def review(
-    answers: Sequence[Answer],
-    sources: Sequence[str],
-    src_ids: Sequence[Ids],
-    *,
-    rules: Rules,
-    prefixes: Sequence[Ids] | None = None,
-    stop: StopFlag | None = None,
+    answers: Sequence[Answer], sources: Sequence[Source], *, rules: Rules, prefixes: Sequence[Ids] | None = None
 ) -> list[Answer]:
     """Check what a search has found, and put better translations in the place of those with a fault.
 
@@ -72,29 +70,22 @@ def review(
 
     Args:
         answers: What was found, one a source.
-        sources: The texts that were translated, as the model reads them.
-        src_ids: Their subwords.
+        sources: What was translated.
         rules: The model and how it was asked.
         prefixes: What each translation had to start with.
-        stop: Polled between batches.
     """
     search = rules.search
-    reviewed = [_checked(*each, rules) for each in zip(answers, sources, src_ids, strict=True)]
+    reviewed = _checked(answers, sources, rules)
     if not _may_choose(search):
         return reviewed
-    for i, answer in enumerate(reviewed):
-        if answer.flags:
-            reviewed[i] = _better(answer, answer.hypotheses[1:], sources[i], src_ids[i], rules)
+    faulty = {i: answer.hypotheses[1:] for i, answer in enumerate(reviewed) if answer.flags}
+    _repair(reviewed, sources, faulty, rules)
     again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
     if again:
-        second = rules.engine.search(
-            [src_ids[i] for i in again],
-            config=with_spares(search.changed(beam_size=max(2 * search.beam_size, WIDER))),
-            prefixes=None if prefixes is None else [prefixes[i] for i in again],
-            stop=stop,
-        )
-        for i, group in zip(again, second, strict=True):
-            reviewed[i] = _better(reviewed[i], group, sources[i], src_ids[i], rules)
+        wider = with_spares(search.changed(beam_size=max(2 * search.beam_size, WIDER)))
+        begun = None if prefixes is None else [prefixes[i] for i in again]
+        second = rules.engine.search([sources[i][1] for i in again], config=wider, prefixes=begun, stop=rules.stop)
+        _repair(reviewed, sources, dict(zip(again, second, strict=True)), rules)
     return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
 
 
@@ -102,28 +93,38 @@ def _may_choose(search: SearchConfig) -> bool:
     return search.n_best == 1 and not search.sampling and not search.mbr
 
 
-def _better(answer: Answer, others: Sequence[Hypothesis], source: str, src_ids: Ids, rules: Rules) -> Answer:
-    """The first of the others with the fewest faults, if that is fewer than the answer has."""
-    best = answer
-    for hypothesis, text in zip(others, rules.bundle.target.decode([h.ids for h in others]), strict=True):
-        other = _checked(Answer([hypothesis], [text]), source, src_ids, rules)
-        if len(other.flags) < len({*best.flags} - {REPAIRED}):
-            best = replace(other, flags=(*other.flags, REPAIRED))
-    return best
+def _repair(
+    reviewed: list[Answer], sources: Sequence[Source], others: Mapping[int, Sequence[Hypothesis]], rules: Rules
+) -> None:
+    """Put the first of the others with the fewest faults in an answer's place, if those are fewer than it has."""
+    places = [i for i, group in others.items() for _ in group]
+    hypotheses = [hypothesis for group in others.values() for hypothesis in group]
+    texts = rules.bundle.target.decode([hypothesis.ids for hypothesis in hypotheses])
+    found = [Answer([hypothesis], [text]) for hypothesis, text in zip(hypotheses, texts, strict=True)]
+    for i, other in zip(places, _checked(found, [sources[i] for i in places], rules), strict=True):
+        if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}):
+            reviewed[i] = replace(other, flags=(*other.flags, REPAIRED))
 
 
-def _checked(answer: Answer, source: str, src_ids: Ids, rules: Rules) -> Answer:
-    """An answer with its faults and its confidence."""
-    best, info, usual = answer.hypotheses[0], rules.bundle.info, rules.usual
-    n_src, n_tgt = len(src_ids), len(best.ids)
-    flags = check(
-        source,
-        answer.texts[0],
-        src_lang=info.src_lang,
-        tgt_lang=info.tgt_lang,
-        is_finished=best.is_finished,
-        has_odd_length=usual is not None and usual.is_odd_length(n_src, n_tgt),
-        is_incomplete=usual is not None and usual.is_incomplete(src_ids, best.ids),
-    )
-    confidence = None if usual is None else usual.confidence(best.log_prob, n_src, n_tgt)
-    return replace(answer, flags=flags, confidence=confidence)
+def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules) -> list[Answer]:
+    """Answers with their faults and their confidence."""
+    info, usual = rules.bundle.info, rules.usual
+    found = [answer.hypotheses[0] for answer in answers]
+    incomplete = [False] * len(found)
+    if usual is not None:
+        src_ids = [ids for _, ids in sources]
+        incomplete = usual.incomplete(rules.engine, src_ids, [best.ids for best in found], stop=rules.stop)
+    checked = []
+    for answer, best, (source, ids), is_incomplete in zip(answers, found, sources, incomplete, strict=True):
+        flags = check(
+            source,
+            answer.texts[0],
+            src_lang=info.src_lang,
+            tgt_lang=info.tgt_lang,
+            is_finished=best.is_finished,
+            has_odd_length=usual is not None and usual.is_odd_length(len(ids), len(best.ids)),
+            is_incomplete=is_incomplete,
+        )
+        confidence = None if usual is None else usual.confidence(best.log_prob, len(ids), len(best.ids))
+        checked.append(replace(answer, flags=flags, confidence=confidence))
+    return checked

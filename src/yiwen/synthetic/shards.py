@@ -65,13 +65,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def translate_missing(
-    folder: Path,
-    translator: Translator,
-    store: Store,
-    search: SearchConfig,
-    *,
-    stop: StopFlag,
-    console: Console | None,
+    folder: Path, translator: Translator, store: Store, search: SearchConfig, *, stop: StopFlag, console: Console | None
 ) -> int:
     """Write every shard that is missing or damaged; returns how many sources that were."""
     missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]

@@ -270,11 +270,7 @@ class Trainer:
         try:
             self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
             save_checkpoint(
-                folder,
-                model=self.model,
-                average=self.average,
-                optimizers=self.optimizers,
-                progress=self.progress,
+                folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
             )
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.saved_step < 0:

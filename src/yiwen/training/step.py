@@ -83,11 +83,7 @@ def compute_gradients(
     norm = torch.stack([n.float() for n in norms]).norm()
     # The one place of an update that waits for a GPU; batches are counted here, where they were made.
     loss, length = torch.stack([loss_sum, norm]).tolist()
-    return Gradients(
-        loss_sum=loss,
-        n_tokens=n_tokens,
-        norm=length,
-    )
+    return Gradients(loss_sum=loss, n_tokens=n_tokens, norm=length)
 
 
 class ShardPool:
