@@ -85,9 +85,9 @@ CHINESE = {
     "with repairs": "连同修复",
     "flagged": "有标记",
     "repairs with a higher chrF2": "修复后 chrF2 更高",
-    "planted into its translations": "植入它的译文",
-    "found": "发现",
-    "of": "总数",
+    "planted into translations of": "植入它的译文",
+    "model asked": "问了哪个模型",
+    "none": "无",
     "confidence and share that was good; expected calibration error": "置信度与好译文的比例；期望校准误差",
     "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
     "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
@@ -243,19 +243,18 @@ def scores(results: list[Result], say: Say) -> str:
 
 
 def checks(results: list[Result], say: Say) -> str:
-    """Planted faults found, false alarms, and what checks and repairs do to a model's translations."""
-    result = max(results, key=lambda r: (r["date"], r["model"] is not None, r["file"]))
+    """Planted faults found, false alarms, and what checks and repairs do to models' translations."""
+    result = max(results, key=lambda r: (r["date"], len(r["models"]), r["file"]))
     kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
     rows = [
         [
-            *(row["set"], f"{row['lines']:,}", percent(row["false_alarms"].get("any", 0), 1)),
+            *(row["set"], row["asked"] or say("none"), f"{row['lines']:,}"),
+            percent(row["false_alarms"].get("any", 0), 1),
             *(percent(row["found"][kind]["share"]) if kind in row["found"] else "" for kind in kinds),
         ]
         for row in result["sets"]
     ]
-    text = table(["development set", "lines", "false alarms", *kinds], rows, say)
-    if (model := result["model"]) is None:
-        return f"{text}\n{measured_on(result)}\n"
+    parts = [table(["development set", "model asked", "lines", "false alarms", *kinds], rows, say)]
     rows = [
         [
             *(f"{model['name']}, {say('beam')} {beam}", percent(b["looking"], 1), percent(b["all"], 1)),
@@ -263,20 +262,22 @@ def checks(results: list[Result], say: Say) -> str:
             *(f"{b[score][0]:.2f} → {b[score][1]:.2f}" for score in ("bleu", "chrf")),
             f"{percent(b['changed_better'])} / {b['changed']}",
         ]
+        for model in result["models"]
         for beam, b in model["beams"].items()
     ]
     header = ["model", "checking costs", "with repairs", "flagged", "BLEU", "chrF2", "repairs with a higher chrF2"]
-    found = [[say(kind), percent(f["share"]), f["n"]] for kind, f in model["found"].items()]
-    parts = [text, table(header, rows, say), table(["planted into its translations", "found", "of"], found, say)]
-    if "reliability" in model:
-        points = [(mean, share) for _, mean, share in model["reliability"]]
-        parts.append(
-            scatter(
-                points,
-                f"{say('confidence and share that was good; expected calibration error')} "
-                f"{percent(model['calibration_error'], 1)}",
-            )
-        )
+    planted = [
+        [model["name"], *(f"{percent(f['share'])} / {f['n']:,}" for _, f in sorted(model["found"].items()))]
+        for model in result["models"]
+    ]
+    if rows:
+        parts += [table(header, rows, say), table(["planted into translations of", *kinds], planted, say)]
+    for model in result["models"]:
+        if "reliability" in model:
+            error = percent(model["calibration_error"], 1)
+            title = say("confidence and share that was good; expected calibration error")
+            points = [(mean, share) for _, mean, share in model["reliability"]]
+            parts.append(scatter(points, f"{model['name']}: {title} {error}"))
     return "\n".join([*parts, f"{measured_on(result)}\n"])
 
 

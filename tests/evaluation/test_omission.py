@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -55,29 +56,26 @@ def test_shortness_grows_as_a_translation_shrinks() -> None:
 
 
 def test_a_source_is_tried_without_the_words_that_the_translation_covers_least() -> None:
-    src, tgt = [0, 1, 2, 3, 4, 5], [10, 11, 14, 15]
-    shorter = PLAIN.without(src, tgt)
-    assert shorter[0] == [0, 1, 4, 5]  # without the two words that got nothing
-    assert shorter[2] == [0, 4, 5]  # without three: one of them is covered
-    assert [len(ids) for ids in shorter] == [4, 4, 3, 3, 2, 2]  # 2, 3 and 4 words, two places each; a quarter stays
+    assert PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 15, 16]) == [0, 5, 6]  # 1, 2, 3 and 4 got nothing
+    assert PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 11, 15]) == [0, 5, 6]  # the first of three places with the least
+
+
+@pytest.mark.parametrize(("n", "left"), [(1, 1), (2, 1), (3, 1), (4, 1), (5, 2), (6, 2), (7, 3)])
+def test_a_quarter_of_the_source_stays(n: int, left: int) -> None:
+    assert len(PLAIN.without(list(range(n)), [10])) == left
 
 
 def test_a_word_is_dropped_with_all_its_pieces() -> None:
-    coverage = Coverage(({5: 1.0}, {6: 1.0}, {7: 1.0}, {8: 1.0}), (True, False, True, True))
-    assert coverage.without([0, 1, 2, 3], [8]) == [[3], [0, 1]]
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_of_a_word_or_two_nothing_is_dropped(n: int) -> None:
-    assert PLAIN.without(list(range(n)), [10]) == []
+    coverage = Coverage(tuple({id_ + 10: 1.0} for id_ in range(7)), (True, False, True, True, True, True, True))
+    assert coverage.without([0, 1, 2, 3, 4, 5, 6], [15, 16]) == [5, 6]
 
 
 def test_a_translation_that_lacks_words_is_likelier_for_a_source_that_lacks_them() -> None:
     engine = Copier()
-    src, whole, part = [0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15], [10, 11, 14, 15]
+    src, whole, part = [0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15], [10, 15]
     found = after_asking(engine, PLAIN, [src, src], [whole, part], [1.5, 1.5], doubtful_at=1.0)  # type: ignore[arg-type]
-    assert found == pytest.approx([1.5, 1.5 + WEIGHT * 6.0])  # two words at 3 nats; a whole one gains nothing
-    assert {tuple(src) for src, tgt in engine.asked if tgt == part} >= {tuple(src), (0, 1, 4, 5)}
+    assert found == pytest.approx([1.5, 1.5 + WEIGHT * 12.0])  # four words at 3 nats; a whole one gains nothing
+    assert {tuple(src) for src, tgt in engine.asked if tgt == part} == {tuple(src), (0, 5)}
 
 
 def test_only_doubtful_translations_are_asked_about() -> None:
@@ -87,6 +85,10 @@ def test_only_doubtful_translations_are_asked_about() -> None:
     assert engine.asked == []
 
 
-def test_where_nothing_can_be_dropped_the_doubt_is_less() -> None:
-    (found,) = after_asking(Copier(), PLAIN, [[0]], [[11]], [4.0], doubtful_at=1.0)  # type: ignore[arg-type]
-    assert found == 4.0 + WEIGHT * LEAST_GAIN
+def test_a_translation_that_needs_all_words_is_doubted_less() -> None:
+    class Strict(Copier):
+        def score(self, sources: Sequence[Ids], targets: Sequence[Ids], **how: Any) -> list[list[float]]:
+            return [[-100.0 / len(src)] for src in sources]
+
+    found = after_asking(Strict(), PLAIN, [[0, 1, 2]], [[11]], [4.0], doubtful_at=1.0)  # type: ignore[arg-type]
+    assert found == [4.0 + WEIGHT * LEAST_GAIN]

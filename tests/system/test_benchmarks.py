@@ -213,15 +213,17 @@ def test_planted_faults_change_one_thing_and_leave_the_source(load: Any) -> None
 def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_path: Path) -> None:
     row = {
         "set": "a b-c",
+        "asked": None,
         "lines": 1000,
         "false_alarms": {"any": 0.0123},
         "found": {"number changed": {"n": 40, "share": 0.95}},
     }
-    result = {"benchmark": "checks", "date": "2026-01-01", "sets": [row], "model": None, "hardware": {"processor": "P"}}
+    rows = [row, row | {"asked": "m"}]
+    result = {"benchmark": "checks", "date": "2026-01-01", "sets": rows, "models": [], "hardware": {"processor": "P"}}
     (tmp_path / "checks.json").write_text(json.dumps(result), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["checks"]
-    assert "| development set | lines | false alarms | number changed |" in page
-    assert "| a b-c | 1,000 | 1.2 % | 95 % |" in page
+    assert "| development set | model asked | lines | false alarms | number changed |" in page
+    assert "| a b-c | none | 1,000 | 1.2 % | 95 % |\n| a b-c | m | 1,000 | 1.2 % | 95 % |" in page
     beam = {
         "looking": 0.01, "all": 0.05, "flagged_before": 0.04, "flagged_after": 0.01, "repaired": 0.03,
         "bleu": [38.0, 38.1], "chrf": [60.0, 60.2], "changed": 30, "changed_better": 0.7, "changed_chrf": [40.0, 45.0],
@@ -234,10 +236,11 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
         "calibration_error": 0.03,
         "reliability": [[10, 0.5, 0.6]],
     }
-    (tmp_path / "checks.json").write_text(json.dumps({**result, "model": model}), encoding="utf-8")
+    (tmp_path / "checks.json").write_text(json.dumps({**result, "models": [model]}), encoding="utf-8")
     page = figures.pages(tmp_path, "zh")["checks"]
     assert "| m, 束宽 5 | 1.0 % | 5.0 % | 4.0 % → 1.0 % | 38.00 → 38.10 | 60.00 → 60.20 | 70 % / 30 |" in page
-    assert "95 %" in page
+    assert "| m | 95 % / 40 |" in page
+    assert "m: 置信度与好译文的比例；期望校准误差 3.0 %" in page
     assert "<circle" in page
 
 

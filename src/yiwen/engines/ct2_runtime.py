@@ -119,7 +119,7 @@ class Runtime:
             tokens = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
             return list(call([self._tokens(sources[i]) for i in batch], tokens, max_input_length=0, asynchronous=True))
 
-        batches = longest_first(longest, self.batch_tokens)
+        batches = longest_first(longest, self.batch_tokens // 8)  # each token has scores for a whole vocabulary
         for batch, calls in in_flight(batches, submit, self.replicas, stop, doing):
             yield from zip(batch, (waiting.result() for waiting in calls), strict=True)
 

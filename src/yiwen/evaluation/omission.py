@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 N_WORDS: Final = 3
 """Words in a row that are looked at together: one may rightly have no counterpart, three hardly."""
-N_DROPPED: Final = (2, 3, 4, 6, 8, 10, 12, 16, 20, 26)
-"""Words in a row that a source is tried without, as long as a quarter of it stays."""
-N_PLACES: Final = 2
-"""Places where each number of words is dropped: the least covered ones."""
-WEIGHT: Final = 0.25
+N_DROPPED: Final = 4
+"""Words in a row that a source is tried without, as long as a quarter of it stays. Other numbers find no more, nor do
+several of them."""
+WEIGHT: Final = 0.15
 """What a nat of likelihood gained counts beside standard deviations of length and coverage ..."""
 LEAST_GAIN: Final = -10.0
 """... and what no gain at all does."""
@@ -57,16 +56,13 @@ class Coverage:
         words = self._words(src_ids, tgt_ids)[1]
         return min(_in_a_row(words, min(N_WORDS, len(words))))
 
-    def without(self, src_ids: Ids, tgt_ids: Ids) -> list[list[int]]:
-        """The source without the words in a row that a translation covers least, fewer and more of them."""
+    def without(self, src_ids: Ids, tgt_ids: Ids) -> list[int]:
+        """The source without the `N_DROPPED` words in a row that a translation covers least."""
         starts, words = self._words(src_ids, tgt_ids)
-        shorter = []
-        for n in N_DROPPED:
-            if n <= 0.75 * len(words):
-                covered = _in_a_row(words, n)
-                for first in sorted(range(len(covered)), key=covered.__getitem__)[:N_PLACES]:
-                    shorter.append([*src_ids[: starts[first]], *src_ids[starts[first + n] :]])
-        return shorter
+        n = min(N_DROPPED, 3 * len(words) // 4)
+        covered = _in_a_row(words, n)
+        first = covered.index(min(covered))
+        return [*src_ids[: starts[first]], *src_ids[starts[first + n] :]]
 
     def _words(self, src_ids: Ids, tgt_ids: Ids) -> tuple[list[int], list[float]]:
         """Where each source word starts, and at last the end; what each gets, in target subwords."""
@@ -105,21 +101,18 @@ def after_asking(
 
     Args:
         engine: The model.
-        coverage: Tells which words of the sources to leave out.
+        coverage: Tells which words to leave out of the sources.
         src_ids, tgt_ids: Subwords of the sources and of their translations.
         doubts: Standard deviations of shortness and coverage, one a translation.
         doubtful_at: Where asking begins.
         stop: Polled between batches.
     """
     asked = [i for i, doubt in enumerate(doubts) if doubt > doubtful_at]
-    groups = [[src_ids[i], *coverage.without(src_ids[i], tgt_ids[i])] for i in asked]
-    sources = [source for group in groups for source in group]
-    targets = [tgt_ids[i] for i, group in zip(asked, groups, strict=True) for _ in group]
-    scores = map(math.fsum, engine.score(sources, targets, stop=stop))
+    sources = [src_ids[i] for i in asked] + [coverage.without(src_ids[i], tgt_ids[i]) for i in asked]
+    scores = list(map(math.fsum, engine.score(sources, [tgt_ids[i] for i in asked] * 2, stop=stop)))
     told = [0.0] * len(doubts)
-    for i, group in zip(asked, groups, strict=True):
-        whole, *shorter = (next(scores) for _ in group)
-        told[i] = doubts[i] + WEIGHT * max([LEAST_GAIN, *(score - whole for score in shorter)])
+    for i, whole, shorter in zip(asked, scores[: len(asked)], scores[len(asked) :], strict=True):
+        told[i] = doubts[i] + WEIGHT * max(shorter - whole, LEAST_GAIN)
     return told
 
 
