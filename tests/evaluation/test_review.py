@@ -81,6 +81,11 @@ def test_fewer_faults_are_better_than_more(bundle: Bundle) -> None:
     assert engine.asked[0][1]["config"] == SearchConfig(beam_size=4, n_best=3)
 
 
+def test_the_second_beam_is_no_wider_than_a_beam_may_be(bundle: Bundle) -> None:
+    _, engine = reviewed(bundle, ["Reta lire.", "Godi 52 pofo."], ["Godi 7."], beam_size=600)
+    assert engine.asked[0][1]["config"].beam_size == 1000
+
+
 @pytest.mark.parametrize("search", [{"n_best": 2}, {"sampling": True}])
 def test_what_was_asked_for_in_numbers_or_at_random_is_only_flagged(bundle: Bundle, search: dict[str, Any]) -> None:
     answers, engine = reviewed(bundle, ["Reta lire.", "Godi."], ["Godi 25."], **search)

@@ -14,7 +14,7 @@ from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine, Ids
 from yiwen.evaluation.calibration import Usual
 from yiwen.evaluation.checks import check
-from yiwen.search.config import SearchConfig
+from yiwen.search.config import WIDEST, SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 
@@ -82,7 +82,7 @@ def review(
     _repair(reviewed, sources, faulty, rules)
     again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
     if again:
-        wider = with_spares(search.changed(beam_size=max(2 * search.beam_size, WIDER)))
+        wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
         begun = None if prefixes is None else [prefixes[i] for i in again]
         second = rules.engine.search([sources[i][1] for i in again], config=wider, prefixes=begun, stop=rules.stop)
         _repair(reviewed, sources, dict(zip(again, second, strict=True)), rules)

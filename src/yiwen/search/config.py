@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
+
+WIDEST: Final = 1000
+"""Largest beam: a larger one finds nothing better and takes hours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +53,10 @@ class SearchConfig:
         for name in ("length_penalty", "max_len_ratio", "temperature", "top_p"):
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"search.{name} is {getattr(self, name)}; use a finite number")
-        if self.beam_size < 1:
-            raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 for greedy search or more for a beam")
+        if not 1 <= self.beam_size <= WIDEST:
+            raise ConfigError(
+                f"search.beam_size is {self.beam_size}; use 1 for greedy search, 2 to {WIDEST} for a beam"
+            )
         if self.n_best < 1:
             raise ConfigError(f"search.n_best is {self.n_best}; use 1 or more")
         if self.mbr and not self.n_best <= self.mbr:
