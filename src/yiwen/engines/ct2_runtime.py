@@ -83,7 +83,9 @@ class Runtime:
     ) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         rows: list[list[float]] = [[] for _ in sources]
-        for i, result in self._forced(self._translator.score_batch, sources, targets, "scoring", stop):
+        # Few at a time: each token has scores for a whole vocabulary, and large memory costs half as much again to get.
+        size = self.batch_tokens // 8
+        for i, result in self._forced(self._translator.score_batch, size, sources, targets, "scoring", stop):
             rows[i] = list(result.log_probs)
         return rows
 
@@ -104,23 +106,25 @@ class Runtime:
             return list(self._translator.translate_batch(sources, targets, max_decoding_length=longest, **options))
 
         found: list[np.ndarray] = [np.empty(0)] * len(sources)
-        for i, result in self._forced(search, sources, targets, "alignment", stop):
+        for i, result in self._forced(search, self.batch_tokens, sources, targets, "alignment", stop):
             rows = np.asarray(result.attention[0][: len(targets[i]) + 1], dtype=np.float32)
             found[i] = np.append(rows, np.maximum(1 - rows.sum(axis=1, keepdims=True), 0), axis=1)
         return found
 
     def _forced(
-        self, call: Any, sources: Sequence[Ids], targets: Sequence[Ids], doing: str, stop: StopFlag | None
+        self, call: Any, size: int, sources: Sequence[Ids], targets: Sequence[Ids], doing: str, stop: StopFlag | None
     ) -> Iterator[tuple[int, Any]]:
-        """Places, and what a call of CTranslate2's finds for the sources there with given translations."""
+        """Places, and what a call of CTranslate2's finds for the sources there with given translations.
+
+        `size` is that of a batch, in tokens.
+        """
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
 
         def submit(batch: list[int]) -> list[Any]:
             tokens = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
             return list(call([self._tokens(sources[i]) for i in batch], tokens, max_input_length=0, asynchronous=True))
 
-        batches = longest_first(longest, self.batch_tokens // 8)  # each token has scores for a whole vocabulary
-        for batch, calls in in_flight(batches, submit, self.replicas, stop, doing):
+        for batch, calls in in_flight(longest_first(longest, size), submit, self.replicas, stop, doing):
             yield from zip(batch, (waiting.result() for waiting in calls), strict=True)
 
     def _tokens(self, ids: Ids) -> list[str]:
