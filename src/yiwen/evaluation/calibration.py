@@ -38,9 +38,9 @@ N_TARGETS: Final = 10
 """Targets kept of each source subword ..."""
 LEAST_PROBABILITY: Final = 0.02
 """... that it becomes at least so often. With all of them an omission is told no better."""
-FALSE_ALARMS: Final = 0.01
+FALSE_ALARMS: Final = 0.008
 """Share of validation references that may be called incomplete."""
-DOUBTFUL: Final = 0.04
+DOUBTFUL: Final = 0.06
 """Share of them that the model is asked about."""
 LEAST_DOUBT: Final = 1.0
 """Standard deviations below which nobody is asked and nothing called incomplete, however alike the references are."""
