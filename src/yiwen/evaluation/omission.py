@@ -107,10 +107,12 @@ def after_asking(
         doubtful_at: Where asking begins.
         stop: Polled between batches.
     """
+    told = [0.0] * len(doubts)
     asked = [i for i, doubt in enumerate(doubts) if doubt > doubtful_at]
+    if not asked:  # mostly; a shared engine would have to be waited for
+        return told
     sources = [src_ids[i] for i in asked] + [coverage.without(src_ids[i], tgt_ids[i]) for i in asked]
     scores = list(map(math.fsum, engine.score(sources, [tgt_ids[i] for i in asked] * 2, stop=stop)))
-    told = [0.0] * len(doubts)
     for i, whole, shorter in zip(asked, scores[: len(asked)], scores[len(asked) :], strict=True):
         told[i] = doubts[i] + WEIGHT * max(shorter - whole, LEAST_GAIN)
     return told

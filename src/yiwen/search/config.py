@@ -11,7 +11,7 @@ from yiwen.config import STRICT
 from yiwen.errors import ConfigError
 
 WIDEST: Final = 1000
-"""Largest beam: a larger one finds nothing better and takes hours."""
+"""Largest beam, far beyond what translating needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
