@@ -44,6 +44,7 @@ ORDER = [
     {"newrecipe", "sweep", "tour"},
     {"serve"},
     {"cli"},
+    {"__main__"},
 ]
 """A module may import what stands before it; of those on one line neither imports the other."""
 

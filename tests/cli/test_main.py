@@ -75,9 +75,10 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"yiwen {__version__}\n"
 
 
-def test_the_installed_command_and_the_function_are_the_same() -> None:
-    result = python("import sys; from yiwen.cli.main import main; sys.exit(main())", "--version")
-    assert (result.returncode, result.stdout) == (0, f"yiwen {__version__}\n")
+def test_the_installed_command_the_function_and_the_module_are_the_same() -> None:
+    module = subprocess.run([sys.executable, "-m", "yiwen", "--version"], capture_output=True, text=True, check=False)
+    for result in (python("import sys; from yiwen.cli.main import main; sys.exit(main())", "--version"), module):
+        assert (result.returncode, result.stdout) == (0, f"yiwen {__version__}\n")
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

@@ -27,7 +27,7 @@ SIGNS = [*",.;:!?", *FULL, "...", "……", "--", "——", *'""\'“”(())（�
 def naive_count(text: str) -> Counter[str]:
     """Breaches in a text without addresses and code, one character after the other."""
     found: Counter[str] = Counter()
-    for line in text.split("\n"):
+    for line in re.sub(r"[;:]-?\)", "", text).split("\n"):  # smileys are no punctuation
         if not any(map(is_han, line)):
             continue
         for i, character in enumerate(line):
@@ -41,7 +41,8 @@ def naive_count(text: str) -> Counter[str]:
                 found["blank"] += before in FULL or after in FULL
         for half in re.findall(r"\(([^()（）]*)\)", line):
             found["bracket"] += any(map(is_han, half))
-        found["quote"] += sum(any(map(is_han, part)) for part in line.split('"')[1::2])
+        if not re.search(r'\d"', line):  # the counter knows no inches either
+            found["quote"] += sum(any(map(is_han, part)) for part in line.split('"')[1::2])
         for left, right in ("“”", "「」", "《》"):
             depth = lowest = 0
             for character in line:
@@ -74,6 +75,11 @@ EXAMPLES = [
     ('外墙由三座塔组成，"直径几乎相等。', "外墙由三座塔组成，“直径几乎相等。”"),
     ("Hello, world (no Chinese) 。", "Hello, world (no Chinese) 。"),
     ("甲,乙\n  丙,丁  \n", "甲，乙\n  丙，丁  \n"),
+    ('27"的显示器,32"的电视.', '27"的显示器，32"的电视。'),
+    ('他说:"是27"吗"?我要32"的', "他说：“是27”吗“？我要32”的"),
+    ('一台27"显示器', '一台27"显示器'),
+    ('共 3"第一"', "共 3“第一”"),
+    ("你好:) 再见;-)", "你好:) 再见;-)"),
 ]
 
 

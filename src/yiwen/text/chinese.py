@@ -56,7 +56,7 @@ def _quote(found: re.Match[str]) -> str:
 
 
 _MARKS: Final = (
-    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:[,;:!?]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
+    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:[,!?]|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
     rf"|(?<=\S)[,;:!?](?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<={MASK}))[.!?]\Z"
 )
 _BLANKS: Final = (
@@ -72,7 +72,7 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
         _half,
     ),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
-    ("straight quote", re.compile(r'"[^"]*"'), _quote),
+    ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
     (
         "straight quote",
         re.compile(rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"),
@@ -206,7 +206,7 @@ def paired(line: str) -> str:
     >>> paired("他说：“好。"), paired("”好“，他说。"), paired("《书")
     ('他说：“好。”', '“好”，他说。', '书')
     """
-    if line.count('"') % 2:
+    if line.count('"') % 2 and not re.search(r'\d"[^"]*\Z', line):  # neither is an inch
         before, after = line.rsplit('"', 1)
         line = before + ("“" if re.match(r"\w", after) and not re.search(r"\w\Z", before) else "”") + after
     for left, right in ("“”", "「」", "『』"):
