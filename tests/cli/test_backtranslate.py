@@ -43,6 +43,18 @@ def test_forwards_what_is_made_are_targets(run: Commands, tiny_run: TinyRun, tex
     assert made.with_suffix(".en").read_text(encoding="utf-8") == text.read_text(encoding="utf-8")
 
 
+def test_several_teachers_translate_together(run: Commands, tiny_run: TinyRun, text: Path) -> None:
+    settings = ["--forward", "--beam-size", 2, "--threads", 1, "--json"]
+    teachers = [[tiny_run.best], [tiny_run.early], [tiny_run.best, "--ensemble", tiny_run.early]]
+    made = []
+    for teacher in teachers:
+        done = run("backtranslate", *teacher, text, *settings)
+        assert done.code == 0, done.err
+        made.append((Path(json.loads(done.lines[-1])["folder"]) / "corpus-0.de").read_bytes())
+    assert len(set(made)) == 3
+    assert "2 models together" in done.err
+
+
 def test_a_link_with_a_name_of_ones_own_leads_to_the_pairs(
     run: Commands, tiny_run: TinyRun, text: Path, tmp_path: Path
 ) -> None:

@@ -50,9 +50,9 @@ def write_text(folder: Path) -> None:
         for language, side in (("en", 0), ("de", 1), ("fr", 1)):
             lines = (f"{name} {pair[side]}\n" for pair in pairs)
             (folder / "multi30k" / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
-    for name in ("captions-de-en", "captions-en-de", "captions-en-de-quality"):
+    for name in ("captions-de-en", "captions-en-de", "captions-en-de-quality", "captions-en-fr"):
         (folder / name).mkdir()
-        for language, side in (("en", 0), ("de", 1)):
+        for language, side in (("en", 0), ("de", 1), ("fr", 1)):
             lines = (f"{pair[side]} Ja.\n" for pair in pairs)
             (folder / name / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
     (folder / "tatoeba-en-zh").mkdir()
