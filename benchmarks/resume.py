@@ -30,7 +30,7 @@ from typing import Any
 from yiwen.data.demo import generate
 from yiwen.hardware import describe
 
-COMMAND = (sys.executable, "-c", "from yiwen.cli.main import main; raise SystemExit(main())")
+COMMAND = (sys.executable, "-m", "yiwen")
 N_PAIRS = 1200
 RECIPE = """
 [data]

@@ -37,7 +37,7 @@ from sides.report import RESULTS, in_fresh_process, machine_lines, publish, show
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 
-COMMAND = (sys.executable, "-c", "from yiwen.cli.main import main; raise SystemExit(main())")
+COMMAND = (sys.executable, "-m", "yiwen")
 CALLERS = (1, 8, 64)
 MEASURES = ("sentences_per_s", "p50_ms", "p95_ms", "processor_ms", "callers_processor_ms")
 

@@ -36,7 +36,7 @@ from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 from yiwen.evaluation.metrics import quick_score
 
-COMMAND = (sys.executable, "-c", "from yiwen.cli.main import main; raise SystemExit(main())")
+COMMAND = (sys.executable, "-m", "yiwen")
 BEAMS = (1, 5)
 MEASURES = (
     "sentences_per_s",

@@ -91,8 +91,7 @@ def test_a_folder_without_checkpoints_has_no_average(run: Commands, tmp_path: Pa
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_saves_and_tells_how_to_go_on(recipe: Path, tmp_path: Path) -> None:
-    program = "import sys; from yiwen.cli.main import main; sys.exit(main())"
-    arguments = [sys.executable, "-c", program, "train", str(recipe), "--set", "training.max_steps=100000"]
+    arguments = [sys.executable, "-m", "yiwen", "train", str(recipe), "--set", "training.max_steps=100000"]
     arguments += ["--set", "training.validate_every=5"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None

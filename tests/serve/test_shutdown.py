@@ -25,14 +25,13 @@ from campaign import noted, size
 from yiwen.cli.main import main
 from yiwen.serve.server import reload_on_hangup
 
-YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 T = "/v1/translate"
 
 
 @contextmanager
 def spawned(bundle: Path, folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The command in a process of its own; gives its address."""
-    command = [sys.executable, "-c", YIWEN, "serve", str(bundle), "--port", "0", "--threads", "1", *options]
+    command = [sys.executable, "-m", "yiwen", "serve", str(bundle), "--port", "0", "--threads", "1", *options]
     environment = {**os.environ, "YIWEN_RUNS": str(folder), "OMP_NUM_THREADS": "1"}
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)

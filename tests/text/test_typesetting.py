@@ -41,8 +41,9 @@ def naive_count(text: str) -> Counter[str]:
                 found["blank"] += before in FULL or after in FULL
         for half in re.findall(r"\(([^()（）]*)\)", line):
             found["bracket"] += any(map(is_han, half))
-        if not re.search(r'\d"', line):  # the counter knows no inches either
-            found["quote"] += sum(any(map(is_han, part)) for part in line.split('"')[1::2])
+        parts = line.split('"')
+        for part, before in zip(parts[1::2], parts[::2], strict=False):
+            found["quote"] += any(map(is_han, part)) and not before[-1:].isdecimal()  # which would be inches
         for left, right in ("“”", "「」", "《》"):
             depth = lowest = 0
             for character in line:

@@ -17,14 +17,13 @@ from tiny_model import TinyRun, tampered
 
 pytestmark = pytest.mark.web
 
-MAIN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 Start = Callable[..., str]
 
 
 @contextmanager
 def command(folder: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """`yiwen` in a process of its own, with its state in a folder."""
-    words = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    words = [sys.executable, "-m", "yiwen", *map(str, arguments)]
     environment = {**os.environ, "YIWEN_RUNS": str(folder)}
     with (
         (folder / "log").open("a") as log,
