@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from yiwen.config import parse
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -98,13 +100,7 @@ class Report:
         """The report that `to_json` wrote."""
         fields: dict[str, Any] = json.loads(text)
         fields.pop("pairs_per_second", None)
-        dropped = tuple(
-            Dropped(**{**item, "examples": tuple(Example(**example) for example in item["examples"])})
-            for item in fields.pop("dropped")
-        )
-        corpora = tuple((name, read, kept) for name, read, kept in fields.pop("corpora"))
-        texts = {name: tuple(fields.pop(name)) for name in ("overlong", "notes")}
-        return cls(dropped=dropped, corpora=corpora, overlong=texts["overlong"], notes=texts["notes"], **fields)
+        return parse(cls, fields, source="the report")
 
 
 @dataclass

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from yiwen.config import STRICT, parse
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
@@ -45,6 +46,8 @@ class TextPairs(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class StoreInfo:
     """What `prepared.json` says."""
+
+    __pydantic_config__ = STRICT
 
     fingerprint: str
     src_lang: str
@@ -221,12 +224,7 @@ def read_info(folder: Path) -> StoreInfo:
         fields = json.loads((folder / _INFO).read_text(encoding="utf-8"))
         found = fields["format"]
         if found == FORMAT:
-            tokenizer = fields.pop("tokenizer")
-            fields["tokenizer"] = TokenizerConfig(**{**tokenizer, "symbols": tuple(tokenizer["symbols"])})
-            fields["labels"] = tuple(fields.get("labels", ()))
-            fields["corpora"] = tuple(tuple(names) for names in fields["corpora"])
-            fields["corpus_weights"] = tuple(fields["corpus_weights"])
-            return StoreInfo(**fields)
+            return parse(StoreInfo, fields, source=_INFO)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CheckpointError(f"{folder / _INFO} cannot be read ({error!r}); run `yiwen prepare` again") from error
     raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
