@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
@@ -166,8 +166,8 @@ class Subword:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Cut normalised texts into ids; bos and eos are not added."""
         if len(texts) < _FEW:
-            return [self._processor.encode(text) for text in _shielded(texts)]
-        ids: list[list[int]] = self._processor.encode(_shielded(texts), num_threads=1)
+            return [self._processor.encode(_shielded(text)) for text in texts]
+        ids: list[list[int]] = self._processor.encode([*map(_shielded, texts)], num_threads=1)
         return ids
 
     def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -176,8 +176,7 @@ class Subword:
         The space before a word is counted to it. A character that is spelt in bytes belongs to the last of them, the
         others stand for nothing, nor does the mark at the beginning of the text.
         """
-        (shielded,) = _shielded([text])
-        found = self._processor.encode(shielded, return_type="offset_mapping")
+        found = self._processor.encode(_shielded(text), return_type="offset_mapping")
         return found["ids"], found["offsets"]
 
     def encode_sampled(self, texts: Sequence[str], *, sampling: float, seed: int) -> list[list[int]]:
@@ -190,7 +189,7 @@ class Subword:
         """
         if self._sampler is None or self._sampler.sampling != sampling:
             self._sampler = SubwordSampler(self._processor, sampling)
-        return self._sampler.encode(_shielded(texts), seed)
+        return self._sampler.encode([*map(_shielded, texts)], seed)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Put ids together again without pad, bos and eos. A line break becomes a space: a line stays a line."""
@@ -277,7 +276,7 @@ def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -
 def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_shielded_each(texts),
+        sentence_iterator=map(_shielded, texts),
         model_writer=model,
         model_type=config.kind,
         vocab_size=size,
@@ -293,17 +292,12 @@ def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:
         num_threads=1,  # two threads give other pieces in every run
         shuffle_input_sentence=False,
         max_sentence_length=1 << 24,  # bytes; longer texts would be left out without a word
-        seed_sentencepiece_size=min(
-            16 * config.vocab_size, 1_000_000
-        ),  # unigram; a million costs twice the time and gains nothing
+        # Of a unigram model; a million costs twice the time and gains nothing.
+        seed_sentencepiece_size=min(16 * config.vocab_size, 1_000_000),
         minloglevel=2,
     )
     return model.getvalue()
 
 
-def _shielded(texts: Sequence[str]) -> list[str]:
-    return [text.replace(_REAL_BLOCK, _STAND_IN) for text in texts]
-
-
-def _shielded_each(texts: Iterable[str]) -> Iterator[str]:
-    return (text.replace(_REAL_BLOCK, _STAND_IN) for text in texts)
+def _shielded(text: str) -> str:
+    return text.replace(_REAL_BLOCK, _STAND_IN)
