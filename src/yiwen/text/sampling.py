@@ -122,9 +122,8 @@ class SubwordSampler:
 
     def _drawn(self, word: str, random: Callable[[], float]) -> Sequence[str]:
         """Draw a way to cut: probabilities of all ways forwards, a draw backwards (Kudo 2018, section 3.2)."""
-        edges: list[list[tuple[float, int]]] = [
-            []
-        ]  # at each place: log-weight of all ways whose last piece starts there
+        # At each place: log-weight of all ways whose last piece starts there.
+        edges: list[list[tuple[float, int]]] = [[]]
         total = [0.0]  # logarithm of the weight of all ways up to a place
         for end in range(1, len(word) + 1):
             here = [

@@ -25,9 +25,8 @@ class MemoryRecord:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        whole = (
-            path.read_bytes()[: whole_lines(path)] if path.exists() else b""
-        )  # a line cut by a kill never took effect
+        # A line that was cut by a kill never took effect.
+        whole = path.read_bytes()[: whole_lines(path)] if path.exists() else b""
         try:
             entries = [json.loads(line) for line in whole.split(b"\n") if line]
             self._plans = {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
