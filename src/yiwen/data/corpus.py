@@ -21,6 +21,13 @@ BLOCK_PAIRS: Final = 20_000
 
 ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
+_BY_COLUMNS: Final = {
+    ".tsv": tables.read_tsv,
+    ".csv": tables.read_csv,
+    ".jsonl": tables.read_jsonl,
+    ".conll": conll.read_conll,
+}
+"""What reads those with columns; Arrow's reader takes the rest."""
 
 Targets = Literal["text", "label", "tags", "none"]
 """What the target side of a pair is: a translation; one label; a tag for each word of the source, separated by
@@ -101,20 +108,11 @@ def read_blocks(
         yield from _read_two_files(*paths, size=size)
         return
     suffix = lines.plain_suffix(paths[0])
-    pairs: Iterator[lines.Columns]
-    match suffix:
-        case ".tsv":
-            pairs = tables.read_tsv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-        case ".csv":
-            pairs = tables.read_csv(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-        case ".conll":
-            pairs = conll.read_conll(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-        case ".jsonl":
-            pairs = tables.read_jsonl(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-        case ".tmx":
-            pairs = tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
-        case _:
-            pairs = tables.read_arrow(paths[0], corpus.src_column, corpus.tgt_column, size=size)
+    if suffix == ".tmx":
+        pairs = tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
+    else:
+        read = _BY_COLUMNS.get(suffix, tables.read_arrow)
+        pairs = read(paths[0], corpus.src_column, corpus.tgt_column, size=size)
     first = 1 + (suffix in (".tsv", ".csv") and tables.has_header(paths[0], corpus.src_column, corpus.tgt_column))
     for src, tgt in pairs:
         yield Block(first, src, tgt)
