@@ -18,7 +18,7 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.recipe import runs_root
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.text.languages import canonical
 from yiwen.text.protect import masked
 from yiwen.text.scripts import script_of, script_share
@@ -105,8 +105,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
     scripts = script_of(src_lang), script_of(tgt_lang)
     n_straight = n_swapped = 0
     for block in read_blocks(corpus, base=Path(), src_lang=src_lang, tgt_lang=tgt_lang):
-        if stop is not None:
-            stop.check("counting pairs")
+        poll(stop, "counting pairs")
         survey.n_rows += len(block.src)
         for src, tgt in _texts(block.src, block.tgt):
             survey.n_pairs += 1

@@ -34,6 +34,12 @@ class StopFlag:
             raise Stopped(f"stopped by {signal.Signals(self.signum).name} during {doing}", signum=self.signum)
 
 
+def poll(stop: StopFlag | None, doing: str) -> None:
+    """`StopFlag.check` where a caller may have no flag."""
+    if stop is not None:
+        stop.check(doing)
+
+
 @contextmanager
 def stop_on_signals() -> Iterator[StopFlag]:
     """Give a StopFlag that SIGINT and SIGTERM set; the old handlers return at the end.

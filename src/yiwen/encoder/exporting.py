@@ -24,7 +24,7 @@ from yiwen.export.ct2_spec import write_encoder
 from yiwen.export.ctranslate2 import ExportReport, publish_export
 from yiwen.export.verify import make_test_set
 from yiwen.files import sha256
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,8 +102,7 @@ def _compare_exactly(
     n_layers = trained.body.config.n_encoder_layers
     largest = 0.0
     for ids in sources:
-        if stop is not None:
-            stop.check("the comparison")
+        poll(stop, "the comparison")
         ours, theirs = (engine.states([ids], layer=n_layers) for engine in (trained, exported))
         difference = float(np.abs(ours - theirs).max())
         if not difference <= TOLERANCE:  # also where it is no number

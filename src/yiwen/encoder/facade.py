@@ -20,7 +20,7 @@ from yiwen.bundle import EXPORTED, Bundle, open_bundle
 from yiwen.data.order import longest_first
 from yiwen.engines.select import DTYPES, ENGINES, check_threads
 from yiwen.errors import ConfigError
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
 from yiwen.text.languages import base
@@ -263,8 +263,7 @@ class Encoder:
     ) -> Iterator[tuple[list[int], Array]]:
         """Places of pieces of like length, longest first, and their states."""
         for places in longest_first(list(map(len, pieces)), BATCH_TOKENS):
-            if stop is not None:
-                stop.check("encoding")
+            poll(stop, "encoding")
             yield places, self.engine.states([pieces[place] for place in places], layer=layer)
 
     def _logits(self, vectors: Array) -> Array:

@@ -21,7 +21,7 @@ from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ class CT2Engine:
             again = beam_again
             odd += beam_once(self._runtime, sources, limits, free, found, config, stop=stop)
         for i in odd:
-            if stop is not None:
-                stop.check("translation")
+            poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)
         return found
 

@@ -15,7 +15,7 @@ from yiwen.engines.engine import Ids
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
 
 if TYPE_CHECKING:
@@ -188,12 +188,10 @@ def in_flight(
     """Submit batches, a few for each replica ahead of time, and yield each with its calls in the same order."""
     waiting: deque[tuple[list[int], list[Any]]] = deque()
     for batch in batches:
-        if stop is not None:
-            stop.check(doing)
+        poll(stop, doing)
         waiting.append((batch, submit(batch)))
         if len(waiting) >= _AHEAD * replicas:
             yield waiting.popleft()
     while waiting:
-        if stop is not None:
-            stop.check(doing)
+        poll(stop, doing)
         yield waiting.popleft()

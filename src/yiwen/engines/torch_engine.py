@@ -31,7 +31,7 @@ from yiwen.search.greedy import extend, greedy_search
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.sampling import sampler
 from yiwen.search.step import StepFn, Task
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.tasks.translate import forced_log_probs
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
@@ -109,8 +109,7 @@ class TorchEngine:
         generator = torch.Generator(self.device).manual_seed(config.seed)
         width = config.n_best if config.sampling else config.beam_size
         for batch in longest_first([len(ids) for ids in sources], BATCH_TOKENS // width):
-            if stop is not None:
-                stop.check("translation")
+            poll(stop, "translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
             results = self._search_batch([sources[i] for i in batch], chosen, config, generator, watch)
             for i, hypotheses in zip(batch, results, strict=True):
@@ -130,8 +129,7 @@ class TorchEngine:
         """Translate, one by one, with all terms of a source in its translation; see `search`."""
         found = []
         for i, (ids, wanted) in enumerate(zip(sources, terms, strict=True)):
-            if stop is not None:
-                stop.check("translation")
+            poll(stop, "translation")
             step, state = self._start([ids])
             task = self._task([ids], [prefixes[i] if prefixes else ()], config)
             found.append(constrained_search(step, state, task, config, wanted, room=self._room))
@@ -145,8 +143,7 @@ class TorchEngine:
         scores: list[list[float]] = [[] for _ in sources]
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
         for batch in longest_first(longest, BATCH_TOKENS // 8):  # whole logits are held here: fewer at a time
-            if stop is not None:
-                stop.check("scoring")
+            poll(stop, "scoring")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
             rows = mean_of([forced_log_probs(model, tensors) for model in self.models]).tolist()
             for i, row in zip(batch, rows, strict=True):
@@ -163,8 +160,7 @@ class TorchEngine:
         heads = slice(None) if self.alignment.head is None else slice(self.alignment.head, self.alignment.head + 1)
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
         for batch in longest_first(longest, BATCH_TOKENS):
-            if stop is not None:
-                stop.check("alignment")
+            poll(stop, "alignment")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
             with self._recording, recorded_attention(self.model, only=name) as maps:
                 self.model(tensors.src_ids, tensors.tgt_in)
