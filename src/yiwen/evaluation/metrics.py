@@ -91,12 +91,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        return {
-            "tgt_lang": self.tgt_lang,
-            "n_lines": self.n_lines,
-            "scores": [asdict(score) for score in self.scores],
-            "notes": list(self.notes),
-        }
+        return asdict(self)
 
 
 def evaluate(

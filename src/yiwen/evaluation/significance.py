@@ -47,13 +47,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        return {
-            "tgt_lang": self.tgt_lang,
-            "n_lines": self.n_lines,
-            "differences": [
-                asdict(difference) | {"is_significant": difference.is_significant} for difference in self.differences
-            ],
-        }
+        differences = [asdict(each) | {"is_significant": each.is_significant} for each in self.differences]
+        return asdict(self) | {"differences": differences}
 
 
 def compare(
