@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from ctranslate2 import get_supported_compute_types
 
-import yiwen
-from yiwen.bundle import WEIGHTS, Bundle
+from yiwen.bundle import Bundle
 from yiwen.data.store import TextPairs
 from yiwen.encoder.facade import Encoder
 from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
@@ -21,9 +19,8 @@ from yiwen.engines.encoders import TorchEncoder, load_encoder
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.errors import ExportError
 from yiwen.export.ct2_spec import write_encoder
-from yiwen.export.ctranslate2 import ExportReport, publish_export
+from yiwen.export.ctranslate2 import ExportReport, new_info, publish_export
 from yiwen.export.verify import make_test_set
-from yiwen.files import sha256
 from yiwen.stop import StopFlag, poll
 
 if TYPE_CHECKING:
@@ -63,13 +60,7 @@ def export_encoder(
         model = load_encoder(bundle)
         limit = max(1, min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1)
         sources = make_test_set(bundle.source, valid, limit=limit).sources
-        info = ExportInfo(
-            dtype=dtype,
-            max_len=bundle.info.model.max_len,
-            yiwen_version=yiwen.__version__,
-            ctranslate2_version=metadata.version("ctranslate2"),
-            weights=sha256(bundle.folder / WEIGHTS),
-        )
+        info = new_info(bundle, dtype)
         trained = TorchEncoder(load_encoder(bundle))
 
         def opened(place: Path, number_type: str) -> CT2Encoder:

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,6 @@ from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
 from yiwen.export.shortlist import add_shortlist
 from yiwen.files import new_folder, remove, sha256
-from yiwen.model.transformer import Transformer
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
 
@@ -73,12 +73,7 @@ def export_ctranslate2(
         ConfigError: If dtype is unknown or output exists.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
-
-    def write(folder: Path) -> ExportInfo:
-        return _write_verified(
-            folder, bundle, load_model(bundle), dtype=dtype, valid=valid, shortlist=shortlist, stop=stop
-        )
-
+    write = partial(_write_verified, bundle=bundle, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
     return publish_export(bundle, write, output=output)
 
 
@@ -108,25 +103,29 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
     return ExportReport(folder=home, dtype=info.dtype, n_bytes=n_bytes, verification=info.verification)
 
 
+def new_info(bundle: Bundle, dtype: str) -> ExportInfo:
+    """What an export of this bundle says of itself before it is compared with the trained model."""
+    return ExportInfo(
+        dtype=dtype,
+        max_len=bundle.info.model.max_len,
+        yiwen_version=yiwen.__version__,
+        ctranslate2_version=metadata.version("ctranslate2"),
+        weights=sha256(bundle.folder / WEIGHTS),
+    )
+
+
 def _write_verified(
     folder: Path,
-    bundle: Bundle,
-    model: Transformer,
     *,
+    bundle: Bundle,
     dtype: str,
     valid: TextPairs | None,
     shortlist: Store | None,
     stop: StopFlag | None,
 ) -> ExportInfo:
     """Write an exported model with its `export.json` after it was compared with the trained one."""
-    source, target = bundle.source, bundle.target
-    info = ExportInfo(
-        dtype=dtype,
-        max_len=model.config.max_len,
-        yiwen_version=yiwen.__version__,
-        ctranslate2_version=metadata.version("ctranslate2"),
-        weights=sha256(bundle.folder / WEIGHTS),
-    )
+    source, target, model = bundle.source, bundle.target, load_model(bundle)
+    info = new_info(bundle, dtype)
     limit = min(bundle.info.max_src_tokens, model.config.max_len) - 1
     test_set = verify.make_test_set(source, valid, limit=max(1, limit))
     alignment = bundle.info.alignment
