@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rich.cells import cell_len
-
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import plain_suffix
@@ -19,6 +17,7 @@ from yiwen.files import write_text
 from yiwen.recipe import runs_root
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag, poll
+from yiwen.text.chinese import shortened
 from yiwen.text.languages import canonical
 from yiwen.text.protect import masked
 from yiwen.text.scripts import script_of, script_share
@@ -26,6 +25,8 @@ from yiwen.text.scripts import script_of, script_share
 FEWEST_PAIRS: Final = 100
 """Fewer cannot be split into a training, a validation and a test part that mean anything."""
 N_SAMPLES: Final = 3
+WIDTH: Final = 77
+"""Columns of a terminal that a sample may take, where a Chinese character takes two."""
 _MANY_SPANS: Final = 0.05
 _CHECKED: Final = 1000
 """Pairs whose script is looked at, to notice two sides that are swapped."""
@@ -118,9 +119,9 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
                 n_straight += _is_in(src, scripts[0]) and _is_in(tgt, scripts[1])
                 n_swapped += _is_in(src, scripts[1]) and _is_in(tgt, scripts[0])
     if n_swapped > n_straight:
-        src, tgt = survey.samples[0]
+        src, tgt = (shortened(text, WIDTH) for text in survey.samples[0])
         raise DataError(
-            f"the sides seem to be swapped: {_short(src)!r} should be {src_lang} and {_short(tgt)!r} {tgt_lang}; "
+            f"the sides seem to be swapped: {src!r} should be {src_lang} and {tgt!r} {tgt_lang}; "
             "swap the files, the columns (--src-column, --tgt-column) or --from and --to"
         )
     return survey
@@ -178,7 +179,7 @@ checkpoint_every = {validate_every}  # at most this much is lost in a power cut
 def what_next(output: Path, survey: Survey, size: Size) -> str:
     """What was found and what to type next."""
     rows = f" ({survey.n_rows:,} rows)" if survey.n_rows != survey.n_pairs else ""
-    samples = "\n".join(f"  {_short(src)}\n  {_short(tgt)}" for src, tgt in survey.samples)
+    samples = "\n".join(f"  {shortened(text, WIDTH)}" for pair in survey.samples for text in pair)
     recipe = shlex.quote(str(output))
     model = shlex.quote(str(runs_root() / output.stem / "best"))
     return f"""\
@@ -261,11 +262,3 @@ def _path_from(folder: Path, path: Path) -> str:
     """Relative where the file is below the folder, so that both can be moved together; else absolute."""
     absolute, start = Path(os.path.abspath(path)), Path(os.path.abspath(folder))  # noqa: PTH100  links stay as they are
     return absolute.relative_to(start).as_posix() if absolute.is_relative_to(start) else str(absolute)
-
-
-def _short(text: str) -> str:
-    """What fits on a line of a terminal, where a Chinese character takes two cells."""
-    shown = text[:76]
-    while cell_len(shown) > 76:
-        shown = shown[:-1]
-    return shown if shown == text else f"{shown}…"

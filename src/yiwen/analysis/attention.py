@@ -15,6 +15,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from yiwen.errors import ConfigError
+from yiwen.text.chinese import shortened
 
 SHADES = " ░▒▓█"
 THRESHOLDS = (0.05, 0.2, 0.4, 0.7)
@@ -50,7 +51,7 @@ def attention_picture(
     weights_TS = _checked(weights, src_tokens, tgt_tokens)
     if width < _NARROWEST:
         raise ConfigError(f"width is {width}; a picture needs {_NARROWEST} cells or more")
-    labels = [_shortened(_printable(token), width // 4) for token in tgt_tokens]
+    labels = [shortened(_printable(token), width // 4) for token in tgt_tokens]
     label_width = max(cell_len(label) for label in labels)
     n_cells = width - label_width - 3  # a space and two borders
     column_width = 2 if 2 * len(src_tokens) <= n_cells else 1
@@ -142,7 +143,7 @@ def _legend(tokens: list[str], width: int) -> list[str]:
     """`1 The  2 cat  ...`, wrapped to the width."""
     lines = [""]
     for index, token in enumerate(tokens, 1):
-        entry = _shortened(f"{index} {token}", width)
+        entry = shortened(f"{index} {token}", width)
         if lines[-1] and cell_len(lines[-1]) + 2 + cell_len(entry) > width:
             lines.append("")
         lines[-1] += f"  {entry}" if lines[-1] else entry
@@ -163,14 +164,6 @@ def _characters(token: str) -> list[str]:
 def _printable(token: str) -> str:
     """A token without what would move the cursor; a middle dot stands in its place, and for an empty token."""
     return "".join(char if char.isprintable() and char != " " else "·" for char in token) or "·"
-
-
-def _shortened(text: str, width: int) -> str:
-    if cell_len(text) <= width:
-        return text
-    while cell_len(text) > width - 1:
-        text = text[:-1]
-    return f"{text}…"
 
 
 def _padded(char: str, width: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.config import parse
+from yiwen.text.chinese import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,7 +162,4 @@ def print_report(report: Report, console: Console) -> None:
 
 def _cut(text: str, width: int) -> str:
     """The beginning of a text, control characters made visible."""
-    from rich.cells import cell_len, set_cell_size
-
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
-    return shown if cell_len(shown) <= width else set_cell_size(shown, width - 1).rstrip() + "…"
+    return shortened("".join(character if character.isprintable() else "\ufffd" for character in text), width)

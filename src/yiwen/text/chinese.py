@@ -108,6 +108,17 @@ def visual_length(text: str) -> int:
     return len(text) + len(_WIDE.findall(text))
 
 
+def shortened(text: str, width: int) -> str:
+    """What of a text fits into so many columns of a terminal, ended by an ellipsis where that is not all.
+
+    >>> shortened("你好，世界", 8), shortened("你好", 4)
+    ('你好，…', '你好')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
 def is_traditional(text: str) -> bool:
     """True where more characters would change on the way to Simplified Chinese than on the way from it.
 
