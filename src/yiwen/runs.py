@@ -45,7 +45,7 @@ _OF_THE_DECODER: Final = ("n_decoder_layers", "tied_embeddings")
 
 
 def prepare_recipe(
-    loaded: LoadedRecipe, *, stop: StopFlag, progress: bool = False, root: Path | None = None
+    loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool = False, root: Path | None = None
 ) -> Prepared:
     """Prepare the data of a recipe below `root`, or the folder of all runs, or find it prepared already.
 

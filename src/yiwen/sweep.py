@@ -202,7 +202,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     recipe = to_toml(cell.loaded.recipe)
     if (run / "cell.json").is_file():
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
-        prepared = prepare_recipe(cell.loaded, stop=StopFlag() if stop is None else stop)
+        prepared = prepare_recipe(cell.loaded, stop=stop)
         if found["recipe"] == recipe and found["data"] == prepared.folder.name:
             return found
     if (run / "recipe.toml").is_file():

@@ -19,7 +19,7 @@ from yiwen.files import one_writer, remove, write_json
 from yiwen.measure import Measurement, measure
 from yiwen.recipe import load_recipe, runs_root
 from yiwen.runs import prepare_recipe, train_recipe
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
 
@@ -86,7 +86,6 @@ def take_tour(
         Stopped: After a stop signal.
     """
     began = time.perf_counter()
-    stop = stop if stop is not None else StopFlag()
     run = run or runs_root() / RECIPE
     texts = [text for text in texts if normalise(text)]
     if n_pairs < _FEWEST_PAIRS:
@@ -95,7 +94,7 @@ def take_tour(
     loaded = load_recipe(RECIPE, settings)  # a wrong setting is told before anything is written
 
     def stage(number: int, name: str) -> None:
-        stop.check("the demo")
+        poll(stop, "the demo")
         heading = f"── {number}/{N_STAGES} {name} "
         _say(console, f"\n{heading:─<{WIDTH - 8}} {time.perf_counter() - began:5.1f} s")
 
