@@ -34,7 +34,7 @@ from yiwen.training.optimizer import build_optimizers, set_learning_rate, update
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
-from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients
+from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients, try_batch
 
 
 class Trainer:
@@ -287,16 +287,8 @@ class Trainer:
         torch.manual_seed(0)
         began = time.perf_counter()
         try:
-            compute_gradients(
-                self.model.train(),
-                [np.zeros(1, dtype=np.int64)],
-                load=lambda rows, seed: self.job.largest(),
-                loss_fn=self.job.loss_fn,
-                seeds=(0, 0),
-                device=self.hardware.device,
-                is_bf16=self.hardware.is_bf16,
-                pool=self.pool,
-            )
+            largest, loss_fn = self.job.largest, self.job.loss_fn
+            try_batch(self.model.train(), largest, loss_fn=loss_fn, hardware=self.hardware, pool=self.pool)
         except torch.OutOfMemoryError:
             self.log.say("the largest batch does not fit into memory: such batches will be cut in two as they come")
         self.model.zero_grad(set_to_none=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -16,7 +16,7 @@ from yiwen.data.batching import Batch
 from yiwen.hardware import Hardware
 from yiwen.measured import best_seconds
 from yiwen.tasks.loss import LossFn
-from yiwen.training.step import ShardPool, compute_gradients
+from yiwen.training.step import ShardPool, try_batch
 
 SMALLEST, LARGEST = 1 << 10, 1 << 15
 """Positions of the smallest and the largest micro-batch tried."""
@@ -59,18 +59,6 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
 def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> float:
     """Real target tokens a second of the forward and backward pass of one batch."""
     pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
-
-    def run() -> None:
-        compute_gradients(
-            model,
-            [np.zeros(1, dtype=np.int64)],
-            load=lambda rows, seed: batch,
-            loss_fn=loss_fn,
-            seeds=(0, 0),
-            device=hardware.device,
-            is_bf16=hardware.is_bf16,
-            pool=pool,
-        )
-
+    run = partial(try_batch, model, lambda: batch, loss_fn=loss_fn, hardware=hardware, pool=pool)
     with pool or nullcontext():
         return batch.n_tokens / best_seconds([run], rounds=3, limit=1.0)[0]

@@ -9,10 +9,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch, Rows, Update
+from yiwen.hardware import Hardware
 from yiwen.model.dropout import drawing_from
 from yiwen.tasks.loss import LossFn
 from yiwen.training.optimizer import Optimizers
@@ -84,6 +86,22 @@ def compute_gradients(
     # The one place of an update that waits for a GPU; batches are counted here, where they were made.
     loss, length = torch.stack([loss_sum, norm]).tolist()
     return Gradients(loss_sum=loss, n_tokens=n_tokens, norm=length)
+
+
+def try_batch(
+    model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, hardware: Hardware, pool: ShardPool | None
+) -> None:
+    """The forward and backward pass of one batch that `make` gives, for its time and memory alone."""
+    compute_gradients(
+        model,
+        [np.zeros(1, dtype=np.int64)],
+        load=lambda rows, seed: make(),
+        loss_fn=loss_fn,
+        seeds=(0, 0),
+        device=hardware.device,
+        is_bf16=hardware.is_bf16,
+        pool=pool,
+    )
 
 
 class ShardPool:
