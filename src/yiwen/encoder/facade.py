@@ -18,7 +18,7 @@ import numpy as np
 
 from yiwen.bundle import EXPORTED, Bundle, open_bundle
 from yiwen.data.order import longest_first
-from yiwen.engines.select import DTYPES, ENGINES, check_threads
+from yiwen.engines.select import DTYPES, ENGINES, check_threads, settled
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
@@ -100,18 +100,12 @@ class Encoder:
             where = "cpu" if device == "auto" else device
             shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
             return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
-        import torch
-
-        from yiwen import hardware
         from yiwen.engines.encoders import TorchEncoder, load_encoder
 
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
-        dtype = "float32" if dtype == "auto" else dtype
-        chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
-        hardware.apply(chosen)
-        number_type = torch.bfloat16 if dtype == "bf16" else torch.float32
-        return cls(bundle, TorchEncoder(load_encoder(bundle), device=chosen.device, dtype=number_type))
+        place, number_type = settled(device=device, dtype=dtype, threads=threads)
+        return cls(bundle, TorchEncoder(load_encoder(bundle), device=place, dtype=number_type))
 
     def features(
         self,

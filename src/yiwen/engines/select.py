@@ -21,6 +21,8 @@ from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.text.languages import canonical
 
 if TYPE_CHECKING:
+    import torch
+
     from yiwen.engines.engine import Engine, FindsTerms
 
 _MAX_THREADS: Final = 512
@@ -199,22 +201,22 @@ def _torch(
             "ctranslate2` and use the bundle that then holds one"
         )
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
+    from yiwen.engines.torch_engine import TorchEngine
+
+    place, number_type = settled(device=device, dtype=dtype, threads=threads)
+    model, more = load_model(bundle), [load_model(other) for other in others]
+    engine = TorchEngine(model, device=place, dtype=number_type, alignment=bundle.info.alignment, others=more)
+    return Opened(engine=engine, note=note)
+
+
+def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]:
+    """Set the process up for an engine of torch; gives the device and the number type that it is to be told."""
     import torch
 
     from yiwen import hardware
-    from yiwen.engines.torch_engine import TorchEngine
 
     dtype = TORCH_DTYPE if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
-    model = load_model(bundle)
-    number_type = torch.bfloat16 if dtype == "bf16" else torch.float32
-    engine = TorchEngine(
-        model,
-        device=chosen.device,
-        dtype=number_type,
-        alignment=bundle.info.alignment,
-        others=[load_model(other) for other in others],
-    )
-    return Opened(engine=engine, note=note)
+    return chosen.device, torch.bfloat16 if dtype == "bf16" else torch.float32
