@@ -111,7 +111,7 @@ def test_a_bundle_without_weights_opens_and_says_what_it_is_for(tiny_run: TinyRu
     shutil.copytree(tiny_run.best, folder)
     (folder / "model.safetensors").unlink()
     (folder / "ctranslate2").mkdir()
-    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors: .*; use engine='ctranslate2', or the"):
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors: .*; use the bundle that it was exp"):
         load_model(open_bundle(folder))
 
 

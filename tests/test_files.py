@@ -94,14 +94,35 @@ def test_a_folder_whose_making_fails_leaves_the_old_one(tmp_path: Path, error: t
 
 def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
-    (tmp_path / ".tmp-bundle").mkdir()
-    (tmp_path / ".tmp-bundle" / "half").write_bytes(b"x")
+    for left in (".tmp-99999999-bundle", ".tmp-99999999-old-bundle", f".tmp-{os.getpid()}-bundle"):
+        (tmp_path / left).mkdir()
+        (tmp_path / left / "half").write_bytes(b"x")
     for content in (b"old", b"new"):
         with files.new_folder(folder) as new:
             (new / "a").write_bytes(content)
     assert (folder / "a").read_bytes() == b"new"
     assert names(folder) == ["a", files.MANIFEST]
     assert names(tmp_path) == ["bundle"]
+
+
+def test_two_processes_that_make_one_folder_leave_one_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with files.new_folder(tmp_path / "bundle") as ours:
+        (ours / "a").write_bytes(b"ours")
+        with monkeypatch.context() as other:
+            other.setattr(os, "getpid", os.getppid)
+            with files.new_folder(tmp_path / "bundle") as theirs:
+                (theirs / "a").write_bytes(b"theirs")
+    assert (tmp_path / "bundle" / "a").read_bytes() == b"ours"
+    files.verify_manifest(tmp_path / "bundle")
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_a_name_as_long_as_a_file_system_allows_can_be_written(tmp_path: Path) -> None:
+    for name in ("译" * 83, "a" * 253):
+        files.write_bytes(tmp_path / name, b"x")
+        with files.new_folder(tmp_path / f"{name[:-1]}b"):
+            pass
+    assert len(names(tmp_path)) == 4
 
 
 def test_a_link_in_the_place_of_a_folder_is_replaced_and_its_target_kept(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def test_scores_carry_signatures_and_intervals(model: Path, texts: tuple[Path, P
 def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(tiny_run.best, run / "best")
-    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copyfile(tiny_run.folder / name, run / name)
     measurement = measure(run / "best", threads=1)  # the test set of the recipe
     assert measurement.written == run / "evaluations" / "best-test.json"
     written = json.loads(measurement.written.read_text("utf-8"))
@@ -78,7 +79,8 @@ def test_what_was_translated_otherwise_has_a_file_of_its_own(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(tiny_run.best, run / "best")
-    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copyfile(tiny_run.folder / name, run / name)
     rules: dict[str, Any] = {"src": texts[0], "ref": texts[1], "threads": 1}
     two = measure(run / "best", ensemble=[tiny_run.best], **rules)
     mbr = measure(run / "best", search=SearchConfig(beam_size=3, mbr=2), **rules)
@@ -99,10 +101,13 @@ def test_other_text_or_other_models_of_the_same_name_have_files_of_their_own(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(tiny_run.best, run / "best")
-    shutil.copyfile(tiny_run.folder / "recipe.toml", run / "recipe.toml")
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copyfile(tiny_run.folder / name, run / name)
     (tmp_path / "test.de").write_text(texts[1].read_text("utf-8").upper(), encoding="utf-8")
     asked: list[dict[str, Any]] = [
         {"ref": texts[1]},
+        {"ref": texts[1], "compare_with": tiny_run.early},
+        {"ref": texts[1], "compare_with": tiny_run.best},
         {"ref": tmp_path / "test.de"},
         {"ref": texts[1], "ensemble": [tiny_run.best]},
         {"ref": texts[1], "ensemble": [tiny_run.early]},
@@ -226,7 +231,8 @@ def test_a_run_that_cannot_be_written_is_scored_all_the_same(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(tiny_run.best, run / "best")
-    shutil.copy(tiny_run.folder / "recipe.toml", run)
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copy(tiny_run.folder / name, run)
     (run / "evaluations").touch()
     measurement = measure(run / "best", src=texts[0], ref=texts[1], search=GREEDY, threads=1)
     assert measurement.written is None
@@ -239,6 +245,9 @@ def test_a_model_belongs_to_its_run_however_it_is_named(
     bundle = tmp_path / "run" / "bundles" / "best-7"
     shutil.copytree(tiny_run.best, bundle)
     (tmp_path / "run" / "recipe.toml").write_text("[evaluation]\nlowercase = true\n", encoding="utf-8")
+    alone = measure(bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)  # a recipe may lie anywhere
+    assert ("case:mixed" in alone.evaluation["bleu"].signature, alone.written) == (True, None)
+    shutil.copyfile(tiny_run.folder / "hardware.json", tmp_path / "run" / "hardware.json")
     monkeypatch.chdir(bundle)
     for name in (bundle, Path()):
         measurement = measure(name, src=texts[0], ref=texts[1], search=GREEDY, threads=1)

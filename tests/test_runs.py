@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -276,6 +277,19 @@ def test_a_stop_while_micro_batches_are_tried_leaves_nothing_to_undo(
 def test_resume_without_a_run_starts_one(text: Path, tmp_path: Path) -> None:
     assert train(text, tmp_path / "run", "--resume") == 0
     assert (tmp_path / "run" / "final").exists()
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
+    resume: list[str], text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run) == 0
+    shutil.rmtree(run / "checkpoints")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert train(text, run, *resume) == 2
+    assert "holds a model and no checkpoint to go on from; give another --run folder" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 def test_leftovers_of_a_killed_start_are_removed(text: Path, tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def weights_path(bundle: Bundle) -> Path:
     if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
         raise CheckpointError(
             f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
-            "engine='ctranslate2', or the bundle that it was exported from"
+            "the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
         )
     verify_manifest(bundle.folder)
     return path

@@ -6,6 +6,7 @@ the last file, the folder fsynced, one rename, the parent fsynced. Whoever finds
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ from yiwen.errors import CheckpointError, TrainingError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
+_LONGEST = 40
+"""Letters of a name that its temporary one keeps: a file system allows 255 bytes, four a letter."""
 
 
 def sha256(path: Path) -> str:
@@ -49,7 +52,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     path = path.resolve()
-    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")  # another process may be writing the same
+    temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -85,8 +88,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     The manifest is written for the caller. An existing `path` is replaced: moved aside, then removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
-    remove(temporary)
+    temporary = _temporary(path)
+    for leftover in path.parent.glob(f"{_TEMPORARY}*-{glob.escape(path.name[-_LONGEST:])}"):
+        if leftover == temporary or not _is_written(leftover):
+            remove(leftover)
     temporary.mkdir()
     try:
         yield temporary
@@ -100,14 +105,29 @@ def new_folder(path: Path) -> Iterator[Path]:
         remove(temporary)
         raise
     if path.exists() or path.is_symlink():  # a link that points nowhere is in the way too
-        aside = path.with_name(f"{_TEMPORARY}old-{path.name}")
-        remove(aside)
+        aside = _temporary(path, "old-")
         path.rename(aside)
         temporary.rename(path)
         remove(aside)
     else:
         temporary.rename(path)
     fsync(path.parent)
+
+
+def _temporary(path: Path, kind: str = "") -> Path:
+    """Where this process writes what becomes `path`: another may be writing the same."""
+    return path.with_name(f"{_TEMPORARY}{os.getpid()}-{kind}{path.name[-_LONGEST:]}")
+
+
+def _is_written(temporary: Path) -> bool:
+    """Whether the process that writes there lives."""
+    try:
+        os.kill(int(temporary.name.split("-")[1]), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def is_complete(folder: Path) -> bool:

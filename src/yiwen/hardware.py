@@ -11,7 +11,7 @@ import platform
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
@@ -24,6 +24,8 @@ Precision = Literal["float32", "bf16"]
 Attention = Literal["plain", "fused", "packed"]
 Products = Literal["torch", "onednn"]
 
+MAX_THREADS: Final = 512
+"""More are refused: the system would end the process, without a word."""
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # <malloc.h>
 
 
@@ -231,7 +233,7 @@ def default_threads() -> int:
     OMP_NUM_THREADS, or the first of its numbers where it lists one a level; or all cores that this process may use.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return (int(first) if first.isdecimal() else 0) or usable_cores()
+    return min(int(first) if first.isdecimal() else 0, MAX_THREADS) or usable_cores()
 
 
 def _measured(what: str, precision: str, threads: int) -> str:

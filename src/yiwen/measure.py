@@ -134,6 +134,7 @@ def measure(
     search = search or translator.bundle.info.search
     how = {"search": search, "checks": checks, "with_scores": report is not None, "stop": stop}
     others = [str(find_bundle(Path(each)).resolve()) for each in ensemble]
+    compared = [] if other is None else [str(other.bundle.folder.resolve())]
     asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": others, "checks": checks}
     asked["search"] = dataclasses.asdict(search)
 
@@ -141,11 +142,11 @@ def measure(
         written, note = output if test is tests[0] else None, ""
         if output is None:
             how_else = "-lowercase" * settings.lowercase + f"-ensemble{1 + len(ensemble)}" * bool(ensemble)
-            how_else += "-unchecked" * (not checks)
+            how_else += "-unchecked" * (not checks) + "-compared" * (other is not None)
             usual = dataclasses.asdict(translator.bundle.info.search).items()
             how_else += "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
             how_else += "".join(f"-{k}-{v}" for k, v in asked["search"].items() if (k, v) not in usual)
-            written = kept_at(model, test, is_given=src is not None, how=how_else, others=others)
+            written = kept_at(model, test, is_given=src is not None, how=how_else, others=others + compared)
             if written is not None and not may_write(written):
                 note, written = f"nothing is kept: {written.parent} cannot be written", None
         found = _measured(translator, other, test, settings=settings, written=written, asked=asked, how=how)
@@ -270,7 +271,8 @@ def settings_of(model: Path) -> EvaluationConfig:
 def run_of(bundle: Path) -> Path | None:
     """The run that a bundle belongs to, its best or one of many; None where there is no recipe above it."""
     above = (*bundle.parents[:2], *bundle.absolute().parents[:2])
-    return next((folder for folder in above if (folder / "recipe.toml").is_file()), None)
+    files = ("recipe.toml", "hardware.json")  # a recipe alone may lie anywhere
+    return next((folder for folder in above if all((folder / name).is_file() for name in files)), None)
 
 
 def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Sequence[str] = ()) -> Path | None:

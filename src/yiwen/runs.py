@@ -177,9 +177,14 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
     """Only a resumed run may have begun already: one that has no checkpoint has lost nothing and starts anew.
 
     Raises:
-        ConfigError: If it has, and resume is False; or the device of one that starts is not there.
+        ConfigError: If it has, and resume is False, or if its checkpoints are gone; or the device of one that starts is
+            not there.
     """
     if not _has_begun(run):
+        if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
+            raise ConfigError(
+                f"{run} holds a model and no checkpoint to go on from; give another --run folder, or remove it first"
+            )
         if training.device != "auto":
             hardware.check_device(training.device)
     elif not resume:

@@ -19,7 +19,8 @@ def model(trained: TinyRun, tmp_path: Path) -> Path:
     """The best model in a run folder of its own, so that no test writes into the shared run."""
     run = tmp_path / "copy"
     shutil.copytree(trained.best, run / "best")
-    shutil.copyfile(trained.folder / "recipe.toml", run / "recipe.toml")
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copyfile(trained.folder / name, run / name)
     return run / "best"
 
 

@@ -187,6 +187,22 @@ def test_a_full_disk_is_named_and_answered(fail_with: Failing, capsys: pytest.Ca
     )
 
 
+def test_of_a_copy_that_fails_what_was_to_be_written_is_named(
+    fail_with: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(OSError(errno.ENOSPC, "No space left on device", "from.spm", None, "to.spm"))
+    assert main([]) == 1
+    assert "no space left on the disk: to.spm;" in capsys.readouterr().err
+
+
+def test_a_file_name_that_is_no_utf_8_is_named(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(UnicodeEncodeError("utf-8", "t\udce9.tsv", 1, 2, "surrogates not allowed"))
+    assert main([]) == 2
+    assert capsys.readouterr().err == (
+        "error: a file name holds bytes that are no UTF-8: 't\\udce9.tsv'; rename the file\n"
+    )
+
+
 def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
     fail_with(PermissionError(errno.EACCES, "Permission denied", "/root/x"))
     assert main([]) == 1

@@ -53,6 +53,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("missing.md", "b.md", 3, "missing.md is no file"),
         ("a.md", "no/folder/b.md", 2, "cannot be written; give the path of a file in an existing folder"),
         ("a.md", ".", 2, "cannot be written"),
+        ("a.md", "sealed/b.md", 2, "cannot be written"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
         ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: .csv, .docx"),
         ("bad.json", "b.json", 3, "no JSON"),
@@ -68,6 +69,15 @@ def test_what_cannot_be_done_is_told_and_writes_nothing(
     assert done.code == code
     assert message in done.err
     assert [path for path in sorted(tmp_path.iterdir()) if path.name != "stdin"] == before
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_translated(
+    run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("text", encoding="utf-8")
+    monkeypatch.setattr("yiwen.files.may_write", lambda path: False)  # the user of a container may write anywhere
+    done = run("translate-file", tmp_path / "a.txt", tmp_path / "b.txt", "--model", tmp_path / "missing")
+    assert (done.code, "b.txt cannot be written" in done.err) == (2, True)
 
 
 def test_flags_are_counted(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:

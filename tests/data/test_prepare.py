@@ -392,6 +392,16 @@ def test_held_out_rows_that_lack_a_side_are_left_out_and_noted(tmp_path: Path) -
     assert "test: 1 rows lack a side and were left out" in prepared.report.notes
 
 
+def test_split_off_pairs_are_no_longer_than_what_is_trained_on(tmp_path: Path) -> None:
+    pairs = [pair(n) if n % 5 else (" ".join(pair(n)[0] for _ in range(9)), pair(n)[1] * 9) for n in range(97)]
+    prepared = run(tmp_path, write(tmp_path, "a", pairs), valid_pairs=23, test_pairs=9, max_tokens=67)
+    store, report = Store.open(prepared.folder), prepared.report
+    for name, split, kept in (("validation", report.valid_split, store.valid), ("test", report.test_split, store.test)):
+        assert f"{name}: {split - len(kept.src)} of over 67 subwords left out" in report.notes
+        assert max(len(ids) for ids in store.source.encode([normalise(text) for text in kept.src])) < 67
+        assert {*zip(kept.src, kept.tgt, strict=True)} <= {*pairs}
+
+
 def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path) -> None:
     corpus, same = write(tmp_path, "train", [pair(n) for n in range(60)]), write(tmp_path, "a", [pair(99)])
     other = write(tmp_path, "b", [pair(99)])

@@ -34,6 +34,15 @@ def test_a_target_that_is_filled_says_that_nobody_has_seen_it(source: str, unit:
     assert written in translated_here(source.format(unit), "xliff", tgt_lang="de").decode()
 
 
+def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
+    segments = '<mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk>'
+    unit = f"<source>A one. B two.</source><seg-source>{segments}</seg-source>".format("A one.", "B two.")
+    source = ONE.format(f"{unit}<target>{segments.format('', '')}</target>")
+    out = translated_here(source, "xliff", tgt_lang="de").decode()
+    assert f"<target>{segments.format('A ONE.', 'B TWO.')}</target>" in out
+    assert translated_here(out, "xliff", tgt_lang="de").decode() == out
+
+
 @pytest.mark.parametrize("protected", ['mtype="protected"', 'translate="no"'])
 def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")

@@ -176,6 +176,15 @@ def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
     assert texts_of('["data:image/png;base64,iVBOR/w0K+Ghg==", "aGVsbG8gd29ybGQ1+/=", "a b"]', "json") == ["a b"]
 
 
+def test_chinese_with_a_number_and_a_word_with_a_mark_are_prose() -> None:
+    prose = ["共3个文件", "删除/恢复", "COVID-19疫情", "Password:", "Loading...", "Привет."]
+    assert texts_of(json.dumps(prose), "json") == prose
+
+
+def test_the_line_by_which_excel_knows_the_separator_stays() -> None:
+    assert texts_of("sep=;\r\n1;Hello you\r\n", "csv") == ["Hello you"]
+
+
 def test_numbered_tags_of_a_program_are_tags() -> None:
     assert texts_of('["Read <0>the docs</0> now<1/>, 1 < 2 > 0"]', "json") == ["Read the docs now, 1 < 2 > 0"]
 

@@ -127,6 +127,21 @@ def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() 
     assert unit.literals() == ["me@x.org"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("请访问https://example.com/help了解更多信息", "https://example.com/help"),
+        ("见“https://a.com/b”，谢谢", "https://a.com/b"),
+        ("写信到support@example.com获取帮助", "support@example.com"),
+        ("来自%@的消息", "%@"),
+        ("第%i个文件", "%i"),
+    ],
+)
+def test_what_is_kept_ends_where_chinese_begins(text: str, kept: str) -> None:
+    (unit,) = _units(text, "txt")
+    assert unit.literals() == [kept]
+
+
 def _units(text: str, suffix: str) -> list[Unit]:
     from yiwen.documents.reading import opened, parsers
     from yiwen.documents.sandbox import Limits
@@ -149,6 +164,12 @@ def test_a_sentence_over_cues_is_one_text_and_is_cut_again() -> None:
 def test_cues_that_are_sentences_or_end_without_a_stop_stay_apart() -> None:
     source = cue(1, "One.") + cue(2, "two") + cue(3, "Three") + cue(4, "[music]") + cue(5, "- Four,\n- Five")
     assert texts_of(source, "srt") == ["One.", "two", "Three", "[music]", "Four,", "Five"]
+
+
+def test_captions_without_capitals_and_marks_are_not_one_text() -> None:
+    texts = texts_of("".join(cue(7, "so today we talk about") for _ in range(997)), "srt")
+    assert 9 < len(texts) < 30
+    assert sum(text.count("today") for text in texts) == 997
 
 
 def test_a_translation_cannot_end_a_cue() -> None:

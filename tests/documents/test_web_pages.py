@@ -13,7 +13,7 @@ from yiwen.documents import translate_markup
     [
         ("<p onclick=\"var title = 'a b'; c()\">x y</p>", "<p onclick=\"var title = 'a b'; c()\">X Y</p>"),
         ("<a data-x=\"say alt='c d' now\" title='a b'>x</a>", "<a data-x=\"say alt='c d' now\" title=\"A B\">X</a>"),
-        ('<input disabled ALT = "a b"/><img alt=dog>', '<input disabled ALT = "A B"/><img alt=dog>'),
+        ('<input disabled ALT = "a b"/><img alt=dog>', '<input disabled ALT = "A B"/><img alt="DOG">'),
         ("<html data-x=' lang=fr' lang=en>", "<html data-x=' lang=fr' lang=\"de\">"),
     ],
 )  # fmt: skip

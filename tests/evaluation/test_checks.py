@@ -72,6 +72,8 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-zh", "Use Python 3.14.", "使用 Python 314。"),
         ("en-it", "It weighs 25 kilos.", "Pesa 52 chili."),
         ("en-de", "20% less", "２１ % weniger"),
+        ("en-zh", "It cost 10 billion dollars.", "它花了10亿美元。"),
+        ("en-zh", "5 million people", "5亿人"),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -97,6 +99,12 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-it", "3 dogs", "tre cani"),
         ("en-de", "Nothing here", "Hier ist nichts"),
         ("en-de", "The 21st century, 007", "Das 21. Jahrhundert, 007"),
+        ("en-zh", "10 billion, 2.5 percent, pi is 3.14", "100亿，百分之二点五，圆周率是三点一四"),
+        ("en-zh", "$112,000 for 120,500,000 people", "1亿2050万人用了11万2千美元"),
+        ("en-zh", "He is 5'10\" tall.", "他身高5英尺10英寸。"),
+        ("en-zh", "at 10.30 am", "上午10:30"),
+        ("de-en", "3 Mrd. Euro", "3 billion euros"),
+        ("zh-en", "三点一刻", "at a quarter past three"),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:

@@ -38,10 +38,16 @@ def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> Non
     assert found == values
 
 
+def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides() -> None:
+    for text, value in (("3 million", 3e6), ("80.63亿", 8.063e9), ("1亿2050万", 1.205e8)):
+        assert numbers_in(text, "en", is_strict=True).digits == (frozenset({value}),)
+    assert numbers_in("3千", "zh", is_strict=True).digits == (frozenset({3.0, 3000.0}),)
+
+
 def test_versions_dates_and_times_are_several_numbers() -> None:
     for text, numbers in (("3.14.2", [3, 14, 2]), ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])):
         assert [set(values) for values in numbers_in(text, "en").digits] == [{number} for number in numbers]
-    for time in ("10:30", "10.30 Uhr"):
+    for time in ("10:30", "10.30 Uhr", "10.30 a.m.", "10'30"):
         assert [set(values) for values in numbers_in(time, "de").digits] == [{10}, {30}]
     assert [set(values) for values in numbers_in("10.30 Euro", "de").digits] == [{10.3}]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tiny_model import TinyRun
 from yiwen.analysis.alignment import cut
 from yiwen.bundle import open_bundle
+from yiwen.text.glossary import Glossary
 from yiwen.text.reading import Reader, Reading, as_read
 from yiwen.text.subword import Subword, TokenizerConfig, train_subword
 
@@ -137,6 +140,11 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "zh-Hant", "en").read("他说：“头发”").text == "他說：「頭髮」"
     assert reader(english, "zh-Hans", "en").read("他笑了。").text == "他笑了。"
     assert reader(english, "en", "zh-Hans", "zh-Hant").prefix(" 頭髮") == "头发"
+
+
+def test_a_glossary_of_one_kind_of_chinese_is_kept_to_in_the_other(english: Subword) -> None:
+    simplified = replace(reader(english, "zh", "en"), glossary=Glossary({"软件": "software"}))
+    assert [simplified.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
 
 
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:

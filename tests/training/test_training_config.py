@@ -26,6 +26,7 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
         ({"rdrop": -1.0}, "training.rdrop is -1.0; use 0 or more"),
         ({"word_dropout": 1.0}, "training.word_dropout is 1.0; use 0 or more and less than 1"),
         ({"learning_rate": 0.0}, "training.learning_rate is 0.0; use more than 0"),
+        ({"threads": 1000}, "training.threads is 1000; use 1 to 512, or 0 for all"),
         ({"max_bad_updates": 0}, "training.max_bad_updates is 0; use more than 0"),
         ({"average_last": 4, "keep_last": 3}, "training.average_last=4 needs as many checkpoints"),
     ],

@@ -135,13 +135,19 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         cure = "pip install 'yiwen[train]'; `yiwen doctor` shows what else is missing"
         return _report(error, f"this needs {error.name}, which is not installed: {cure}", code=1)
+    except UnicodeEncodeError as error:
+        if error.reason != "surrogates not allowed":
+            raise
+        name = error.object[max(0, error.start - 40) : error.end + 40]
+        return _report(error, f"a file name holds bytes that are no UTF-8: {name!r}; rename the file", code=2)
     except KeyboardInterrupt as error:
         return _report(error, "stopped by SIGINT", code=130, is_error=False)
     return 0
 
 
 def _os_error_message(error: OSError) -> str:
-    where = f": {error.filename}" if error.filename else ""
+    name = error.filename2 or error.filename  # of a copy, what was written
+    where = f": {name}" if name else ""
     if error.errno == errno.ENOSPC:
         return (
             f"no space left on the disk{where}; free some, or set YIWEN_RUNS to a folder on another disk "

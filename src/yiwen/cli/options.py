@@ -25,7 +25,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
 DType = Annotated[
     str, typer.Option("--dtype", help="auto; float32 or bf16 (faster where the hardware has it) mean torch.")
 ]
-Threads = Annotated[int, typer.Option(help="Processor threads; 0: all.")]
+Threads = Annotated[int, typer.Option(help="Processor threads; 0: OMP_NUM_THREADS, or all.")]
 Ensemble = Annotated[
     list[Path] | None,
     typer.Option(help="Another model of the same vocabulary that translates together with it. Repeatable."),

@@ -38,13 +38,14 @@ def translate_file(
     from yiwen.cli.streams import read_glossary, share_done, tell_flags, tell_note
     from yiwen.documents import translate_document
     from yiwen.errors import ConfigError, DataError
-    from yiwen.files import write_bytes
+    from yiwen.files import may_write, write_bytes
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
     if not input_file.is_file():
         raise DataError(f"{input_file} is no file; give an existing document")
-    if not output_file.parent.is_dir() or output_file.is_dir():  # found now, not after an hour of translating
+    is_place = output_file.parent.is_dir() and may_write(output_file)
+    if not is_place or output_file.is_dir():  # found now, not after an hour of translating
         raise ConfigError(f"{output_file} cannot be written; give the path of a file in an existing folder")
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")

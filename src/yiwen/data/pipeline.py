@@ -65,6 +65,9 @@ def run(job: Job, fingerprint: str) -> Report:
         elif labels and (rest := with_labels(pairs, labels, job.targets)) != pairs:
             notes.append(f"{title}: {len(pairs.src) - len(rest.src)} with labels that no training text has left out")
             held_out[name] = rest
+        elif job.targets == "text" and name not in given and (rest := _short(pairs, models, job.data)) != pairs:
+            notes.append(f"{title}: {len(pairs.src) - len(rest.src)} of over {job.data.max_tokens} subwords left out")
+            held_out[name] = rest
         write_text(job.folder / f"{name}.arrow", held_out[name])
     job.spill.unlink()
     kept = figures.pop("kept")
@@ -152,6 +155,13 @@ def divide(job: Job, intake: Intake, keys: Keys, given: dict[str, TextPairs], ta
         if len(rows):
             tally.add(reason, len(rows), examples_of(job, intake, rows[:N_EXAMPLES]))
     return Split(free, chosen["valid"], chosen["test"])
+
+
+def _short(pairs: TextPairs, models: tuple[Path, Path], data: DataConfig) -> TextPairs:
+    """Those that are no longer than what is trained on."""
+    sides = (Subword.load(model).encode(list(map(normalise, side))) for model, side in zip(models, pairs, strict=True))
+    fits = [max(map(len, ids)) < data.max_tokens for ids in zip(*sides, strict=True)]
+    return TextPairs(*([text for text, fit in zip(side, fits, strict=True) if fit] for side in pairs))
 
 
 def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Path, Path]:

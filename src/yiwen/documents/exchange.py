@@ -103,10 +103,12 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
     found = _children(pieces)
     start, end = found.get("source", (0, 0))
-    filled = _running(pieces[start + 1 : end - 1])
     t_start, t_end = found.get("target", (0, 0))
-    target = pieces[t_start]
-    is_done = t_end and source_of(pieces[t_start + 1 : t_end - 1]).strip()
+    target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
+    is_done = any(piece.name != "mrk" and piece.raw.strip() for piece in inside)
+    is_segmented = "mrk" in {piece.name for piece in inside}  # its segments are wanted back
+    first, last = found.get("seg-source", (start, end)) if is_segmented else (start, end)
+    filled = _running(pieces[first + 1 : last - 1])
     state = {**pieces[0].attributes, **target.attributes}.get("state")  # XLIFF 2 says it of the whole segment
     if (is_done and state not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
         yield source_of(pieces)

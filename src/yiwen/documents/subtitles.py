@@ -19,6 +19,8 @@ _CUE: Final = re.compile(r"^.*-->.*\n(?P<text>(?:(?!(?:\d+[^\S\n]*\n)?.*-->)[^\S
 _COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
 _SPEAKER: Final = re.compile(r"\s*(?:<[^<>]*>)*\s*[-–—]")
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_MOST_TOKENS: Final = 100
+"""What is joined at most: captions made by a machine have neither capitals nor marks, and would be one text."""
 
 
 def cues(source: str, *, is_vtt: bool) -> list[Part]:
@@ -32,7 +34,7 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
             out.append(source[at:start])
         tokens += _cue(source[start:end], is_vtt=is_vtt)
         at = end
-        if _goes_on(source[start:end], source[slice(*following)]):
+        if len(tokens) < _MOST_TOKENS and _goes_on(source[start:end], source[slice(*following)]):
             between = source[end : following[0]]
             tokens.append(Token("break", between, between))
             continue

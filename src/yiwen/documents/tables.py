@@ -14,8 +14,12 @@ from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk, string_unit,
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
-_CODE: Final = re.compile(r"(?=\S*[\d_/\\@.:-])[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|=.*", re.DOTALL)
-"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula."""
+_CODE: Final = re.compile(
+    r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*",
+    re.ASCII | re.DOTALL,
+)
+"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula; the
+line by which Excel knows the separator."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")

@@ -29,13 +29,13 @@ is_cjk: Final = re.compile(f"[{CJK}]").match
 SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）]*\s*$")
 _BLANK: Final = " \t\r\n\f"
 _KEEP: Final = re.compile(
-    r"""(?:https?|ftp)://[^\s<>"'）】」，。；]*[^\s<>"'）】」，。；.,;:!?)]
-    | (?a:(?<![\w.+-])[\w.+-]{1,64})@[\w-]+(?:\.[\w-]+)+ | \[\^[\w-]+\]  # an address; a footnote
+    r"""(?:https?|ftp)://[^\s<>"'“”\u3000-\u9fff\uff00-\uffef]*[^\s<>"'“”\u3000-\u9fff\uff00-\uffef.,;:!?)]
+    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \[\^[\w-]+\]  # an address; a footnote
     | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
-      (?:[diouxXeEfFgGcsp@](?!\w)|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
+      (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
     | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""",
     re.VERBOSE,
 )

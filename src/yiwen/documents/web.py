@@ -42,8 +42,8 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
             new: list[Part] = []
             if (piece.name, name) == ("html", "lang") and value and tgt_lang:
                 new = [f'"{html.escape(tgt_lang)}"']
-            elif name in names and value[:1] in ("'", '"') and not _is_untranslated(piece):
-                tokens = [Token("text", "", html.unescape(value[1:-1]))]
+            elif name in names and value and not _is_untranslated(piece):
+                tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
                 new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
             if new:
                 out += [piece.raw[at : match.start("value")], *new]

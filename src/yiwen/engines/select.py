@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.hardware import MAX_THREADS
 from yiwen.text.languages import canonical
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from yiwen.engines.engine import Engine, FindsTerms
 
-_MAX_THREADS: Final = 512
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
 TORCH_DTYPE: Final = "float32"
@@ -114,8 +114,8 @@ def check_threads(threads: int) -> None:
     Raises:
         ConfigError: If it is none.
     """
-    if not 0 <= threads <= _MAX_THREADS:
-        raise ConfigError(f"threads={threads}; use 1 to {_MAX_THREADS}, or 0 for all cores")
+    if not 0 <= threads <= MAX_THREADS:
+        raise ConfigError(f"threads={threads}; use 1 to {MAX_THREADS}, or 0 for all cores")
 
 
 def _once(make: Callable[[], FindsTerms]) -> Callable[[], FindsTerms]:

@@ -125,11 +125,12 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     A number word may go (two, both, a pair), but not become another. 0 and 1 are never asked for, nor what languages
     without known number words may have spelt out.
     """
-    src = numbers_in(source, src_lang)
+    is_known = knows_words(src_lang) and knows_words(tgt_lang)
+    src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or _DIGIT.search(translation)):
         return False
-    tgt = numbers_in(translation, tgt_lang)
-    spelt_up_to = 1 if knows_words(src_lang) and knows_words(tgt_lang) else 12
+    tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
+    spelt_up_to = 1 if is_known else 12
     sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
     return any(
         max(values) > spelt_up_to and not _has(other, values) for side, other in sides for values in side.digits

@@ -56,8 +56,8 @@ def _quote(found: re.Match[str]) -> str:
 
 
 _MARKS: Final = (
-    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:[,!?]|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
-    rf"|(?<=\S)[,;:!?](?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<={MASK}))[.!?]\Z"
+    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:,|[!?]+|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
+    rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
 )
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
@@ -137,7 +137,9 @@ def to_simplified(text: str) -> str:
 
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
-    return re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", _converted(text, "s2tw").translate(_TO_CORNER))
+    set_out = _converted(text, "s2tw").translate(_TO_CORNER)
+    inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
+    return re.sub("(『[^『』]*』)|』", lambda found: found[1] or "’", inside)
 
 
 def in_script(text: str, lang: str) -> str:

@@ -23,7 +23,7 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _OWN: Final = {"Japanese": re.compile("[\u3041-\u3096\u30a1-\u30fa]"), "Korean": re.compile("[\uac00-\ud7a3]")}
 """What is not Chinese in scripts that share its characters."""
 _COMMON: Final = {
-    "en": frozenset("a the of and to in is are was on at with for that this".split()),  # noqa: SIM905
+    "en": frozenset("a the of and to in is are was on at with for that this into by two".split()),  # noqa: SIM905
     "de": frozenset("der die das den dem und ein eine einen einem in ist auf mit nicht zu von im".split()),  # noqa: SIM905
     "fr": frozenset("le la les l de des du un une et à a est dans sur avec que en".split()),  # noqa: SIM905
     "es": frozenset("el la los las de del un una y a es en con que se por".split()),  # noqa: SIM905

@@ -29,15 +29,17 @@ _HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
 _HAN_HINTS: Final = {"半": (0.5, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
 _NUMERAL: Final = re.compile(f"[一三]刻|[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
+_POINT: Final = re.compile(f"([{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
+_COMPOUND: Final = re.compile(r"(\d+)([万萬亿億])(\d+)([千万萬])")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _DIGITS: Final = re.compile(
-    r"(\d+(?:[.,'’．]\d+)*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
+    r"(\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
     rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)?",
     re.IGNORECASE,
 )
-_CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b)")
+_CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b| ?[ap]\.?m\b)")
 _ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
@@ -59,17 +61,20 @@ def knows_words(language: str) -> bool:
     return base(language) in (*_WORDS, *_HAN_LANGUAGES)
 
 
-def numbers_in(text: str, language: str) -> Numbers:
-    """Find the numbers of a text."""
+def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
+    """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     digits: list[frozenset[float]] = []
-    text = _CLOCK.sub(r"\1:\2", text)
+    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text))
     for number, han, word in _DIGITS.findall(text):
-        digits += _readings(number, math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1))
+        scale = math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1)
+        digits += _readings(number, scale, is_strict=is_strict)
     if digits:
         text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words: set[float] = set()
     hints: set[float] = set()
     if base(language) in _HAN_LANGUAGES:
+        for whole, part in _POINT.findall(text):
+            hints.add(float(f"{_numeral(whole)[0]:.0f}.{''.join(str(_HAN_DIGITS[sign]) for sign in part)}"))
         for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
             hints.update(_HAN_HINTS.get(found, ()))
             words.update(() if found in _HAN_HINTS else _numeral(found))
@@ -85,7 +90,11 @@ def numbers_in(text: str, language: str) -> Numbers:
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
 
 
-def _readings(number: str, scale: float) -> list[frozenset[float]]:
+def _in_digits(found: re.Match[str]) -> str:
+    return f"{int(found[1]) * _HAN_UNITS[found[2]] + int(found[3]) * _HAN_UNITS[found[4]]:.0f}"
+
+
+def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
     parts = _SEPARATOR.split(number.replace(" ", ""))
     is_grouped = len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
@@ -94,8 +103,9 @@ def _readings(number: str, scale: float) -> list[frozenset[float]]:
     values = {float("".join(parts))} if is_grouped else set()
     if len(parts) == 2 or not is_grouped:
         values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
+    factors = {scale} if is_strict and scale >= 10_000 else {1, scale}
     # Rounded: 8.063 billion and 80.63亿 are the same number.
-    return [frozenset(float(f"{value * factor:.9g}") for value in values for factor in {1, scale})]
+    return [frozenset(float(f"{value * factor:.9g}") for value in values for factor in factors)]
 
 
 def _numeral(numeral: str) -> tuple[float, ...]:

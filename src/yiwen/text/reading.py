@@ -80,7 +80,8 @@ class Reader:
         if not line:
             return Reading("", text)
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
-        found = self.glossary.find(line) if self.glossary is not None else []
+        find = self.glossary.find if self.glossary is not None else lambda text: []
+        found = find(line) or find(rewritten(line, self.src_lang))
         prose, spans = masked(line, found)
         if not must and not _LETTER.search(prose):
             return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))

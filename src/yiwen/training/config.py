@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
+from yiwen.hardware import MAX_THREADS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class TrainingConfig:
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
-    """Processor threads; 0: all."""
+    """Processor threads; 0: OMP_NUM_THREADS, or all."""
     attention: Literal["auto", "plain", "fused", "packed"] = "auto"
     """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here.
     packed (translation, on CUDA, in bf16): the fused kernel, of sentences that follow one another without padding."""
@@ -118,6 +119,8 @@ class TrainingConfig:
         ):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more")
+        if self.threads > MAX_THREADS:
+            raise ConfigError(f"training.threads is {self.threads}; use 1 to {MAX_THREADS}, or 0 for all")
         for name in ("beta1", "beta2", "label_smoothing", "word_dropout", "ema_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more and less than 1")

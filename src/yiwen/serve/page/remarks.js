@@ -3,7 +3,7 @@
 import { isKey, t } from "./i18n.js";
 
 /** Said of a translation as it should be; nothing to look at. */
-const HARMLESS = new Set(["segmented", "passed_through", "repaired"]);
+const HARMLESS = new Set(["segmented", "passed_through", "repaired", "recased"]);
 
 /**
  * @param {string} flag

@@ -94,6 +94,7 @@ export const en = {
   flag_length_ratio: "The translation is unusually long or short.",
   flag_numbers: "The numbers differ from those of the source.",
   flag_placeholders: "Placeholders differ from those of the source.",
+  flag_glossary: "A term is not translated as the glossary says.",
   flag_invalid_utf8: "The text held broken characters.",
   flag_already_target: "The text is already in this language.",
   flag_low_confidence: "The model is not sure of this one.",

@@ -95,6 +95,7 @@ export const zh = {
   flag_length_ratio: "译文过长或过短。",
   flag_numbers: "数字与原文不一致。",
   flag_placeholders: "占位符与原文不一致。",
+  flag_glossary: "有术语没有按术语表翻译。",
   flag_invalid_utf8: "文本含有损坏的字符。",
   flag_already_target: "文本已经是这种语言。",
   flag_low_confidence: "模型对这一句没有把握。",
