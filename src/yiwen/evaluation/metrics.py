@@ -91,7 +91,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        return asdict(self)
+        return asdict(self) | {"scores": [*map(asdict, self.scores)], "notes": [*self.notes]}
 
 
 def evaluate(
