@@ -172,6 +172,7 @@ def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
         == []
     )
     assert texts_of("http://x.org/a;some text;12,5;a@b.org;user_name\n", "csv") == ["some text"]
+    assert texts_of('["images/图片1.png", "C:\\\\docs\\\\a.txt", "документы/отчёт.docx"]', "json") == []
     assert texts_of('some text,=SUM(A1:A9),"=IF(A1>0,""yes we"",\n""no"")"\n', "csv") == ["some text"]
     assert texts_of('["data:image/png;base64,iVBOR/w0K+Ghg==", "aGVsbG8gd29ybGQ1+/=", "a b"]', "json") == ["a b"]
 

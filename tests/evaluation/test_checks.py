@@ -88,6 +88,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-de", "A man waits.", "Ein Mann wartet."),
         ("en-de", "It costs 3,500.50.", "Es kostet 3.500,50."),
         ("en-fr", "10,000 people", "10 000 personnes"),
+        ("en-fr", "12,000 of 13 million people", "12\u202f000 de 13\u00a0millions de personnes"),
         ("en-zh", "2.7 million litres", "270万升"),
         ("en-zh", "More than 18.5 million", "1850多万"),
         ("en-zh", "On May 3, 1998, at 3 p.m.", "1998年5月3日15点"),

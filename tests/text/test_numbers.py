@@ -41,6 +41,7 @@ def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> Non
 def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides() -> None:
     for text, value in (("3 million", 3e6), ("80.63亿", 8.063e9), ("1亿2050万", 1.205e8)):
         assert numbers_in(text, "en", is_strict=True).digits == (frozenset({value}),)
+    assert numbers_in("1万2万", "zh", is_strict=True).digits == (frozenset({1e4}), frozenset({2e4}))
     assert numbers_in("3千", "zh", is_strict=True).digits == (frozenset({3.0, 3000.0}),)
 
 
@@ -123,7 +124,16 @@ def test_any_text_can_be_asked(text: str, language: str) -> None:
     assert all(values for values in numbers_in(text, language).digits)
 
 
-@pytest.mark.parametrize(("text", "language"), [("亿" * 41, "zh"), ("3" + "亿" * 40, "zh"), ("hundred " * 200, "en")])
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("亿" * 41, "zh"),
+        ("亿" * 41 + "点五", "zh"),
+        ("3" + "亿" * 40, "zh"),
+        (f"{'9' * 5000}万2千，1" + "亿" * 40, "zh"),
+        ("hundred " * 200, "en"),
+    ],
+)
 def test_numbers_without_end_are_no_error(text: str, language: str) -> None:
     found = numbers_in(text, language)
     assert math.inf in found.words.union(*found.digits)

@@ -15,7 +15,8 @@ from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
 _CODE: Final = re.compile(
-    r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*",
+    r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*"
+    r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}",  # a path with names in any script
     re.ASCII | re.DOTALL,
 )
 """A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula; the

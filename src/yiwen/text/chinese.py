@@ -139,7 +139,7 @@ def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
     set_out = _converted(text, "s2tw").translate(_TO_CORNER)
     inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
-    return re.sub("(『[^『』]*』)|』", lambda found: found[1] or "’", inside)
+    return re.sub("(『[^『』]*』)|(?<=[A-Za-z])』|』(?=[A-Za-z])", lambda found: found[1] or "’", inside)
 
 
 def in_script(text: str, lang: str) -> str:

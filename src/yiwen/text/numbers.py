@@ -32,6 +32,8 @@ _NUMERAL: Final = re.compile(f"[一三]刻|[{''.join([*_HAN_DIGITS, *_HAN_UNITS]
 _POINT: Final = re.compile(f"([{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
+_NARROW: Final = str.maketrans("\u00a0\u2009\u202f", "   ")
+"""Blanks that no line is broken at, as French has them inside and behind of numbers."""
 _COMPOUND: Final = re.compile(r"(\d+)([万萬亿億])(\d+)([千万萬])")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _DIGITS: Final = re.compile(
@@ -64,7 +66,7 @@ def knows_words(language: str) -> bool:
 def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     digits: list[frozenset[float]] = []
-    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text))
+    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text.translate(_NARROW)))
     for number, han, word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
@@ -74,7 +76,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     hints: set[float] = set()
     if base(language) in _HAN_LANGUAGES:
         for whole, part in _POINT.findall(text):
-            hints.add(float(f"{_numeral(whole)[0]:.0f}.{''.join(str(_HAN_DIGITS[sign]) for sign in part)}"))
+            rest = "".join(str(_HAN_DIGITS[sign]) for sign in part)
+            hints.add(float(f"{_numeral(whole)[0] + float(f'0.{rest}'):.9g}"))
         for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
             hints.update(_HAN_HINTS.get(found, ()))
             words.update(() if found in _HAN_HINTS else _numeral(found))
@@ -91,7 +94,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    return f"{int(found[1]) * _HAN_UNITS[found[2]] + int(found[3]) * _HAN_UNITS[found[4]]:.0f}"
+    high, low = _HAN_UNITS[found[2]], _HAN_UNITS[found[4]]
+    return f"{float(found[1]) * high + float(found[3]) * low:.0f}" if high > low else found[0]
 
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:

@@ -80,8 +80,8 @@ class Reader:
         if not line:
             return Reading("", text)
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
-        find = self.glossary.find if self.glossary is not None else lambda text: []
-        found = find(line) or find(rewritten(line, self.src_lang))
+        terms = self.glossary
+        found = (terms.find(line) or terms.find(rewritten(line, self.src_lang))) if terms is not None else []
         prose, spans = masked(line, found)
         if not must and not _LETTER.search(prose):
             return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))
