@@ -161,12 +161,12 @@ def kill_once(campaign: Campaign, rng: random.Random, seconds: float) -> None:
     with start(campaign.run) as process:
         seen: set[str] = set()
         while process.poll() is None and (is_saving_wanted or time.monotonic() < end):
-            saving = [path.name for path in (campaign.run / "checkpoints").glob(".tmp-step-*")]
+            saving = [path.name for path in (campaign.run / "checkpoints").glob(".tmp-*-step-*")]
             seen.update(saving)
             if is_saving_wanted and saving and len(seen) >= n_saves:
                 break
             time.sleep(0.0005)
-        is_inside = any((campaign.run / "checkpoints").glob(".tmp-step-*"))
+        is_inside = any((campaign.run / "checkpoints").glob(".tmp-*-step-*"))
         process.kill()
         process.communicate()
     if process.returncode != -signal.SIGKILL:

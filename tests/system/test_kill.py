@@ -71,7 +71,7 @@ def later(seconds: float) -> Callable[[], bool]:
 
 
 def saving(run: Path) -> Callable[[], bool]:
-    return lambda: any((run / "checkpoints").glob(".tmp-step-*"))
+    return lambda: any((run / "checkpoints").glob(".tmp-*-step-*"))
 
 
 def test_batches_computed_in_shards_are_resumed_to_the_digit(yiwen: Commands, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, task: str) -> Non
                 case 1:
                     return time.monotonic() > end
                 case _:
-                    return any(written.glob(".tmp-step-*"))
+                    return any(written.glob(".tmp-*-step-*"))
 
         codes.append(yiwen.run("train", recipe, "--run", str(run), "--resume", signum=signal.SIGKILL, when=when)[0])
     code, output = yiwen.run("train", recipe, "--run", str(run), "--resume")
