@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from huggingface import marian
 from memory import peak_mib
 
 from yiwen.bundle import Bundle, open_bundle
@@ -96,8 +97,6 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
     bundle = open_bundle(options.bundle)
     result: dict[str, Any] = {}
     if options.engine == "huggingface":
-        from huggingface import marian  # imports torch, which makes Python's garbage collector slow for all others
-
         ways = {beam: marian(bundle, beam, tokens=options.tokens, threads=options.threads) for beam in options.beams}
     else:
         usual: Any = {"engine": options.engine, "dtype": options.dtype, "threads": options.threads}

@@ -106,7 +106,7 @@ class Reader:
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
-        said = in_script(restored(written, reading.kept), self.tgt_lang).casefold()
+        said = in_script(restored(written, reading.kept), self.tgt_lang).casefold() if reading.terms else ""
         return any(in_script(term, self.tgt_lang).casefold() not in said for term in reading.terms)
 
     def prefix(self, text: str) -> str:
