@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -107,9 +108,10 @@ def test_the_general_test_is_scored_beside_the_new_one(recipe: Path, tiny_run: T
     learnt, kept = (each.comparison.differences[0] for each in (measured, general) if each.comparison)
     assert learnt.system > learnt.baseline
     assert kept.baseline > 50
-    folder = run / "evaluations"
-    assert {path.name for path in folder.iterdir()} == {"best-test.json", f"best-{general.test_set}.json"}
-    written = json.loads((folder / "best-test.json").read_text(encoding="utf-8"))
+    names = {re.sub(r"[\da-f]{8}", "HASH", path.name) for path in (run / "evaluations").iterdir()}
+    assert names == {f"best-{name}-compared-HASH.json" for name in ("test", general.test_set)}
+    assert measured.written is not None
+    written = json.loads(measured.written.read_text(encoding="utf-8"))
     assert [each["test_set"] for each in written["more_tests"]] == [general.test_set]
 
 

@@ -120,12 +120,12 @@ def _temporary(path: Path, kind: str = "") -> Path:
 
 
 def _is_written(temporary: Path) -> bool:
-    """Whether the process that writes there lives."""
+    """Whether the process that writes there lives, or is none of ours."""
     try:
         os.kill(int(temporary.name.split("-")[1]), 0)
-    except (ProcessLookupError, ValueError):
+    except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's
+    except (PermissionError, ValueError):
         return True
     return True
 
