@@ -106,6 +106,9 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "at 10.30 am", "上午10:30"),
         ("de-en", "3 Mrd. Euro", "3 billion euros"),
         ("zh-en", "三点一刻", "at a quarter past three"),
+        ("zh-en", "他睡了八个半小时。", "He slept for 8.5 hours."),
+        ("en-de", "3.5 hours", "dreieinhalb Stunden"),
+        ("en-zh", "1/2 cup of sugar", "半杯糖"),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:

@@ -27,7 +27,7 @@ _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
-_HAN_HINTS: Final = {"半": (0.5, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
+_HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
 _NUMERAL: Final = re.compile(f"[一三]刻|[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
 _POINT: Final = re.compile(f"([{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
@@ -90,6 +90,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
             if before:  # twenty to eight is 7:40
                 hour = _spelt(values[word] for word in part.findall(before))
                 hints |= {60 - value for value in each} | {value - 1 for value in hour}
+    if 0.5 in hints:  # eight and a half is 8.5
+        hints |= {value + 0.5 for value in words.union(*digits)}
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
 
 
