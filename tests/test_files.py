@@ -94,15 +94,25 @@ def test_a_folder_whose_making_fails_leaves_the_old_one(tmp_path: Path, error: t
 
 def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
-    for left in (".tmp-99999999-bundle", ".tmp-99999999-old-bundle", f".tmp-{os.getpid()}-bundle"):
+    ours = files._temporary(folder).name  # of a process of this number that was killed
+    long_gone = ".tmp-1.00000000-bundle"  # of another host
+    for left in (".tmp-99999999-bundle", ".tmp-99999999-old-bundle", ours, long_gone):
         (tmp_path / left).mkdir()
         (tmp_path / left / "half").write_bytes(b"x")
+    os.utime(tmp_path / long_gone, (0, 0))
     for content in (b"old", b"new"):
         with files.new_folder(folder) as new:
             (new / "a").write_bytes(content)
     assert (folder / "a").read_bytes() == b"new"
     assert names(folder) == ["a", files.MANIFEST]
     assert names(tmp_path) == ["bundle"]
+
+
+def test_another_container_that_writes_the_same_is_left_alone(tmp_path: Path) -> None:
+    (theirs := tmp_path / f".tmp-{os.getpid()}.00000000-bundle").mkdir()
+    with files.new_folder(tmp_path / "bundle") as ours:
+        assert ours != theirs
+    assert names(tmp_path) == [theirs.name, "bundle"]
 
 
 def test_two_processes_that_make_one_folder_leave_one_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

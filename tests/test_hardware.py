@@ -222,7 +222,7 @@ def test_a_card_beyond_the_last_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, asked: list) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
     assert chosen.products == "torch"

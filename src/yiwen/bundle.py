@@ -174,7 +174,7 @@ def open_bundle(folder: Path) -> Bundle:
     verify_manifest(folder, leave_out=(WEIGHTS,))
     try:
         table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder / 'bundle.json'} cannot be read ({error}); is {folder} a bundle?") from error
     version = table.get("format_version") if isinstance(table, dict) else None
     if not isinstance(version, int) or version > FORMAT_VERSION:

@@ -10,7 +10,10 @@ import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
+import time
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,8 @@ from yiwen.errors import CheckpointError, TrainingError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
+_HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+"""Containers that share a folder have processes of one number; each has a host name of its own."""
 _LONGEST = 40
 """Letters of a name that its temporary one keeps: a file system allows 255 bytes, four a letter."""
 
@@ -116,13 +121,16 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def _temporary(path: Path, kind: str = "") -> Path:
     """Where this process writes what becomes `path`: another may be writing the same."""
-    return path.with_name(f"{_TEMPORARY}{os.getpid()}-{kind}{path.name[-_LONGEST:]}")
+    return path.with_name(f"{_TEMPORARY}{os.getpid()}.{_HOST}-{kind}{path.name[-_LONGEST:]}")
 
 
 def _is_written(temporary: Path) -> bool:
-    """Whether the process that writes there lives, or is none of ours."""
+    """Whether the process that writes there lives, or is none of ours; on another host, whether it may."""
+    pid, _, host = temporary.name.split("-")[1].partition(".")
+    if host not in ("", _HOST):
+        return time.time() - temporary.stat().st_mtime < 86_400
     try:
-        os.kill(int(temporary.name.split("-")[1]), 0)
+        os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
     except (PermissionError, ValueError):
@@ -162,7 +170,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
         raise CheckpointError(
             f"{folder} has no {MANIFEST}: it was never finished or is no yiwen folder; make it again"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise CheckpointError(f"{folder / MANIFEST} cannot be read ({error}); make the folder again") from error
     problems = []
     for name, expected in hashes.items():

@@ -89,7 +89,9 @@ def choose(
     check_device(device)
     is_cpu = device == "cpu"
     if precision == "auto":
-        fast_bf16 = has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported()
+        fast_bf16 = (
+            has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+        )
         precision = "bf16" if fast_bf16 else "float32"
     threads = threads or default_threads()
     shards = _shards(threads, batch_tokens) if is_cpu else 1

@@ -91,11 +91,13 @@ def sweep(
             console.print(f"{number} of {len(cells)}: {cell.folder}", highlight=False, markup=False, soft_wrap=True)
         try:
             results.append(_result(cell, stop, console))
-        except Stopped:
+        except Stopped as stopped:
+            stopped.args = (str(stopped).replace("with --resume", "with the same command"),)
             raise
         except YiwenError as error:
             results.append({"error": f"{cell.folder.name}: {error}"})
     rows = compared(cells, results)
+    cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
     write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
     return cells[0].folder.parent, rows
 

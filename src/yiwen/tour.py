@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yiwen
 from yiwen.config import read_toml
 from yiwen.data.demo import write_demo
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, Stopped
 from yiwen.files import one_writer, remove, write_json
 from yiwen.measure import Measurement, measure
 from yiwen.recipe import load_recipe, runs_root
@@ -109,7 +109,11 @@ def take_tour(
     if earlier:
         _say(console, f"the earlier demo in {run} is replaced")
         remove(run)
-    train_recipe(loaded, run=run, stop=stop, console=console)
+    try:
+        train_recipe(loaded, run=run, stop=stop, console=console)
+    except Stopped as stopped:
+        stopped.args = (str(stopped).replace("go on with --resume", "the next demo starts anew"),)
+        raise
     stage(4, "Measure: sentences whose combinations of words are new to it")
     measured = measure(run / "best", stop=stop)
     _say(console, _show_score(measured))

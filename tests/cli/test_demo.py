@@ -14,6 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from yiwen.cli.main import main
+from yiwen.errors import Stopped
 from yiwen.files import one_writer
 from yiwen.recipe import load_recipe
 from yiwen.translator import Translator
@@ -127,6 +128,18 @@ def test_another_run_is_never_replaced(tour: Shown, tmp_path: Path, capsys: pyte
     assert main(["demo", *TINY, "--run", str(tmp_path)]) == 2
     assert "holds another run, which the demo will not replace; give another --run FOLDER" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
+
+
+def test_a_stopped_demo_says_that_it_starts_anew(
+    tour: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(*given: object, **options: object) -> None:
+        raise Stopped("stopped by SIGINT during training; step 3 is saved, go on with --resume", signum=2)
+
+    monkeypatch.chdir(tour.folder)
+    monkeypatch.setattr("yiwen.tour.train_recipe", train)
+    assert main(["demo", *TINY, "--run", str(tmp_path / "run")]) == 130
+    assert "step 3 is saved, the next demo starts anew\n" in capsys.readouterr().err
 
 
 def test_a_demo_that_is_still_running_is_left_alone(tour: Shown, capsys: pytest.CaptureFixture[str]) -> None:

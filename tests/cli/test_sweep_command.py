@@ -102,6 +102,26 @@ def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
     assert (folder / "dropout=0.4" / "best" / "bundle.json").is_file()
 
 
+def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(*given: Any, **options: Any) -> Any:
+        raise Stopped("stopped by SIGINT during training; step 3 is saved, go on with --resume", signum=2)
+
+    monkeypatch.setattr("yiwen.runs.train_recipe", train)
+    with pytest.raises(Stopped, match="step 3 is saved, go on with the same command$"):
+        sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
+
+
+def test_where_no_run_begins_every_reason_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(*given: Any, **options: Any) -> Any:
+        raise TrainingError("there is no text")
+
+    monkeypatch.setattr("yiwen.runs.train_recipe", train)
+    _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
+    assert [row.error for row in rows] == ["dropout=0.1: there is no text", "dropout=0.4: there is no text"]
+
+
 def test_scores_are_those_of_the_models_whether_or_not_they_were_calibrated(
     recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

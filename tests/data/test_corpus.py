@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -149,6 +150,25 @@ def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
         pa.table({"src": names, "tgt": pa.array(["ja", "x", "nein"], pa.large_string())}), tmp_path / "a.parquet"
     )
     assert read(CorpusConfig(path="a.parquet"), tmp_path) == [(1, b"yes", b"ja"), (2, None, b"x"), (3, b"no", b"nein")]
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 6, 2**30, 2**30 + 50], [0, -5, 3, 2, 1]])
+def test_an_arrow_file_whose_texts_lie_outside_of_it_is_damaged(tmp_path: Path, offsets: list[int]) -> None:
+    path = tmp_path / "a.arrow"
+    batch = pa.record_batch({"src": ["abc", "def", "ghi", "jkl"], "tgt": ["a", "b", "c", "d"]})
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+    before, after = (np.array(places, np.int32).tobytes() for places in ([0, 3, 6, 9, 12], offsets))
+    path.write_bytes(path.read_bytes().replace(before, after))
+    with pytest.raises(DataError, match=r"a.arrow cannot be read \(.*ffset"):
+        read(CorpusConfig(path="a.arrow"), tmp_path)
+
+
+def test_a_line_break_among_the_codes_of_tmx_is_a_blank(tmp_path: Path) -> None:
+    unit = '<tuv xml:lang="{}"><seg>one<ph>&lt;br/></ph>two <ph>{{1}}</ph></seg></tuv>'
+    text = f"<tmx><body><tu>{unit.format('en')}{unit.format('zh')}</tu></body></tmx>"
+    (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
+    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two ", b"one two ")]
 
 
 def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:

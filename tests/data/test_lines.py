@@ -30,7 +30,14 @@ def test_lines_end_at_line_feeds_only() -> None:
     ]  # fmt: skip
 
 
-@given(st.binary())
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, encoding: str) -> None:
+    (path := tmp_path / "a.txt").write_bytes("\ufeffgrün\n".encode(encoding))
+    with pytest.raises(DataError, match="the text is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8`"):
+        list(lines.lines_of(path))
+
+
+@given(st.binary().filter(lambda content: not content.startswith((b"\xff\xfe", b"\xfe\xff"))))
 def test_there_are_as_many_lines_as_wc_counts_and_an_unended_one(content: bytes) -> None:
     n_lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     assert len(list(lines.read_lines(io.BytesIO(content)))) == n_lines

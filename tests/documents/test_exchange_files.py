@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from papers import XLIFF, XLIFF2, texts_of, translated_here
 
@@ -55,3 +57,42 @@ def test_a_break_in_a_string_stands_between_two_words(br: str) -> None:
     source = f'{{"a": "First line.{br}second <b>one</b>"}}'
     assert texts_of(source, "json") == ["First line. second one"]
     assert translated_here(source, "json").decode() == f'{{"a": "FIRST LINE.{br}SECOND <b>ONE</b>"}}'
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ("One here.<br><br>Two here.", "ONE HERE.<br><br>TWO HERE."),
+        ("<ul><li>One here.</li><li>two</li></ul>", "<ul><li>ONE HERE.</li><li>TWO</li></ul>"),
+        ("<p>One <b>big</b></p> <p>two</p>", "<p>ONE <b>BIG</b></p> <p>TWO</p>"),
+    ],
+)
+def test_blocks_in_a_string_stand_between_words(source: str, written: str) -> None:
+    assert translated_here(f'{{"a": "{source}"}}', "json").decode() == f'{{"a": "{written}"}}'
+    entry = 'msgid "{}"\nmsgstr "{}"\n'
+    assert translated_here(entry.format(source, ""), "po").decode() == entry.format(source, written)
+
+
+def test_html_in_the_texts_of_xliff_and_tmx_is_markup() -> None:
+    for inner in ("I like &lt;b&gt;green tea&lt;/b&gt;.", "<![CDATA[I like <b>green tea</b>.]]>"):
+        out = translated_here(ONE.format(f"<source>{inner}</source>"), "xliff", tgt_lang="de").decode()
+        assert "<target>I LIKE &lt;b&gt;GREEN TEA&lt;/b&gt;.</target>" in out
+
+
+def test_a_line_break_of_xliff_stands_between_words() -> None:
+    code = '<x id="LINE_BREAK" ctype="lb"/>'
+    out = translated_here(ONE.format(f"<source>One here.{code}two</source>"), "xliff", tgt_lang="de").decode()
+    assert f"<target>ONE HERE.{code}TWO</target>" in out
+
+
+def test_a_filled_unit_is_no_longer_approved() -> None:
+    source = ONE.replace('id="1"', 'id="1" approved="yes"').format("<source>a b</source>")
+    assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()
+
+
+@pytest.mark.parametrize(("header", "there"), [("*all*", "de, en"), ("fr", "de, en")])
+def test_tmx_without_a_text_in_the_language_is_refused(header: str, there: str) -> None:
+    variants = '<tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv>'
+    source = f'<tmx version="1.4"><header srclang="{header}"/><body><tu>{variants}</tu></body></tmx>'
+    with pytest.raises(DataError, match=re.escape(f"no unit has a text in '{header}'; there is {there}: say what")):
+        translated_here(source, "tmx", src_lang="", tgt_lang="zh")

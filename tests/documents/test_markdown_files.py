@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from papers import translated_here
+from papers import texts_of, translated_here
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,16 @@ def test_a_footnote_that_a_translation_lost_comes_back() -> None:
     assert out.decode() == "DOGS[^1] RUN {n} MILES.\n"
     word = "A[^1] b\n\n[^1]: Word\n"  # which is a link to some, and a footnote to others
     assert translated_here(word, "md").decode() == "A[^1] B\n\n[^1]: Word\n"
+
+
+@pytest.mark.parametrize("kept", ['{{< ref "x.md" >}}', "${a[0]}", "https://x.y/a*b/_c", "[^1]"])
+def test_what_is_kept_is_not_escaped(kept: str) -> None:
+    assert (
+        translated_here(f"see {kept} now", "md", lambda text: text.replace("see", "SEE")) == f"SEE {kept} now".encode()
+    )
+
+
+def test_rows_of_containers_and_templates_are_no_text() -> None:
+    source = ":::tip\nOne here.\n:::\n\n{% include note.html %}\nTwo.\n"
+    assert texts_of(source, "md") == ["One here.", "Two."]
+    assert translated_here(source, "md").decode() == source.replace("One here.", "ONE HERE.").replace("Two", "TWO")

@@ -76,12 +76,15 @@ def test_formatting_lands_on_the_aligned_words(word: bytes) -> None:
 
 
 LINK = '<w:hyperlink r:id="x" xmlns:r="r"><w:r><w:rPr><w:rStyle w:val="L"/></w:rPr><w:t>red</w:t></w:r></w:hyperlink>'
-FIELD = (
-    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> PAGE </w:instrText></w:r>'
-    '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>seven</w:t></w:r>'
-    '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
-)
 BOX = "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>"
+
+
+def field_of(instruction: str, text: str) -> str:
+    return (
+        f'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> {instruction} </w:instrText></w:r>'
+        f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{text}</w:t></w:r>'
+        '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
 
 
 def run_of(text: str, props: str = "") -> str:
@@ -94,7 +97,7 @@ def run_of(text: str, props: str = "") -> str:
     ("body", "texts"),
     [
         (run_of("a ") + LINK + run_of(" dog"), ["a red dog"]),
-        (run_of("page ") + FIELD + run_of(" is here"), ["page is here"]),
+        (run_of("page ") + field_of("PAGE", "seven") + run_of(" is here"), ["page is here"]),
         (run_of("before") + BOX + run_of("after"), ["before", "in a box", "after"]),
         (run_of("we ") + "<w:proofErr/>" + run_of("are one"), ["we are one"]),
         (
@@ -114,6 +117,7 @@ def run_of(text: str, props: str = "") -> str:
         (f"<w:bdo>{run_of('one')}</w:bdo><w:moveFrom>{run_of('ONE')}</w:moveFrom>", ["one"]),
         (run_of("see") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run_of(" below"), ["see below"]),
         (run_of("x") + "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + run_of("y"), ["x"]),
+        (run_of("see ") + field_of('HYPERLINK "x"', "the green tea") + run_of(" here"), ["see the green tea here"]),
         (run_of("7 %"), []),
     ],
 )
@@ -138,6 +142,19 @@ def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
     said = ["".join(t.text for t in tree.iter("{*}t")) for tree in (before, after)]
     assert said[1].upper() == said[0].upper()
     assert (said[1] == said[0]) == (not texts)
+
+
+def test_contents_are_translated_in_all_their_lines() -> None:
+    begin, end = field_of("TOC", "First line").split("First line</w:t></w:r>")
+    page = field_of("PAGEREF _1", "7")
+    data = docx_of(f"<w:p>{begin}First line</w:t></w:r>{page}</w:p><w:p>{run_of('Second')}{page}{end}</w:p>")
+    assert texts_of(data, "docx") == ["First line", "Second"]
+
+
+def test_the_words_of_smart_art() -> None:
+    art = '<dgm:t xmlns:dgm="d" xmlns:a="a"><a:p><a:r><a:t>a dog</a:t></a:r></a:p></dgm:t>'
+    body = zipfile.ZipFile(io.BytesIO(docx_of(f"<w:p>{run_of('one')}</w:p>"))).read("word/document.xml")
+    assert texts_of(zipped({"word/document.xml": body, "word/diagrams/data1.xml": art}), "docx") == ["one", "a dog"]
 
 
 def test_a_hyphen_that_keeps_its_line_is_a_part_of_the_text() -> None:

@@ -172,6 +172,18 @@ def test_captions_without_capitals_and_marks_are_not_one_text() -> None:
     assert sum(text.count("today") for text in texts) == 997
 
 
+def test_two_speakers_of_webvtt_are_two_texts() -> None:
+    source = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Fred>one here\n<v.loud Bill>two <c.red>red</c>\n"
+    assert texts_of(source, "vtt") == ["one here", "two red"]
+    assert "<v Fred>ONE HERE\n<v.loud Bill>TWO <c.red>RED</c>\n" in translated_here(source, "vtt").decode()
+
+
+def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
+    source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
+    assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]
+    assert translated_here(source, "srt").decode() == source.upper()
+
+
 def test_a_translation_cannot_end_a_cue() -> None:
     assert translated_here(cue(1, "text"), "srt", lambda text: "a\n\n1 --> 2").decode() == cue(1, "a 1 → 2")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from papers import by, texts_of, translated_here, upper
 
@@ -50,3 +52,41 @@ def test_the_lines_of_xml_stay_lines() -> None:
     source = "one\ntwo  <b>three</b>.\n\nfour"
     assert translate_markup([source], is_html=False, translate=by(upper)) == [source.upper().replace("B>", "b>")]
     assert translate_markup([source], is_html=True, translate=by(upper)) == ["ONE TWO <b>THREE</b>. FOUR"]
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<span>One here.</span><span>Two here.</span>", ["One here. Two here."]),
+        ("One here.<img src=x>Two <b>here.</b>Three", ["One here. Two here. Three"]),
+        ("a file.<b>txt</b> is <i>here</i>", ["a file.txt is here"]),
+    ],
+)
+def test_sentences_that_only_tags_set_apart_are_two(source: str, texts: list[str]) -> None:
+    assert texts_of(source, "html") == texts
+    assert translated_here(source, "html").decode() == re.sub(r"(<[^>]*>)|[a-z]", _kept_or_upper, source)
+
+
+def _kept_or_upper(found: re.Match[str]) -> str:
+    return found[1] or found[0].upper()
+
+
+def test_tags_that_cross_others_keep_their_order() -> None:
+    source = "<p>I like <b>green <i>tea</b> and</i> beef.</p>"
+    out = translated_here(source, "html", lambda text: " ".join(reversed(text.split()))).decode()
+    assert re.findall("<[^>]*>", out) == ["<p>", "<b>", "<i>", "</b>", "</i>", "</p>"]
+
+
+def test_an_untranslated_element_without_its_end_tag_ends_where_the_next_begins() -> None:
+    assert texts_of("<p>One<p translate=no>Brand<p>two</p><p>three</p>", "html") == ["One", "two", "three"]
+
+
+def test_only_a_page_s_own_words_say_its_encoding() -> None:
+    page = '<script charset="gbk"></script><!-- charset=latin1 --><title>How to set charset=foo: é</title>'
+    assert texts_of(page.encode(), "html") == ["How to set charset=foo: é"]
+    declared = f'<meta charset="iso-8859-1">{page}'
+    assert texts_of(declared.encode("iso-8859-1"), "html") == ["How to set charset=foo: é"]
+
+
+def test_html_that_ends_in_tags_never_closed_takes_no_time() -> None:
+    assert translated_here("<p>one</p>" + "<a " * 100_000, "html").decode().startswith("<p>ONE</p>&lt;A &lt;A")

@@ -31,9 +31,9 @@ def test_zero_key_heads_mean_as_many_as_query_heads(n_kv_heads: int, kv_heads: i
 
 
 @pytest.mark.parametrize("name", ["d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "max_len"])
-@pytest.mark.parametrize("value", [0, -7])
-def test_counts_below_one_are_refused_with_the_rule(name: str, value: int) -> None:
-    with pytest.raises(ConfigError, match=re.escape(f"model.{name} is {value}; use 1 or more")):
+@pytest.mark.parametrize("value", [0, -7, 2**20 + 1, 10**13])
+def test_counts_out_of_range_are_refused_with_the_rule(name: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"model.{name} is {value}; use 1 to 1048576")):
         ModelConfig(**{name: value})
 
 

@@ -51,7 +51,7 @@ def naive_beam(model: FakeModel, sentence: int, max_len: int, prefix: Ids, confi
     W = config.beam_size
     beams: list[tuple[Ids, float]] = [((), 0.0)]
     found: list[Hypothesis] = []
-    in_time: list[Hypothesis] = []
+    in_time: list[Hypothesis] | None = None
     n_empty, anything = 0, config.changed(min_len=0)
     for t in range(max_len + 1):
         candidates = [
@@ -69,16 +69,16 @@ def naive_beam(model: FakeModel, sentence: int, max_len: int, prefix: Ids, confi
             elif token == EOS:
                 found.append(Hypothesis(ids, total / length_divisor(t + 1, config), total, True))
                 ended.add(ids)
+        if in_time is None and len(found) + n_empty >= W:
+            in_time = list(found)
         if t == max_len:
             for ids, total in beams:
                 if ids not in ended and len(found) < W:
                     found.append(Hypothesis(ids, total / length_divisor(t, config), total, False))
-        if not in_time and len(found) + n_empty >= W:
-            in_time = list(found)
-        if in_time and len(found) >= config.n_best:
+        if in_time is not None and len(found) >= config.n_best:
             break
         beams = [((*ids, token), total) for total, ids, token in candidates if token != EOS][:W]
-    return sorted(found, key=lambda h: (bool(in_time) and h not in in_time, -h.score))[: config.n_best]
+    return sorted(found, key=lambda h: (in_time is not None and h not in in_time, -h.score))[: config.n_best]
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 7])
@@ -126,6 +126,16 @@ def test_an_end_at_once_takes_a_place_and_what_is_missing_comes_last() -> None:
     )
     assert [hypothesis.ids for hypothesis in one] == [(3,)]
     assert [hypothesis.ids for hypothesis in two] == [(3,), (2, 2)]
+    assert two[0].score < two[1].score
+    # A limit changes nothing of it: what it cuts is likelier than what ended in time, and comes last.
+    one, two = (
+        beam_search(
+            model.step, model.start([0]), make_task([1]), SearchConfig(beam_size=2, n_best=n_best, penalty="none")
+        )[0]
+        for n_best in (1, 2)
+    )
+    assert [hypothesis.ids for hypothesis in one] == [(3,)]
+    assert [(hypothesis.ids, hypothesis.is_finished) for hypothesis in two] == [((3,), True), ((2,), False)]
     assert two[0].score < two[1].score
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -57,6 +58,9 @@ def campaign(yiwen: Commands, folder: Path, *, kind: str, n_kills: int, seed: in
     for n in range(n_kills):
         when = saving(run) if n % 3 == 2 else later(rng.uniform(0, seconds))
         codes.append(train(yiwen, folder, "run", "--resume", kind=kind, signum=signal.SIGKILL, when=when)[0])
+        if codes[-1] == 0:  # it came to its end between two kills, and starts anew
+            assert outcome(run) == outcome(whole)
+            shutil.rmtree(run)
     code, output = train(yiwen, folder, "run", "--resume", kind=kind)
     assert code == 0, output
     assert set(codes) <= {0, -9}

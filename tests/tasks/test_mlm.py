@@ -63,6 +63,13 @@ def test_the_share_is_kept_on_average_and_eight_in_ten_become_unk(masking: Any) 
     assert (shown == gold).float().mean().item() == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_spans_keep_the_share_in_short_texts_too(share: float) -> None:
+    texts = [np.arange(4, 4 + 5) * 3 for _ in range(199)]  # each subword a word
+    found = [hide("span", seed=seed, share=share, texts=texts).n_tokens for seed in range(7)]
+    assert np.mean(found) / (5 * len(texts)) == pytest.approx(share, abs=0.01)
+
+
 def runs_of(batch: Batch) -> list[tuple[int, int, int]]:
     """(row, start, end) of neighbours that are asked for."""
     found = []

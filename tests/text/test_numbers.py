@@ -81,11 +81,19 @@ def test_numbers_in_words_have_their_values(language: str, text: str, values: se
     assert found.digits == ()
 
 
+@pytest.mark.parametrize("word", ["dreizehn", "vierzehn", "cent mille", "twenty"])
+def test_a_run_of_number_words_is_read_in_one_way_and_in_no_time(word: str) -> None:
+    for language in ("de", "fr", "en"):  # read in two ways each, three thousand of them would take for ever
+        numbers_in(word * 3000 + "q", language)
+
+
 def test_other_words_hint_at_numbers() -> None:
     assert numbers_in("on the second of May, at noon", "en").hints == {2, 5, 12}
     assert numbers_in("um halb, im Januar, beide", "de").hints == {0.5, 30, 1, 2}
     assert numbers_in("eight and a half of 10", "en").hints == {0.5, 1, 2, 30, 8.5, 10.5}
-    assert numbers_in("一双，两点半", "zh") == Numbers((), frozenset({1.0, 2.0}), frozenset({0.5, 1.0, 2.0, 30.0, 1.5, 2.5}))
+    assert numbers_in("一双，两点半", "zh") == Numbers(
+        (), frozenset({1.0, 2.0}), frozenset({0.5, 1.0, 2.0, 30.0, 1.5, 2.5})
+    )
 
 
 def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tiny_model import MAX_TOKENS, TinyRun
 from toy_labels import write_labelled
 from yiwen.bundle import load_tensors, open_bundle
 from yiwen.engines.encoders import load_encoder
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 
@@ -91,3 +92,11 @@ def test_who_trains_is_told_that_the_vocabulary_does_not_fit(tiny_run: TinyRun, 
     (tmp_path / "classify.tsv").write_text(text.replace("ba", "北").replace("ka", "京"), encoding="utf-8")
     start(recipe, tiny_run.best, *TRANSLATOR, run="other", console=console)
     assert "note: the vocabulary given does not fit the text: " in console.export_text()
+
+
+def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:
+    recipe = write_labelled(tmp_path, "tag")
+    path = tmp_path / "tag.conll"
+    path.write_text(re.sub("[BI]-(ODD|EVEN)", r"\1", path.read_text("utf-8")), encoding="utf-8")
+    with pytest.raises(DataError, match="'span_f1', but no tag of the validation text marks a span .*'accuracy'"):
+        train_recipe(load_recipe(str(recipe), [*SHORT, "training.metric=span_f1"]), run=tmp_path / "run")

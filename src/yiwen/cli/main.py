@@ -10,6 +10,8 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -44,6 +46,7 @@ from yiwen.cli.translate_file import translate_file
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work.
+_TEMPORARY: Final = re.compile(r"(\.tmp-(\d+\.\w+-|ctranslate2-))+")
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
@@ -124,7 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="yiwen")
-    except SystemExit as done:  # from typer: 0, or 2 after it has explained the usage
+    except SystemExit as done:  # from typer: 0, 2 after it has explained the usage, or 130 without a word
+        if done.code == 128 + signal.SIGINT:
+            print("stopped by SIGINT", file=sys.stderr)
         return done.code if isinstance(done.code, int) else 0
     except Stopped as error:
         return _report(error, str(error), code=error.exit_code, is_error=False)
@@ -147,12 +152,14 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _os_error_message(error: OSError) -> str:
     name = error.filename2 or error.filename  # of a copy, what was written
-    where = f": {name}" if name else ""
+    where = f": {_TEMPORARY.sub('', str(name))}" if name else ""
     if error.errno == errno.ENOSPC:
         return (
             f"no space left on the disk{where}; free some, or set YIWEN_RUNS to a folder on another disk "
             "and run the same command again"
         )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
+        return f"{error.strerror}{where}; name a folder that is there and that you may write to"
     return f"{error.strerror or error}{where}; YIWEN_TRACEBACK=1 shows where it happened"
 
 

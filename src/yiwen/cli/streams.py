@@ -29,7 +29,7 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
         yield read_lines(io.BufferedReader(_Stdin(stop)))
         return
     if not path.is_file():
-        raise DataError(f"{path} is no file; give an existing one, or none to read stdin")
+        raise DataError(f"{path} is no file; give an existing one")
     with closing(lines_of(path)) as lines:
         yield lines
 

@@ -5,6 +5,7 @@ Other readers disagree on what a line is (U+2028, NEL, a lone CR ...), which is 
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -81,6 +82,8 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
     [b'a', b'', b'b\\rc']
     """
     for index, raw in enumerate(file):  # binary files know no line end but LF
+        if index == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise DataError("the text is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8` for example")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 

@@ -176,6 +176,7 @@ def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
     if inner == values.type and not pa.types.is_integer(inner):
         values = values.cast(pa.large_binary())  # bytes that are no UTF-8 pass through here, too
+        values.validate(full=True)  # offsets are what somebody wrote
     return [_as_text(value) for value in values.to_pylist()]
 
 

@@ -87,7 +87,8 @@ def _text(segment: Any) -> bytes | None:
     for child in segment:
         if not isinstance(child.tag, str):  # an entity that was not expanded, or a processing instruction
             return None
-        inner = b"" if child.tag.rpartition("}")[2] in _CODES else _text(child)
+        is_code = child.tag.rpartition("}")[2] in _CODES
+        inner = (b" " if "<br" in (child.text or "") else b"") if is_code else _text(child)
         if inner is None:
             return None
         parts += [inner.decode("utf-8"), child.tail or ""]

@@ -23,6 +23,7 @@ _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
 _TO_DO: Final = ("new", "needs-translation", "initial")
+_LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 
 
@@ -118,7 +119,8 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     prefix = pieces[start].raw[1:].partition("source")[0]
     opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
-    yield _STATE.sub('state="translated"', pieces[0].raw) + source_of(pieces[1:t_start]) + f"{opening}>"
+    unit = _STATE.sub('state="translated"', pieces[0].raw).replace('approved="yes"', 'approved="no"')
+    yield unit + source_of(pieces[1:t_start]) + f"{opening}>"
     yield from filled
     yield f"</{prefix}target>" + source_of(pieces[t_end:])
 
@@ -133,6 +135,12 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     """
     pieces = xml_pieces(source)
     src_lang = src_lang or next((p.attributes.get("srclang", "") for p in pieces if p.name == "header"), "")
+    found = {p.attributes.get("xml:lang") or p.attributes.get("lang", "") for p in pieces if p.name == "tuv"}
+    languages = sorted(found - {""})
+    if best_match(languages, src_lang) is None:
+        raise DataError(
+            f"no unit has a text in {src_lang!r}; there is {', '.join(languages) or 'none'}: say what to translate from"
+        )
     out: list[Part] = []
     skip = 0
     for number, piece in enumerate(pieces):
@@ -182,14 +190,18 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         if piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected":
             kept_until = max(kept_until, end_of(pieces, number))
         if piece.kind == "text":
-            tokens.append(Token("text", piece.raw, piece.text, is_kept=number < kept_until))
+            is_kept = number < kept_until
+            is_html = "<" in piece.text and not is_kept  # of a program that puts its own texts into the file
+            inner = string_tokens(piece.text) if is_html else [Token("text", piece.raw, piece.text, is_kept=is_kept)]
+            tokens += [token._replace(raw=escaped(token.raw)) for token in inner] if is_html else inner
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
         else:
             end = end_of(pieces, number)
             raw = source_of(pieces[number:end])
             keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
-            kind = _PAIRS.get(piece.name, "point")
-            tokens.append(Token(kind, raw, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
+            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(piece.name, "point")
+            after = raw if kind == "break" else ""
+            tokens.append(Token(kind, raw, after, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
         number = end
     return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]

@@ -20,7 +20,10 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
-_SPECIAL: Final = re.compile(r"(\[\^[\w-]+\])|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_LITERAL: Final = r"\[\^[\w-]+\]|https?://[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?"
+_SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_FENCE: Final = re.compile(r"\s*(?::::|\{%.*%\}\s*$)")
+"""A row around text: of a container, of a template."""
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline")
@@ -37,7 +40,7 @@ def texts(source: str) -> list[Part]:
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
     out: list[Part] = []
     at, cursor, kind = 0, 0, ""
-    for token in _parser().parse("\n".join(rows)):
+    for token in _parser().parse("\n".join("" if _FENCE.match(row) else row for row in rows)):
         is_cell, is_title, kind = kind in ("td_open", "th_open"), kind == "admonition_title_open", token.type
         if token.type == "html_block" and not token.level:
             start, cursor = starts[token.map[0]], starts[token.map[1]]

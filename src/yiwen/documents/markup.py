@@ -31,7 +31,8 @@ _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)"), _HTML.flags)
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
-    r"<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
+    r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+)"
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
     rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|{_OTHER})"  # {{\an8}} of SubRip, <00:00:01.000> of WebVTT
     r"|[^<{]+|.",
     re.DOTALL,
@@ -81,7 +82,9 @@ def _unknown(name: str, is_parameter: bool) -> None:
 
 def html_pieces(source: str, *, has_hidden: bool = True) -> list[Piece]:
     """The pieces of HTML, however broken. Elements that hold no running text (`has_hidden`) are one piece each."""
-    return [_piece(match, is_html=True) for match in (_HTML if has_hidden else _FREE).finditer(source)]
+    end = source.rfind(">") + 1  # behind it nothing is a tag, and each < would look as far as the end for one
+    found = [_piece(match, is_html=True) for match in (_HTML if has_hidden else _FREE).finditer(source, 0, end)]
+    return found + [Piece("text", rest, text=html.unescape(rest)) for rest in (source[end:],) if rest]
 
 
 def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
@@ -102,14 +105,15 @@ def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
 
 
 def end_of(pieces: Sequence[Piece], start: int) -> int:
-    """Number after the end of the element that starts there; the end of all where it never ends."""
+    """Number after the end of the element that starts there; without its end tag, it ends where the next begins."""
     depth = 0
     for number in range(start, len(pieces)):
         if pieces[number].name == pieces[start].name:
             depth += {"open": 1, "close": -1}.get(pieces[number].kind, 0)
         if depth == 0:
             return number + 1
-    return len(pieces)
+    names = (number for number in range(start + 1, len(pieces)) if pieces[number].name == pieces[start].name)
+    return next(names, len(pieces))
 
 
 def source_of(pieces: Sequence[Piece]) -> str:
@@ -122,14 +126,16 @@ def string_tokens(source: str) -> list[Token]:
     tokens = []
     for match in _IN_STRING.finditer(source):
         raw, name, rest = match[0], match["name"], match["rest"]
-        if not name:
-            tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
-        elif name.lower() == "br":
+        if match["lines"]:
             tokens.append(Token("break", raw, raw))
+        elif not name:
+            tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
         elif rest.endswith("/") or name.lower() in VOID:
             tokens.append(Token("point", raw))
         else:
-            tokens.append(Token("close" if match["slash"] else "open", raw, key=name))
+            tokens.append(
+                Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0])
+            )  # </c> ends <c.red>
     return tokens
 
 

@@ -15,8 +15,10 @@ from typing import Final
 from yiwen.documents.markup import Piece, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap, running, units_of
 
-DOCX: Final = re.compile(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
-PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide)\d+\.xml")
+DOCX: Final = re.compile(
+    r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
+)
+PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing))\d+\.xml")
 BODY: Final = re.compile(r"word/document|ppt/slides/slide")
 """How the parts begin without which there is hardly a document."""
 
@@ -29,6 +31,8 @@ _PROOFING: Final = re.compile(
 """Language and spelling of the source."""
 _CONTENT: Final = ("open", "sdtContent")
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
+_SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
+"""Fields that show text of the document: what stands behind their separator is translated."""
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
@@ -57,13 +61,16 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         kind = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
         step = {"begin": 1, "end": -1}.get(kind[1], 0) if kind else 0
         if not depth and step < 1:
-            yield token
+            yield token._replace(kind="close", key="field") if isinstance(token, Token) and step else token
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
         depth += step
         if not depth:
             yield Token("point", "".join(field))
             field = []
+        elif depth == 1 and kind and kind[1] == "separate" and _SHOWN.search("".join(field)):
+            yield Token("open", "".join(field), key="field")
+            field, depth = [], 0
     yield "".join(field)  # it ends in another paragraph
 
 

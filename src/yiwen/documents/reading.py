@@ -30,7 +30,10 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED: Final = re.compile(rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_DECLARED: Final = re.compile(
+    rb"(?:<(?:\?xml|meta)\b[^>]*?|^\"Content-Type:[^\n]*?)(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 _READ_AS: Final = {"gb2312": "gb18030", "gbk": "gb18030", "charset": "utf-8"}

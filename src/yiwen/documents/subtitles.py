@@ -14,10 +14,13 @@ from typing import Final
 from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token, running, units_of
 
-_CUE: Final = re.compile(r"^.*-->.*\n(?P<text>(?:(?!(?:\d+[^\S\n]*\n)?.*-->)[^\S\n]*\S.*(?:\n|\Z))+)", re.MULTILINE)
+_NEXT: Final = r"(?:\d+[^\S\n]*\n)?.*-->"
+_VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\Z))+)", re.MULTILINE)
 """A cue ends at a blank line, or where the next begins without one."""
+_SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
+"""Here blank lines inside of a cue, and before its text, are its own."""
 _COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
-_SPEAKER: Final = re.compile(r"\s*(?:<[^<>]*>)*\s*[-–—]")
+_SPEAKER: Final = re.compile(r"\s*(?:<v[ .\t][^<>]*>|(?:<[^<>]*>)*\s*[-–—])")
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _MOST_TOKENS: Final = 100
 """What is joined at most: captions made by a machine have neither capitals nor marks, and would be one text."""
@@ -28,7 +31,10 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
     out: list[Part] = []
     tokens: list[Token | str] = []
     at = 0
-    spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in _CUE.finditer(source)]
+    spans = [
+        (m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n")))
+        for m in (_VTT if is_vtt else _SRT).finditer(source)
+    ]
     for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=False):
         if not tokens:
             out.append(source[at:start])
@@ -52,9 +58,11 @@ def _goes_on(text: str, following: str) -> bool:
 
 def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
     """The tokens of one cue; a speaker's dash stays in front of its own text."""
-    for number, row in enumerate(text.split("\n")):
+    rows = text.split("\n")
+    for number, row in enumerate(rows):
         if number:
-            yield "\n" if _SPEAKER.match(row) else Token("break", "\n")
+            is_apart = _SPEAKER.match(row) or not row.strip() or not rows[number - 1].strip()
+            yield "\n" if is_apart else Token("break", "\n")
         if dash := _SPEAKER.match(row):
             yield Token("point", dash[0])
         for token in string_tokens(row[dash.end() :] if dash else row):

@@ -208,6 +208,7 @@ def units_of(
         is_collapsed: Blanks in a row count as one, as in HTML.
         wrap: Goes around each piece of text outside of marks.
     """
+    tokens = _apart(tokens)
     partner = _pairs(tokens)
     first, last = 0, len(tokens) - 1
 
@@ -234,6 +235,23 @@ def units_of(
     if not is_prose(text, keep):
         return [f"{before}{raw}{after}"]
     return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
+
+
+def _apart(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He."""
+    out: list[Token] = []
+    end, place = "", 0
+    for token in tokens:
+        if token.kind == "text":
+            if end and end in ".!?:;" and out[-1].kind != "text" and token.text[:1].isupper():
+                out.insert(place, Token("break", ""))
+            end = token.text[-1:]
+        elif token.kind == "break":
+            end = ""
+        out.append(token)
+        if token.kind in ("text", "close"):
+            place = len(out)
+    return out
 
 
 def is_prose(text: str, keep: Sequence[Span]) -> bool:
@@ -306,6 +324,7 @@ def _without_blanks(mark: Mark, text: str) -> Mark:
 def _pairs(tokens: Sequence[Token]) -> dict[int, int]:
     """Which token opens what which other closes, in both directions; tags without a partner are left out."""
     partner: dict[int, int] = {}
+    crossed: dict[str, int] = {}
     stack: list[int] = []
     n_open: dict[str, int] = defaultdict(int)
     for number, token in enumerate(tokens):
@@ -313,9 +332,13 @@ def _pairs(tokens: Sequence[Token]) -> dict[int, int]:
             stack.append(number)
             n_open[token.key] += 1
         elif token.kind == "close" and n_open[token.key]:
-            while tokens[stack[-1]].key != token.key:  # never closed
-                n_open[tokens[stack.pop()].key] -= 1
+            while (key := tokens[stack[-1]].key) != token.key:  # never closed, or later
+                n_open[key] -= 1
+                crossed[key] = number
+                stack.pop()
             n_open[token.key] -= 1
             partner[number] = stack[-1]
             partner[stack.pop()] = number
+        elif token.kind == "close" and token.key in crossed:  # <b>a<i>b</b>c</i>: none is a pair, all keep their order
+            partner.pop(partner.pop(crossed.pop(token.key), -1), None)
     return partner

@@ -8,6 +8,9 @@ from typing import Any, ClassVar, Final, Literal
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
 
+LARGEST: Final = 2**20
+"""A width, a length or a number of layers above it is a slip of the keyboard."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
@@ -50,8 +53,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 or more")
+            if not 1 <= getattr(self, name) <= LARGEST:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 to {LARGEST}")
         if self.d_model % self.n_heads:
             nearest = min(
                 (n for n in range(1, self.d_model + 1) if self.d_model % n == 0), key=lambda n: abs(n - self.n_heads)

@@ -70,13 +70,12 @@ def beam_search(
         open_found = [None if done else found[sentence] for sentence, done in zip(batch, is_done, strict=True)]
         _collect_ends(open_found, (top_sums, from_beam, is_end), history_BWT, config)
         for place, sentence in enumerate(batch):
+            if n_first[sentence] is None and len(found[sentence]) + n_empty[sentence] >= W:
+                n_first[sentence] = len(found[sentence])
             if not is_done[place] and t >= task.max_lens[sentence]:
                 _collect_cut(found[sentence], sums_BW[place], history_BWT[place], config)
                 is_done[place] = True
-            n_found = len(found[sentence])
-            if n_first[sentence] is None and n_found + n_empty[sentence] >= W:
-                n_first[sentence] = n_found
-            is_done[place] |= n_first[sentence] is not None and n_found >= config.n_best
+            is_done[place] |= n_first[sentence] is not None and len(found[sentence]) >= config.n_best
         if all(is_done):
             break
         # The first W that do not end: a stable sort puts them in front and keeps their order. (A tiny vocabulary may

@@ -44,7 +44,7 @@ class ChatMessage(BaseModel):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), ""):
             raise ApiError(422, "content", f"a part of the message is of type {other[:40]!r}; only text is translated")
-        return "".join(part.text for part in self.content)
+        return "\n".join(part.text for part in self.content)
 
 
 class ChatRequest(BaseModel):

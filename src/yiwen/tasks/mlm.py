@@ -10,7 +10,7 @@ Shapes: N subwords of a batch in a row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from yiwen.text.subword import N_SPECIAL, PAD_ID, UNK_ID, Subword
 Masking = Literal["subword", "word", "span"]
 _SPAN_P, _LONGEST_SPAN = 0.2, 10
 """Spans of words are as long as in SpanBERT (Joshi et al. 2020, section 3.1): geometric, cut at ten."""
-_MEAN_SPAN: Final = sum((1 - _SPAN_P) ** n for n in range(_LONGEST_SPAN))
 
 
 def word_starts(subword: Subword) -> npt.NDArray[np.bool_]:
@@ -76,12 +75,12 @@ def _chosen(
     """Which words are hidden, (words,)."""
     n_words = int(word_N[-1]) + 1
     if masking == "span":
-        begins = np.flatnonzero(rng.random(n_words) < share / _MEAN_SPAN)
-        lengths = np.minimum(rng.geometric(_SPAN_P, size=len(begins)), _LONGEST_SPAN)
         text_of = text_N[np.searchsorted(word_N, np.arange(n_words))]
-        ends = np.minimum(begins + lengths, np.searchsorted(text_of, text_of[begins], side="right"))
-        change = np.bincount(begins, minlength=n_words + 1) - np.bincount(ends, minlength=n_words + 1)
-        chosen: npt.NDArray[np.bool_] = np.cumsum(change)[:n_words] > 0
+        ends = np.searchsorted(text_of, text_of, side="right")
+        chosen: npt.NDArray[np.bool_] = np.zeros(n_words, dtype=np.bool_)
+        while chosen.sum() < share * n_words:  # spans overlap, and texts end: their number cannot be told beforehand
+            begin = rng.integers(n_words)
+            chosen[begin : min(begin + min(rng.geometric(_SPAN_P), _LONGEST_SPAN), ends[begin])] = True
     else:
         chosen = rng.random(n_words) < share
     if not chosen.any():

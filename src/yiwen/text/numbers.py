@@ -162,6 +162,6 @@ def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str,
         word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
     part = "|".join(sorted(values, key=len, reverse=True))
-    number = rf"(?:{part})(?:{_BETWEEN}(?:{part}))*"
+    number = rf"(?>{part})(?:{_BETWEEN}(?>{part}))*"  # dreizehn is not drei and zehn as well: 2^n ways for n of them
     whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
     return re.compile(whole), re.compile(part), values, hints

@@ -15,7 +15,8 @@ from yiwen.data.batching import Batch, Rows, collate_labelled, pad
 from yiwen.data.labels import labels_of, numbered
 from yiwen.data.loader import batch_of_shape, load_batch, load_labelled, load_texts
 from yiwen.data.store import Store
-from yiwen.evaluation.classification import evaluate_labels
+from yiwen.errors import DataError
+from yiwen.evaluation.classification import evaluate_labels, spans_of
 from yiwen.evaluation.retrieval import retrieval
 from yiwen.tasks.classify import balanced_weights, label_logits, label_loss
 from yiwen.tasks.config import EncoderConfig
@@ -56,6 +57,11 @@ def labelling(
         weights_K = balanced_weights(counts[1:])
     texts, targets = ([normalise(text) for text in side] for side in store.valid)
     gold = [labels_of(target, store.targets) for target in targets]
+    if config.metric == "span_f1" and not any(map(spans_of, gold)):
+        raise DataError(
+            "training.metric is 'span_f1', but no tag of the validation text marks a span (B-X, I-X); use "
+            "'accuracy' or 'macro_f1'"
+        )
     src_ids, numbers = numbered(store.source, texts, gold, labels=store.labels, targets=store.targets)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
 
