@@ -109,7 +109,7 @@ def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
         raise Stopped("stopped by SIGINT during training; step 3 is saved, go on with --resume", signum=2)
 
     monkeypatch.setattr("yiwen.runs.train_recipe", train)
-    with pytest.raises(Stopped, match="step 3 is saved, go on with the same command$"):
+    with pytest.raises(Stopped, match=r"step 3 is saved, go on with the same command$"):
         sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
 
 

@@ -98,5 +98,5 @@ def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:
     recipe = write_labelled(tmp_path, "tag")
     path = tmp_path / "tag.conll"
     path.write_text(re.sub("[BI]-(ODD|EVEN)", r"\1", path.read_text("utf-8")), encoding="utf-8")
-    with pytest.raises(DataError, match="'span_f1', but no tag of the validation text marks a span .*'accuracy'"):
+    with pytest.raises(DataError, match=r"'span_f1', but no tag of the validation text marks a span .*'accuracy'"):
         train_recipe(load_recipe(str(recipe), [*SHORT, "training.metric=span_f1"]), run=tmp_path / "run")
