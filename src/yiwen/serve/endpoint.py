@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, get_type_hints
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
@@ -208,15 +208,11 @@ _JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant
 def _parsed_form(body: bytes) -> dict[str, Any]:
     """Fields of a form; one that is given several times is a list."""
     try:
-        pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        found = parse_qs(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         what = f"at most {_MAX_FIELDS} fields in percent-encoded UTF-8"
         raise ApiError(400, "form", f"the form cannot be read: {error}; send {what}") from None
-    fields: dict[str, Any] = {}
-    for name, value in pairs:
-        before = fields.get(name)
-        fields[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
-    return fields
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 async def _multipart(request: Request, limit: int) -> dict[str, Any]:
