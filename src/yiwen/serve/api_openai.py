@@ -17,7 +17,6 @@ from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
 from yiwen.serve.streaming import by_sentence, gap
 from yiwen.stop import StopFlag
-from yiwen.translator import Translation
 
 
 class ContentPart(BaseModel):
@@ -78,14 +77,15 @@ async def complete(asked: ChatRequest, call: Call) -> Any:
     if asked.stream:
         return await _streamed(call, way, text, head)
 
-    def answer(way: Way, found: list[Translation], stop: StopFlag) -> dict[str, Any]:
-        choice = {"index": 0, "message": {"role": "assistant", "content": found[0].text}, "finish_reason": "stop"}
+    def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
+        (found,) = way.translate([text], stop=stop, with_scores=False)
+        choice = {"index": 0, "message": {"role": "assistant", "content": found.text}, "finish_reason": "stop"}
         n_src = len(way.hops[0].bundle.source.encode([text])[0])
-        n_tgt = len(way.hops[-1].bundle.target.encode([found[0].text])[0])
+        n_tgt = len(way.hops[-1].bundle.target.encode([found.text])[0])
         usage = {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
         return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
 
-    return await call.translate([text], src=way.src, tgt=way.tgt, then=answer, with_scores=False)
+    return await call.translate([text], src=way.src, tgt=way.tgt, work=answer)
 
 
 async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any]) -> StreamingResponse:

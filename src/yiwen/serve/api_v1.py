@@ -103,7 +103,8 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
     prefixes = [asked.prefix] if isinstance(asked.prefix, str) else asked.prefix
 
-    def answer(way: Way, translations: list[Translation], stop: StopFlag) -> dict[str, Any]:
+    def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
+        translations = way.translate(texts, search=search, prefixes=prefixes, glossary=terms, stop=stop)
         described = [
             _described(translation, way, _links(way, text, translation, stop) if asked.alignment else None)
             for text, translation in zip(texts, translations, strict=True)
@@ -111,8 +112,7 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
         took_ms = round((time.perf_counter() - started) * 1000, 1)
         return {"translations": described, "model": way.name, "took_ms": took_ms}
 
-    options = {"search": search, "prefixes": prefixes, "glossary": terms}
-    return await call.translate(texts, src=asked.source, tgt=asked.target, then=answer, **options)
+    return await call.translate(texts, src=asked.source, tgt=asked.target, work=answer)
 
 
 def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from starlette.requests import Request
 
@@ -15,8 +14,8 @@ from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Key
 from yiwen.stop import StopFlag
+from yiwen.text.glossary import Glossary
 from yiwen.text.langid import detect as detect_language
-from yiwen.translator import Translation
 
 T = TypeVar("T")
 
@@ -46,23 +45,14 @@ class Call:
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
 
-    async def translate(
-        self,
-        texts: list[str],
-        *,
-        src: str,
-        tgt: str,
-        then: Callable[[Way, list[Translation], StopFlag], T],
-        **options: Any,
-    ) -> T:
-        """Translate, charge for it, and make the answer in the same thread.
+    async def translate(self, texts: list[str], *, src: str, tgt: str, work: Callable[[Way, StopFlag], T]) -> T:
+        """Have texts translated in a thread, and charge for them.
 
         Args:
             texts: Raw text.
             src: Its language, or `auto`.
             tgt: Language to translate to.
-            then: Makes the answer.
-            options: As `Way.translate` takes them.
+            work: Translates them and makes the answer.
 
         Raises:
             ApiError: If a limit is passed or the pair is not served.
@@ -70,13 +60,8 @@ class Call:
         characters = self.service.check_texts(texts)
         if src != AUTO:
             self.service.pairs.way(src, tgt)  # no thread for a language that is not served
-
-        def work(stop: StopFlag) -> T:
-            way = self.way(texts, src, tgt)
-            return then(way, way.translate(texts, stop=stop, **options), stop)
-
         with self.charged(characters):
-            return await self.run(work)
+            return await self.run(lambda stop: work(self.way(texts, src, tgt), stop))
 
     def way(self, texts: Sequence[str], src: str, tgt: str) -> Way:
         """How texts are translated; what `auto` means is told from all of them together."""
@@ -118,10 +103,10 @@ def detect(text: str, among: Sequence[str]) -> tuple[str, float]:
     return found.language, found.confidence
 
 
-def glossary_of(entries: str) -> Any:
+def glossary_of(entries: str) -> Glossary | None:
     """Terms, one a line with a tab between its sides, as the translator takes them; None for none.
 
     Raises:
         DataError: If a line is no term.
     """
-    return import_module("yiwen.text.glossary").Glossary.parse(entries, source="glossary") if entries else None
+    return Glossary.parse(entries, source="glossary") if entries else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from yiwen.documents import translate_markup
@@ -18,6 +19,8 @@ async def translate_marked(
     call: Call,
     texts: list[str],
     *,
+    src: str,
+    tgt: str,
     markup: str | None,
     then: Callable[[Way, list[str], list[list[str]]], T],
     ignored: Sequence[str] = (),
@@ -28,31 +31,22 @@ async def translate_marked(
     Args:
         call: Who asks.
         texts: Raw text, or with tags.
+        src, tgt: As for `Call.translate`.
         markup: `html` or `xml`; None where a `<` is a character like any other.
         then: Makes the answer from the way, the translations, and for each all that were found, best first.
         ignored: Names of tags whose content stays as it is.
-        options: As `Call.translate` takes them.
+        options: As `Way.translate` takes them.
     """
 
-    if markup is None:
+    def work(way: Way, stop: StopFlag) -> T:
+        def translate(inner: Sequence[str]) -> list[Translation]:
+            return way.translate(inner, with_scores=False, stop=stop, **options)
 
-        def answer(way: Way, found: list[Translation], stop: StopFlag) -> T:
+        if markup is None:
+            found = translate(texts)
             return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
+        align, is_html = partial(way.align, stop=stop), markup == "html"
+        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, ignored=ignored)
+        return then(way, marked, [[text] for text in marked])
 
-        return await call.translate(texts, then=answer, with_scores=False, **options)
-    src, tgt = options.pop("src"), options.pop("tgt")
-    characters = call.service.check_texts(texts)
-
-    def work(stop: StopFlag) -> T:
-        way = call.way(texts, src, tgt)
-        found = translate_markup(
-            texts,
-            is_html=markup == "html",
-            translate=lambda inner: way.translate(inner, with_scores=False, stop=stop, **options),
-            align=lambda sources, targets: way.align(sources, targets, stop=stop),
-            ignored=ignored,
-        )
-        return then(way, found, [[text] for text in found])
-
-    with call.charged(characters):
-        return await call.run(work)
+    return await call.translate(texts, src=src, tgt=tgt, work=work)
