@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from yiwen.data.order import longest_first
@@ -22,14 +22,12 @@ def greedy_once(
     sources: Sequence[Ids],
     limits: Sequence[int],
     free: Sequence[int],
-    found: list[list[Hypothesis]],
     config: SearchConfig,
     *,
     with_scores: bool,
     stop: StopFlag | None,
-) -> list[int]:
-    """Search the sentences at the places `free` and fill `found`; returns the places of those left open."""
-    left_open: list[int] = []
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
     alpha = exponent(config)
     id_of = runtime.target_ids.__getitem__
 
@@ -53,11 +51,8 @@ def greedy_once(
             # The call goes on past every limit, so what is within its limit has ended.
             log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
             hypothesis = settled_greedy(ids, log_prob, limit=limits[i], config=config)
-            if hypothesis is None:
-                left_open.append(i)
-            else:
-                found[i] = [hypothesis]
-    return left_open
+            if hypothesis is not None:
+                yield i, [hypothesis]
 
 
 def beam_once(
@@ -65,13 +60,11 @@ def beam_once(
     sources: Sequence[Ids],
     limits: Sequence[int],
     free: Sequence[int],
-    found: list[list[Hypothesis]],
     config: SearchConfig,
     *,
     stop: StopFlag | None,
-) -> list[int]:
-    """Search the sentences at the places `free` and fill `found`; returns the places of those left open."""
-    left_open: list[int] = []
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """The same with a beam."""
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
@@ -81,8 +74,5 @@ def beam_once(
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
             settled = settled_beam(seen, limit=limits[i], config=config)
-            if settled is None:
-                left_open.append(i)
-            else:
-                found[i] = settled
-    return left_open
+            if settled is not None:
+                yield i, settled

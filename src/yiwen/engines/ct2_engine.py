@@ -124,19 +124,18 @@ class CT2Engine:
             min(max(config.max_len(len(ids)), len(prefix)), room)  # a prefix is given whole, however short its source
             for ids, prefix in zip(sources, forced, strict=True)
         ]
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        odd = [i for i, prefix in enumerate(forced) if len(prefix)]
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         if config.beam_size == 1:
             again = greedy_again
-            odd += greedy_once(self._runtime, sources, limits, free, found, config, with_scores=with_scores, stop=stop)
+            once = greedy_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop)
         else:
             again = beam_again
-            odd += beam_once(self._runtime, sources, limits, free, found, config, stop=stop)
-        for i in odd:
+            once = beam_once(self._runtime, sources, limits, free, config, stop=stop)
+        found = dict(once)
+        for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)
-        return found
+        return [found[i] for i in range(len(sources))]
 
     def score(
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
