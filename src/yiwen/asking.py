@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from yiwen.engines.engine import Engine, FindsTerms, Ids
+from yiwen.engines.engine import Engine, FindsTerms, Ids, Sentences
 from yiwen.errors import ConfigError
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
@@ -17,7 +17,7 @@ from yiwen.text.subword import Subword
 def ask(
     engine: Engine,
     asked: Sequence[Stretch],
-    forced: Sequence[Ids] | None,
+    forced: Sentences | None,
     config: SearchConfig,
     *,
     lacking: Callable[[Stretch, Hypothesis], list[Ids]],

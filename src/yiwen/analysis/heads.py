@@ -9,14 +9,13 @@ Shapes: B batch, T target length, S source length, H heads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import torch
 
 from yiwen.data.batching import collate
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Sentences
 from yiwen.model.attention import recorded_attention
 from yiwen.model.config import AlignmentHead
 from yiwen.model.transformer import Transformer
@@ -29,7 +28,7 @@ _BATCH: Final = 50
 
 
 @torch.inference_mode()
-def choose_alignment_head(model: Transformer, sources: Sequence[Ids], targets: Sequence[Ids]) -> AlignmentHead:
+def choose_alignment_head(model: Transformer, sources: Sentences, targets: Sentences) -> AlignmentHead:
     """The layer, the head or the mean of its heads, and the step whose attention says most about each word.
 
     Args:

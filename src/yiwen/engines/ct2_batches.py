@@ -8,7 +8,7 @@ from typing import Any, Final
 from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import Runtime, in_flight
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Sentences
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
@@ -19,7 +19,7 @@ _SPARE: Final = 2
 
 def greedy_once(
     runtime: Runtime,
-    sources: Sequence[Ids],
+    sources: Sentences,
     limits: Sequence[int],
     free: Sequence[int],
     config: SearchConfig,
@@ -57,7 +57,7 @@ def greedy_once(
 
 def beam_once(
     runtime: Runtime,
-    sources: Sequence[Ids],
+    sources: Sentences,
     limits: Sequence[int],
     free: Sequence[int],
     config: SearchConfig,

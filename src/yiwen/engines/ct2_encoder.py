@@ -5,7 +5,6 @@ Shapes: B texts, S subwords, D d_model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +12,7 @@ import ctranslate2
 import numpy as np
 
 from yiwen.engines.ct2_runtime import open_translator
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import ConfigError
 from yiwen.files import verify_manifest
@@ -56,7 +55,7 @@ class CT2Encoder:
         with np.load(folder / HEAD) as head:
             self.head: dict[str, Array] = dict(head)
 
-    def states(self, texts: Sequence[Ids], *, layer: int) -> Array:
+    def states(self, texts: Sentences, *, layer: int) -> Array:
         """See `EncoderEngine`.
 
         Raises:

@@ -7,14 +7,13 @@ searched again in such a way that everything our search would see is seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_batches import beam_once, greedy_once
 from yiwen.engines.ct2_runtime import Runtime, open_translator
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.files import verify_manifest
@@ -88,10 +87,10 @@ class CT2Engine:
 
     def search(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
@@ -116,7 +115,7 @@ class CT2Engine:
                 "search.sampling=true is not for an exported model: CTranslate2 draws from generators that no seed "
                 "of a call reaches; use engine='torch' to sample"
             )
-        forced: Sequence[Ids] = prefixes or [()] * len(sources)
+        forced: Sentences = prefixes or [()] * len(sources)
         self._check_lengths("source", sources)
         self._check_lengths("prefix", forced)
         room = self.info.max_len - 1
@@ -137,9 +136,7 @@ class CT2Engine:
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)
         return [found[i] for i in range(len(sources))]
 
-    def score(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[list[float]]:
+    def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence.
 
         Raises:
@@ -149,9 +146,7 @@ class CT2Engine:
         self._check_lengths("target", targets)
         return self._runtime.score(sources, targets, stop=stop)
 
-    def attend(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[np.ndarray]:
+    def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head for given translations: (T + 1, S + 1) a sentence, eos last.
 
         Raises:
@@ -161,7 +156,7 @@ class CT2Engine:
         self._check_lengths("target", targets)
         return self._runtime.attend(sources, targets, stop=stop)
 
-    def _check_lengths(self, name: str, sequences: Sequence[Ids]) -> None:
+    def _check_lengths(self, name: str, sequences: Sentences) -> None:
         """CTranslate2 would fail for a whole batch, or cut in silence."""
         room = self.info.max_len - 1
         for number, ids in enumerate(sequences, 1):
@@ -187,7 +182,7 @@ class CT2Engine:
                 f"{list(golden.output)}, log-probabilities differ by up to {worst:.2g}; export the model again here"
             )
 
-    def greedy(self, sources: Sequence[Ids]) -> list[tuple[int, ...]]:
+    def greedy(self, sources: Sentences) -> list[tuple[int, ...]]:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""
         calls = self._runtime.submit(sources, GREEDY, max_decoding_length=self.info.max_len - 1, use_vmap=False)
         return [group[0].ids for group in self._runtime.seen(calls, GREEDY)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ import ctranslate2
 
 from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import Seen, exponent
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Ids, Sentences
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
@@ -43,7 +43,7 @@ class Runtime:
         self._source_tokens = vocabulary(source)
         self._eos = self.target_tokens[EOS_ID]
 
-    def submit(self, sources: Sequence[Ids], config: SearchConfig, *, prefix: Ids = (), **options: Any) -> list[Any]:
+    def submit(self, sources: Sentences, config: SearchConfig, *, prefix: Ids = (), **options: Any) -> list[Any]:
         """Hand over a batch; options are those of CTranslate2, ours where not given."""
         settings: dict[str, Any] = {
             "beam_size": config.beam_size,
@@ -78,9 +78,7 @@ class Runtime:
             groups.append(group)
         return groups
 
-    def score(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[list[float]]:
+    def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         rows: list[list[float]] = [[] for _ in sources]
         # Few at a time: each token has scores for a whole vocabulary, and large memory costs half as much again to get.
@@ -89,9 +87,7 @@ class Runtime:
             rows[i] = list(result.log_probs)
         return rows
 
-    def attend(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[np.ndarray]:
+    def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head for given translations, (T + 1, S + 1) a sentence, eos last.
 
         Greedy search with the whole target as its prefix: one step a token, because scoring shows no attention. With
@@ -112,7 +108,7 @@ class Runtime:
         return found
 
     def _forced(
-        self, call: Any, size: int, sources: Sequence[Ids], targets: Sequence[Ids], doing: str, stop: StopFlag | None
+        self, call: Any, size: int, sources: Sentences, targets: Sentences, doing: str, stop: StopFlag | None
     ) -> Iterator[tuple[int, Any]]:
         """Places, and what a call of CTranslate2's finds for the sources there with given translations.
 

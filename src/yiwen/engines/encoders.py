@@ -5,7 +5,6 @@ Shapes: B texts, S subwords, D d_model, K labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 
 from yiwen.bundle import Bundle, load_weights, weights_path
 from yiwen.data.batching import pad
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Sentences
 from yiwen.engines.packed import can_pack, pack_layers
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
 from yiwen.tasks.heads import EncoderModel
@@ -31,7 +30,7 @@ class EncoderEngine(Protocol):
     head: dict[str, Array]
     """`weight` (K, D) and `bias` (K,) where there are labels, `query` (D,) where attention pools."""
 
-    def states(self, texts: Sequence[Ids], *, layer: int) -> Array:
+    def states(self, texts: Sentences, *, layer: int) -> Array:
         """States of texts given without eos, padded: (B, S, D), eos the last of each text.
 
         Layer 0 is the embeddings; the last one is normalised where the model has a last norm.
@@ -54,7 +53,7 @@ class TorchEncoder:
         use_attention(self.body, plain_attention if device == "cpu" and dtype != torch.float32 else fused_attention)
 
     @torch.inference_mode()
-    def states(self, texts: Sequence[Ids], *, layer: int) -> Array:
+    def states(self, texts: Sentences, *, layer: int) -> Array:
         """See `EncoderEngine`."""
         src_ids = torch.from_numpy(pad(texts, closing=EOS_ID)).to(self.device)
         is_last = layer == self.body.config.n_encoder_layers

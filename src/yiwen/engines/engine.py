@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Ids = Sequence[int]
 """Subword ids without bos and eos."""
+Sentences = Sequence[Ids]
+"""Those of several sentences."""
 
 
 @runtime_checkable
@@ -22,11 +24,11 @@ class FindsTerms(Protocol):
 
     def search_terms(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         terms: Sequence[Sequence[Ids]],
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
         """As `Engine.search`; each translation holds all terms of its source, as long as it has room for them."""
@@ -41,10 +43,10 @@ class Engine(Protocol):
 
     def search(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
@@ -53,14 +55,10 @@ class Engine(Protocol):
         An engine to which scores cost time may leave them undefined (NaN) where `with_scores` is false.
         """
 
-    def score(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[list[float]]:
+    def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
 
-    def attend(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[np.ndarray]:
+    def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head while each step of given translations is forced, none of it empty.
 
         For each sentence (T + 1, S + 1), float32, rows sum to 1: row t is the step that has to choose target token t

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from yiwen.data.batching import collate, pad
 from yiwen.data.order import longest_first
-from yiwen.engines.engine import Ids
+from yiwen.engines.engine import Ids, Sentences
 from yiwen.engines.packed import can_pack, pack
 from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
 from yiwen.model.cache import DecoderCache
@@ -84,10 +84,10 @@ class TorchEngine:
     @torch.inference_mode()
     def search(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         with_scores: bool = True,
         stop: StopFlag | None = None,
         watch: Watch | None = None,
@@ -119,11 +119,11 @@ class TorchEngine:
     @torch.inference_mode()
     def search_terms(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         terms: Sequence[Sequence[Ids]],
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         stop: StopFlag | None = None,
     ) -> list[list[Hypothesis]]:
         """Translate, one by one, with all terms of a source in its translation; see `search`."""
@@ -136,9 +136,7 @@ class TorchEngine:
         return found
 
     @torch.inference_mode()
-    def score(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[list[float]]:
+    def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         scores: list[list[float]] = [[] for _ in sources]
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
@@ -151,9 +149,7 @@ class TorchEngine:
         return scores
 
     @torch.inference_mode()
-    def attend(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[np.ndarray]:
+    def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head for given translations: (T + 1, S + 1) a sentence, eos last."""
         found: list[np.ndarray] = [np.empty(0)] * len(sources)
         name = f"decoder.layers.{self.alignment.layer}.cross_attention"
@@ -195,14 +191,14 @@ class TorchEngine:
     def _room(self) -> int:
         return min(model.config.max_len for model in self.models) - 1
 
-    def _task(self, sources: Sequence[Ids], prefixes: Sequence[Ids], config: SearchConfig) -> Task:
+    def _task(self, sources: Sentences, prefixes: Sentences, config: SearchConfig) -> Task:
         lengths = [  # a prefix is given whole, however short its source
             min(max(config.max_len(len(ids)), len(prefix)), self._room)
             for ids, prefix in zip(sources, prefixes, strict=True)
         ]
         return Task(bos_id=BOS_ID, eos_id=EOS_ID, max_lens=lengths, prefixes=prefixes, device=self.device)
 
-    def _start(self, sources: Sequence[Ids]) -> tuple[StepFn[Any], Any]:
+    def _start(self, sources: Sentences) -> tuple[StepFn[Any], Any]:
         """The step function and its state before the first step."""
         src_ids = torch.from_numpy(pad(sources, closing=EOS_ID)).to(self.device)
         mask = padding_mask(src_ids, PAD_ID)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from yiwen.data.store import Store
-    from yiwen.engines.engine import Engine, Ids
+    from yiwen.engines.engine import Engine, Ids, Sentences
 
 MIN_PAIRS: Final = 100
 """Fewer validation pairs do not tell what is usual."""
@@ -93,7 +93,7 @@ class Usual:
         return abs(self._shortness(n_src, n_tgt)) > self.calibration.odd_at
 
     def incomplete(
-        self, engine: Engine, src_ids: Sequence[Ids], tgt_ids: Sequence[Ids], *, stop: StopFlag | None = None
+        self, engine: Engine, src_ids: Sentences, tgt_ids: Sentences, *, stop: StopFlag | None = None
     ) -> list[bool]:
         """Of each translation, whether something of its source is missing in it.
 
@@ -189,8 +189,8 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt
 
 
 def usual_lengths(
-    src: Sequence[Ids],
-    ref: Sequence[Ids],
+    src: Sentences,
+    ref: Sentences,
     coverage: Coverage,
     *,
     engine: Engine | None = None,

@@ -20,7 +20,7 @@ from yiwen.stop import StopFlag
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:
-    from yiwen.engines.engine import Engine, Ids
+    from yiwen.engines.engine import Engine, Ids, Sentences
 
 N_WORDS: Final = 3
 """Words in a row that are looked at together: one may rightly have no counterpart, three hardly."""
@@ -90,8 +90,8 @@ def shortness(n_src: int, n_tgt: int) -> float:
 def after_asking(
     engine: Engine,
     coverage: Coverage,
-    src_ids: Sequence[Ids],
-    tgt_ids: Sequence[Ids],
+    src_ids: Sentences,
+    tgt_ids: Sentences,
     doubts: Sequence[float],
     *,
     doubtful_at: float,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from yiwen.bundle import Bundle
-from yiwen.engines.engine import Engine, Ids
+from yiwen.engines.engine import Engine, Ids, Sentences
 from yiwen.evaluation.calibration import Usual
 from yiwen.evaluation.checks import check
 from yiwen.search.config import WIDEST, SearchConfig
@@ -62,7 +62,7 @@ def with_spares(search: SearchConfig) -> SearchConfig:
 
 
 def review(
-    answers: Sequence[Answer], sources: Sequence[Source], *, rules: Rules, prefixes: Sequence[Ids] | None = None
+    answers: Sequence[Answer], sources: Sequence[Source], *, rules: Rules, prefixes: Sentences | None = None
 ) -> list[Answer]:
     """Check what a search has found, and put better translations in the place of those with a fault.
 

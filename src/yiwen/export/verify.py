@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from yiwen.data.store import TextPairs
 from yiwen.engines.ct2_engine import GREEDY, CT2Engine
-from yiwen.engines.engine import Engine, Ids
+from yiwen.engines.engine import Engine, Ids, Sentences
 from yiwen.engines.exported import Golden
 from yiwen.errors import ExportError
 from yiwen.evaluation.metrics import quick_score
@@ -87,7 +86,7 @@ def fixed_sources(vocab_size: int, *, limit: int) -> list[list[int]]:
 
 
 def compare_exactly(
-    trained: Engine, exported: Engine, sources: Sequence[Ids], *, stop: StopFlag | None = None
+    trained: Engine, exported: Engine, sources: Sentences, *, stop: StopFlag | None = None
 ) -> dict[str, Any]:
     """Compare in float32: forced log-probabilities and greedy translations.
 
@@ -192,7 +191,7 @@ def compare_quality(
     return result
 
 
-def choose_golden(exported: CT2Engine, sources: Sequence[Ids]) -> Golden:
+def choose_golden(exported: CT2Engine, sources: Sentences) -> Golden:
     """The sentence that the model is surest of, subword by subword: no other rounding will change it."""
     candidates = [ids for ids in sources if len(ids) in _GOLDEN_LENGTHS] or list(sources)
     outputs = exported.greedy(candidates)

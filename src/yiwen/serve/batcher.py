@@ -16,12 +16,12 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from yiwen.engines.engine import Engine, Ids
+from yiwen.engines.engine import Engine, Sentences
 from yiwen.errors import Stopped, YiwenError
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -137,10 +137,10 @@ class SharedEngine:
 
     def search(
         self,
-        sources: Sequence[Ids],
+        sources: Sentences,
         *,
         config: SearchConfig,
-        prefixes: Sequence[Ids] | None = None,
+        prefixes: Sentences | None = None,
         with_scores: bool = True,
         stop: StopFlag | None = None,
     ) -> list[Found]:
@@ -180,16 +180,12 @@ class SharedEngine:
         self._wait(call, stop)
         return found
 
-    def score(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[list[float]]:
+    def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """As the engine's own; nobody else's sentences ride along."""
         with self._alone:
             return self.engine.score(sources, targets, stop=stop)
 
-    def attend(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
-    ) -> list[np.ndarray]:
+    def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """As the engine's own; nobody else's sentences ride along."""
         with self._alone:
             return self.engine.attend(sources, targets, stop=stop)
