@@ -12,7 +12,7 @@ same label on the other side, `word/x`; `{p.was}/x` links a form to a literal in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -135,8 +135,8 @@ def derive(chosen: Rule, rng: Random) -> DemoPair:
     fillers: dict[str, Filler] = {}
     for names, chooser in chosen.slots:
         fillers.update(zip(names, chooser(rng), strict=True))
-    src, src_spans, src_labels = _english(chosen.en, fillers)
-    tgt, tgt_spans, tgt_labels = _chinese(chosen.zh, fillers)
+    src, src_spans, src_labels = _rendered(chosen.en, fillers, is_english=True)
+    tgt, tgt_spans, tgt_labels = _rendered(chosen.zh, fillers, is_english=False)
     where: dict[object, list[int]] = {}
     for i, label in enumerate(src_labels):
         where.setdefault(label, []).append(i)
@@ -161,13 +161,13 @@ def _parts(pattern: str) -> list[_Part]:
     return parts
 
 
-_Rendered = tuple[str, list[tuple[int, int]], list[object]]
-
-
-def _english(parts: tuple[_Part, ...], fillers: Mapping[str, Filler]) -> _Rendered:
+def _rendered(
+    parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_english: bool
+) -> tuple[str, list[tuple[int, int]], list[object]]:
+    """The text of one side, the spans of its words and their labels."""
     text, spans, labels = "", [], []
-    for word, label in _labelled(parts, fillers, is_english=True):
-        if text and word not in _CLOSED_UP:
+    for word, label in _labelled(parts, fillers, is_english=is_english):
+        if is_english and text and word not in _CLOSED_UP:
             text += " "
         spans.append((len(text), len(text) + len(word)))
         labels.append(label)
@@ -175,21 +175,13 @@ def _english(parts: tuple[_Part, ...], fillers: Mapping[str, Filler]) -> _Render
     return text[0].upper() + text[1:], spans, labels
 
 
-def _chinese(parts: tuple[_Part, ...], fillers: Mapping[str, Filler]) -> _Rendered:
-    text, spans, labels = "", [], []
-    for word, label in _labelled(parts, fillers, is_english=False):
-        spans.append((len(text), len(text) + len(word)))
-        labels.append(label)
-        text += word
-    return text, spans, labels
-
-
-def _labelled(parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_english: bool) -> list[tuple[str, object]]:
+def _labelled(
+    parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_english: bool
+) -> Iterator[tuple[str, object]]:
     """Words of one side with labels that are unique in the sentence: a filler's own carry the name of the slot."""
-    result: list[tuple[str, object]] = []
     for part in parts:
         if not part.slot:
-            result.append((part.form, part.label))
+            yield part.form, part.label
             continue
         filler = fillers[part.slot]
         form = part.form
@@ -197,5 +189,4 @@ def _labelled(parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_eng
             form = "s" if fillers[part.agrees_with].is_third else ""
         for word, label in (filler.en if is_english else filler.zh)[form]:
             unique = (part.slot, label) if label is not None else None
-            result.append((word, part.label or unique))
-    return result
+            yield word, part.label or unique

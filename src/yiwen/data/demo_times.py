@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from yiwen.data.demo_words import Filler, Words, chinese_number, english_number, number, phrase, phrases, words
+from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, phrases, words
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -64,20 +64,13 @@ def future_times() -> tuple[Filler, ...]:
 @cache
 def dates() -> tuple[Filler, ...]:
     """on March 5, 三月五日: every day of the year but 29 February and the 31sts."""
-    days = [(month, day) for month in range(1, 13) for day in range(1, 29 if month == 2 else 31)]
-    return tuple(
-        Filler(
-            f"{_MONTHS[month - 1]} {day}",
-            {"": (("on", None), (_MONTHS[month - 1], "m"), (str(day), "d")), "bare": _english_date(month, day)},
-            {"": ((f"{chinese_number(month)}月", "m"), (f"{chinese_number(day)}日", "d"))},
-            combinations=((_MONTHS[month - 1], str(day)),),
-        )
-        for month, day in days
-    )
+    return tuple(_date(month, day) for month in range(1, 13) for day in range(1, 29 if month == 2 else 31))
 
 
-def _english_date(month: int, day: int) -> Words:
-    return (_MONTHS[month - 1], "m"), (str(day), "d")
+def _date(month: int, day: int) -> Filler:
+    name = f"{_MONTHS[month - 1]} {day}"
+    en, zh = words(f"{_MONTHS[month - 1]}/m {day}/d"), words(f"{chinese_number(month)}月/m {chinese_number(day)}日/d")
+    return Filler(name, {"": (("on", None), *en), "bare": en}, {"": zh}, combinations=(tuple(name.split()),))
 
 
 @cache

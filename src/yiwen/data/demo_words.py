@@ -52,10 +52,13 @@ def words(text: str, label: str | None = "") -> Words:
     return tuple(word(token) for token in text.split())
 
 
-def phrase(en: str, zh: str, *, name: str = "") -> Filler:
-    """A filler with one form on each side; its name is the English text unless given."""
-    plain = " ".join(word for word, _ in words(en))
-    return Filler(name or plain, {"": words(en)}, {"": words(zh)})
+def _plain(labelled: Words) -> str:
+    return " ".join(word for word, _ in labelled)
+
+
+def phrase(en: str, zh: str) -> Filler:
+    """A filler with one form on each side; its name is the English text."""
+    return Filler(_plain(words(en)), {"": words(en)}, {"": words(zh)})
 
 
 def phrases(pairs: str) -> tuple[Filler, ...]:
@@ -80,7 +83,7 @@ def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -
     }
     forms = {"": words(en), "obj": words(obj or en), "poss": words(poss or f"{en}'s")}
     forms |= {form: words(word, None) for form, word in agreeing.items()}
-    name = " ".join(word for word, _ in words(en))
+    name = _plain(words(en))
     return Filler(name, forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
 
 
@@ -104,7 +107,7 @@ def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
     head, *rest = en.split()
     label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
     many = plural_form or " ".join(_plural_phrase(head, rest))
-    name = " ".join(word for word, _ in words(en))
+    name = _plain(words(en))
     one = words(en)
     forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
     return Filler(name, forms, {"": words(zh), "m": words(measure, label)})
@@ -168,14 +171,14 @@ def number(value: int) -> Filler:
     """
     en = _english(value)
     zh = (("两", "u"),) if value == 2 else _chinese(value)
-    name = " ".join(word for word, _ in en)
+    name = _plain(en)
     parts = tuple(name.replace("-", " ").split())
     return Filler(name, {"": en}, {"": zh}, value == 1, combinations=(parts,) if value > 20 and len(parts) > 1 else ())
 
 
 def english_number(value: int) -> str:
     """English number word, 0 to 99,999: 237 -> two hundred and thirty-seven."""
-    return " ".join(word for word, _ in _english(value))
+    return _plain(_english(value))
 
 
 def chinese_number(value: int) -> str:
