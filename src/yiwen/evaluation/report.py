@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Final
 
 from yiwen import __version__
@@ -19,36 +21,12 @@ from yiwen.evaluation.significance import Comparison
 Cell = str | int | float
 COLOURS: Final = ("#00796b", "#ef6c00")
 """Of a model, and of the one that it is compared with."""
-_STYLE: Final = """
-body { font: 15px/1.5 system-ui, "Noto Sans CJK SC", sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff }
-h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid #ccc }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: .25rem .6rem; border-bottom: 1px solid #ddd;
-  overflow-wrap: anywhere }
-th { background: #f4f4f4 } td.number { text-align: right; white-space: nowrap } p.note { color: #555 }
-svg { max-width: 100%; height: auto } details > summary { cursor: pointer }
-"""
 
 
 def page(title: str, sections: Iterable[str]) -> str:
     """The whole page."""
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-{"".join(sections)}
-<p class="note">yiwen {__version__}</p>
-</body>
-</html>
-"""
+    template = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+    return template.substitute(title=escape(title), sections="".join(sections), version=__version__)
 
 
 def section(english: str, chinese: str, *parts: str, note: str = "") -> str:
@@ -63,11 +41,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     def cell(value: Cell) -> str:
         if isinstance(value, str):
             return f"<td>{escape(value)}</td>"
-        return (
-            f'<td class="number">{value:,.2f}</td>'
-            if isinstance(value, float)
-            else f'<td class="number">{value:,}</td>'
-        )
+        shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+        return f'<td class="number">{shown}</td>'
 
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
