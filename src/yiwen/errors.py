@@ -15,6 +15,9 @@ A message names the value, the rule it breaks and what to do about it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class YiwenError(Exception):
     """Base of all errors that a user can do something about."""
@@ -67,3 +70,16 @@ class Stopped(YiwenError):
         self.signum = signum
         self.is_immediate = is_immediate
         self.exit_code = 128 + signum
+
+
+@contextmanager
+def needing(what: str, *, extra: str) -> Iterator[None]:
+    """Import optional packages inside the block; where one is missing, the user is told what for and the cure.
+
+    Raises:
+        MissingDependencyError: If one is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(f"{what}: pip install 'yiwen[{extra}]'") from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from yiwen.analysis.attention import word_weights
-from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.errors import ConfigError, DataError, needing
 from yiwen.files import write_bytes
 
 if TYPE_CHECKING:
@@ -254,11 +254,9 @@ def _figure(n_rows: int, n_columns: int, *, size: tuple[float, float]) -> tuple[
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    try:
+    with needing("figures need matplotlib", extra="plots"):
         import matplotlib
         from matplotlib import font_manager
-    except ImportError as error:
-        raise MissingDependencyError("figures need matplotlib: pip install 'yiwen[plots]'") from error
     installed = set(font_manager.get_font_names())
     fonts = [name for name in FONTS if name in installed]
     # Text stays text in SVG: whoever looks at it has a font for it.

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from yiwen.errors import DataError, MissingDependencyError
+from yiwen.errors import DataError, needing
 
 Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
@@ -168,8 +168,6 @@ class _Zstandard(io.RawIOBase):
 
 
 def _zstandard() -> Any:
-    try:
+    with needing("Reading .zst needs zstandard", extra="train"):
         import zstandard
-    except ImportError as error:
-        raise MissingDependencyError("Reading .zst needs zstandard: pip install 'yiwen[train]'") from error
     return zstandard

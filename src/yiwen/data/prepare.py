@@ -24,7 +24,7 @@ from typing import Final
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
-from yiwen.errors import MissingDependencyError, TrainingError
+from yiwen.errors import TrainingError, needing
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
@@ -78,11 +78,9 @@ def prepare(
         Stopped: If a signal arrived; nothing is left that could be taken for a store.
     """
     started = time.perf_counter()
-    try:
+    with needing("Preparing data needs pyarrow", extra="train"):
         from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
-    except ImportError as error:
-        raise MissingDependencyError("Preparing data needs pyarrow: pip install 'yiwen[train]'") from error
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     shelf = root / ".prepared"

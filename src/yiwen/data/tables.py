@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from yiwen.data import lines
-from yiwen.errors import DataError, MissingDependencyError
+from yiwen.errors import DataError, needing
 
 
 def read_tsv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -73,10 +73,8 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Parquet, or an Arrow IPC file or stream (Feather version 2); "translation.en" reads inside a struct."""
-    try:
+    with needing("Reading Parquet and Arrow needs pyarrow", extra="train"):
         import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError("Reading Parquet and Arrow needs pyarrow: pip install 'yiwen[train]'") from error
     try:
         for batch in _arrow_batches(path, size):
             yield tuple(_arrow_column(path, batch, column) for column in (src_column, tgt_column))  # type: ignore[misc]

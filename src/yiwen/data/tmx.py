@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.data import lines
-from yiwen.errors import DataError, MissingDependencyError
+from yiwen.errors import DataError, needing
 from yiwen.text.languages import best_match
 
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -54,10 +54,8 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
 
 
 def _units(path: Path) -> Iterator[Any]:
-    try:
+    with needing("Reading TMX needs lxml", extra="train"):
         from lxml import etree
-    except ImportError as error:
-        raise MissingDependencyError("Reading TMX needs lxml: pip install 'yiwen[train]'") from error
     with lines.opened(path) as file:
         try:
             for _, unit in etree.iterparse(

@@ -18,16 +18,14 @@ import numpy as np
 
 from yiwen.data.corpus import CorpusConfig
 from yiwen.encoder.facade import Encoder
-from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.errors import ConfigError, needing
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.text.normalise import as_texts, normalise
 
-try:
+with needing("Estimators need scikit-learn", extra="sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, column_or_1d
-except ImportError as error:
-    raise MissingDependencyError("Estimators need scikit-learn: pip install 'yiwen[sklearn]'") from error
 
 
 class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 
-from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.errors import ConfigError, needing
 
 if TYPE_CHECKING:
     from yiwen.engines.encoders import Array
@@ -44,10 +44,8 @@ def _write_npy(blocks: Iterable[Array], file: BinaryIO) -> None:
 
 def _write_arrow(blocks: Iterable[Array], file: BinaryIO) -> None:
     """One column `vector` of lists of equal length."""
-    try:
+    with needing("Writing Arrow needs pyarrow", extra="train"):
         import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError("Writing Arrow needs pyarrow: pip install 'yiwen[train]'") from error
     writer = None
     for block in blocks:
         column = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), block.shape[1])

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from yiwen.config import STRICT
-from yiwen.errors import ConfigError, DataError, MissingDependencyError
+from yiwen.errors import ConfigError, DataError, needing
 from yiwen.text.languages import CHINESE, UNSPACED, base
 
 Metric: TypeAlias = Literal["bleu", "chrf", "ter"]
@@ -175,12 +175,10 @@ def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
     Raises:
         MissingDependencyError: If sacreBLEU is not installed.
     """
-    try:
+    with needing("Scores need sacreBLEU", extra="train"):
         from sacrebleu.metrics.bleu import BLEU
         from sacrebleu.metrics.chrf import CHRF
         from sacrebleu.metrics.ter import TER
-    except ImportError as error:
-        raise MissingDependencyError("Scores need sacreBLEU: pip install 'yiwen[train]'") from error
     match metric:
         case "bleu":
             # force: its warning about tokenised text names an option that our users do not have; see `_notes`.
