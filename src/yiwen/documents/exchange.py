@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import escape as escape_html
 from typing import Final
 
-from yiwen.documents.markup import Piece, end_of, escaped, source_of, string_tokens, xml_pieces
+from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit, string_unit, units_of
 from yiwen.errors import DataError
 from yiwen.text.languages import best_match
@@ -142,15 +142,8 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
             f"no unit has a text in {src_lang!r}; there is {', '.join(languages) or 'none'}: say what to translate from"
         )
     out: list[Part] = []
-    skip = 0
-    for number, piece in enumerate(pieces):
-        if number < skip:
-            continue
-        if piece.name == "tu" and piece.kind == "open":
-            skip = end_of(pieces, number)
-            out += _with_variant(pieces[number:skip], src_lang, tgt_lang)
-        else:
-            out.append(piece.raw)
+    for inner in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu")):
+        out += _with_variant(inner, src_lang, tgt_lang) if len(inner) > 1 else [inner[0].raw]
     return out
 
 
@@ -172,12 +165,11 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
 def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
     """The elements directly inside of the first: from their first piece to after their last."""
     found: dict[str, tuple[int, int]] = {}
-    number = 1
-    while number < len(pieces) - 1:
-        end = end_of(pieces, number) if pieces[number].kind in ("open", "empty") else number + 1
-        if pieces[number].name:
-            found.setdefault(pieces[number].name, (number, end))
-        number = end
+    end = 1
+    for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
+        start, end = end, end + len(inner)
+        if inner[0].name:
+            found.setdefault(inner[0].name, (start, end))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
@@ -114,6 +114,15 @@ def end_of(pieces: Sequence[Piece], start: int) -> int:
             return number + 1
     names = (number for number in range(start + 1, len(pieces)) if pieces[number].name == pieces[start].name)
     return next(names, len(pieces))
+
+
+def elements(pieces: Sequence[Piece], is_whole: Callable[[Piece], bool]) -> Iterator[Sequence[Piece]]:
+    """The pieces in their order: each alone, or with the element that it opens where that is wanted whole."""
+    number = 0
+    while number < len(pieces):
+        end = end_of(pieces, number) if is_whole(pieces[number]) else number + 1
+        yield pieces[number:end]
+        number = end
 
 
 def source_of(pieces: Sequence[Piece]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from yiwen.documents.markup import Piece, end_of, escaped, source_of, xml_pieces
+from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap, running, units_of
 
 DOCX: Final = re.compile(
@@ -42,15 +42,11 @@ def paragraphs(source: str) -> list[Part]:
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    number = 0
-    while number < len(pieces):
-        piece, end = pieces[number], number + 1
-        yield piece.raw
-        if (piece.kind, piece.name) == ("open", "p"):
-            end = end_of(pieces, number)
-            yield from running(_tokens(pieces[number + 1 : end - 1]), _units)
-            yield pieces[end - 1].raw
-        number = end
+    for first, *inside in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "p")):
+        yield first.raw
+        if inside:
+            yield from running(_tokens(inside[:-1]), _units)
+            yield inside[-1].raw
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
@@ -75,35 +71,27 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
 
 
 def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
-    number = 0
-    while number < len(pieces):
-        piece = pieces[number]
-        end = end_of(pieces, number) if piece.kind == "open" else number + 1
+    for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
+        piece, raw = inner[0], source_of(inner)
         if piece.name in _AROUND and piece.kind != "empty":
-            yield Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name)
-            end = number + 1
+            yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif piece.name == "r" and piece.kind == "open":
-            yield from _run(pieces[number:end])
-        elif piece.name == "sdt" and _CONTENT in (tags := [(p.kind, p.name) for p in pieces[number:end]]):
-            start = number + tags.index(_CONTENT) + 1
-            stop = end_of(pieces, start - 1) - 1
-            yield source_of(pieces[number:start])
-            yield from running(_tokens(pieces[start:stop]), _units)
-            yield source_of(pieces[stop:end])
+            yield from _run(inner)
+        elif piece.name == "sdt" and _CONTENT in (tags := [(p.kind, p.name) for p in inner]):
+            start = tags.index(_CONTENT) + 1
+            stop = end_of(inner, start - 1) - 1
+            yield source_of(inner[:start])
+            yield from running(_tokens(inner[start:stop]), _units)
+            yield source_of(inner[stop:])
         elif piece.name not in _IGNORED:
-            raw = source_of(pieces[number:end])
             yield raw if piece.name in _BREAKS else Token("point", raw)
-        number = end
 
 
 def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     """A run with several things inside becomes one run for each."""
     opening, closing, props = pieces[0].raw, pieces[-1].raw, ""
-    number = 1
-    while number < len(pieces) - 1:
-        piece, end = pieces[number], end_of(pieces, number)
-        inner = pieces[number:end]
-        raw = source_of(inner)
+    for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
+        piece, raw = inner[0], source_of(inner)
         if piece.name == "rPr":
             props = raw
         elif piece.name in ("t", "noBreakHyphen"):
@@ -120,7 +108,6 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         elif piece.name and piece.name not in _IGNORED:
             run = f"{opening}{props}{raw}{closing}"
             yield run if piece.name in _BREAKS else Token("point", run)
-        number = end
 
 
 def _key(props: str, opening: str) -> str:
