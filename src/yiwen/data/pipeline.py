@@ -17,7 +17,7 @@ from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, pla
 from yiwen.data.labels import check_held_out, count_labels, with_labels
 from yiwen.data.report import ILL_FITTING, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
-from yiwen.data.stages import EncodeTask, clean_block, encode_batch
+from yiwen.data.stages import SPILLED, EncodeTask, clean_block, encode_batch
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
 from yiwen.data.workers import Workers, in_threads
 from yiwen.errors import DataError
@@ -105,8 +105,7 @@ def clean(job: Job, workers: Workers, tally: Tally) -> tuple[Intake, Keys]:
                 corpora.append(index)
                 yield task, block
 
-    schema = pa.schema({"src": pa.string(), "tgt": pa.string(), "line": pa.uint32()})
-    with pa.ipc.new_file(str(job.spill), schema) as writer:
+    with pa.ipc.new_file(str(job.spill), SPILLED) as writer:
         for cleaned, corpus in zip(workers.map(clean_block, tasks()), corpora, strict=False):
             n_read[corpus] += cleaned.n_read
             for reason, count in cleaned.dropped.items():

@@ -6,11 +6,10 @@ Both are functions of their arguments alone, so the result does not depend on ho
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,20 +23,22 @@ from yiwen.text.normalise import normalise
 from yiwen.text.protect import protected_pair
 from yiwen.text.subword import UNK_ID, Subword
 
+SPILLED: Final = pa.schema({"src": pa.string(), "tgt": pa.string(), "line": pa.uint32()})
+"""A clean pair, normalised, and where it stood."""
 
-@dataclass
-class Cleaned:
+
+class Cleaned(NamedTuple):
     """A block after cleaning."""
 
     n_read: int
     """Pairs in the block."""
     batch: Any
-    """Arrow record batch of the pairs kept: src, tgt (normalised text), line."""
+    """Arrow record batch of the pairs kept."""
     keys: Keys
     """Their hashes."""
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str]
     """Reason -> pairs dropped."""
-    examples: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
+    examples: dict[str, list[tuple[int, str, str]]]
     """Reason -> the first three, as (line, src, tgt)."""
 
 
@@ -61,7 +62,8 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
     kept_src: list[str] = []
     kept_tgt: list[str] = []
     kept_line: list[int] = []
-    cleaned = Cleaned(len(block.src), None, keys_of([], []))
+    dropped: Counter[str] = Counter()
+    examples: dict[str, list[tuple[int, str, str]]] = {}
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
         reason: str | None
         try:
@@ -77,19 +79,12 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
             kept_tgt.append(tgt)
             kept_line.append(line)
         else:
-            cleaned.dropped[reason] += 1
-            if cleaned.dropped[reason] <= N_EXAMPLES:
-                shown = (line, _shown(raw_src), _shown(raw_tgt))
-                cleaned.examples.setdefault(reason, []).append(shown)
-    cleaned.batch = pa.record_batch(
-        {
-            "src": pa.array(kept_src, pa.string()),
-            "tgt": pa.array(kept_tgt, pa.string()),
-            "line": pa.array(kept_line, pa.uint32()),
-        }
-    )
-    cleaned.keys = keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled)
-    return cleaned
+            dropped[reason] += 1
+            if dropped[reason] <= N_EXAMPLES:
+                examples.setdefault(reason, []).append((line, _shown(raw_src), _shown(raw_tgt)))
+    batch = pa.record_batch({"src": kept_src, "tgt": kept_tgt, "line": kept_line}, schema=SPILLED)
+    keys = keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled)
+    return Cleaned(len(block.src), batch, keys, dropped, examples)
 
 
 class EncodeTask(NamedTuple):
@@ -155,9 +150,8 @@ def _with_symbols(batch: Any, n: int) -> Any:
     """The batch with symbols in place of what both sides say alike."""
     texts = (batch.column(name).to_pylist() for name in ("src", "tgt"))
     pairs = [protected_pair(src, tgt, n) for src, tgt in zip(*texts, strict=True)]
-    sides = ([pair[side] for pair in pairs] for side in (0, 1))
-    columns = {name: pa.array(side, pa.string()) for name, side in zip(("src", "tgt"), sides, strict=True)}
-    return pa.record_batch({**columns, "line": batch.column("line")})
+    columns = {"src": [src for src, _ in pairs], "tgt": [tgt for _, tgt in pairs], "line": batch.column("line")}
+    return pa.record_batch(columns, schema=SPILLED)
 
 
 def spilled(path: Path) -> Any:
