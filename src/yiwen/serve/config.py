@@ -64,16 +64,11 @@ class ServeConfig:
     """Memory for translations of sentences that were asked for before."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("port", 0),
-            ("max_documents", 0),
-            ("requests_per_minute", 0),
-            ("cache_bytes", 0),
-            *((name, 1) for name in vars(self) if name.startswith("max_") and name != "max_documents"),
-            *((name, 1) for name in ("queue_requests", "queue_tokens")),
-        ):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}={getattr(self, name)} must be at least {least}")
+        least = {name: 1 for name in vars(self) if name.startswith(("max_", "queue_"))}
+        least |= dict.fromkeys(("port", "max_documents", "requests_per_minute", "cache_bytes"), 0)
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise ConfigError(f"{name}={getattr(self, name)} must be at least {value}")
         if self.port > 65_535:
             raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
         for origin in self.allow_origins:
