@@ -63,23 +63,21 @@ def export_encoder(
         info = new_info(bundle, dtype)
         trained = TorchEncoder(load_encoder(bundle))
 
-        def opened(place: Path, number_type: str) -> CT2Encoder:
+        def write_as(number_type: str, place: Path) -> None:
             write_encoder(place, model.body, subword=bundle.source, dtype=number_type)
             np.savez(place / HEAD, **trained.head)  # type: ignore[arg-type]
             write_info(place, dataclasses.replace(info, dtype=number_type))
-            return CT2Encoder(place, subword=bundle.source, n_layers=trained.body.config.n_encoder_layers, is_new=True)
 
+        shape: Any = {"subword": bundle.source, "n_layers": bundle.info.model.n_encoder_layers}
         report: dict[str, Any] = {}
         with TemporaryDirectory() as exact:
-            report["float32"] = _compare_exactly(trained, opened(Path(exact), "float32"), sources, stop)
+            write_as("float32", Path(exact))
+            report["float32"] = _compare_exactly(trained, CT2Encoder(Path(exact), is_new=True, **shape), sources, stop)
+        write_as(dtype, folder)
         report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
-        if report["is_verified"]:
-            exported = opened(folder, dtype)
-            if dtype != "float32":
-                report[dtype] = _compare_rounded(Encoder(bundle, trained), Encoder(bundle, exported), valid, stop)
-        else:
-            write_encoder(folder, model.body, subword=bundle.source, dtype=dtype)
-            np.savez(folder / HEAD, **trained.head)  # type: ignore[arg-type]
+        if report["is_verified"] and dtype != "float32":
+            exported = Encoder(bundle, CT2Encoder(folder, is_new=True, **shape))
+            report[dtype] = _compare_rounded(Encoder(bundle, trained), exported, valid, stop)
         info = dataclasses.replace(info, verification=report)
         write_info(folder, info)
         return info
