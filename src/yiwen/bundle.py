@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 import yiwen
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError, DataError
-from yiwen.files import new_folder, verify_manifest
+from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
@@ -132,8 +132,7 @@ def save_bundle(
         tgt_model: SentencePiece model of the target; the same path where one is shared.
     """
     with new_folder(folder) as temporary:
-        content = json.dumps(dataclasses.asdict(info), ensure_ascii=False, indent=2)
-        (temporary / "bundle.json").write_text(content + "\n", encoding="utf-8")
+        write_json(temporary / "bundle.json", dataclasses.asdict(info))
         save_tensors(weights, temporary / WEIGHTS)
         if src_model == tgt_model:
             shutil.copyfile(src_model, temporary / "shared.spm")

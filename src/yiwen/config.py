@@ -158,9 +158,8 @@ def toml_text(value: Any) -> str:
 
 def json_schema(cls: type[Any]) -> Table:
     """JSON schema of a config class, for editors that complete TOML."""
-    import pydantic
-
-    return pydantic.TypeAdapter(cls).json_schema()
+    schema: Table = _adapter(cast(Any, cls)).json_schema()
+    return schema
 
 
 def attribute_docs(cls: type[Any]) -> dict[str, str]:

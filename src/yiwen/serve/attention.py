@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from yiwen.bundle import WEIGHTS, Bundle, load_model
+from yiwen.bundle import WEIGHTS, Bundle, load_model, open_bundle
 from yiwen.errors import DataError
 from yiwen.files import MANIFEST
 from yiwen.serve.errors import ApiError
@@ -54,6 +54,4 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
 
 @lru_cache(maxsize=2)
 def _model(folder: Path, manifest: bytes) -> Any:
-    from yiwen.bundle import open_bundle
-
     return load_model(open_bundle(folder))
