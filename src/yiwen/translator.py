@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from yiwen.asking import ask, forced_ids, term_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
+from yiwen.data.lines import blocks
 from yiwen.engines.engine import FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
@@ -235,8 +236,8 @@ class Translator:
             ]
 
         numbered = enumerate(in_blocks(lines))
-        blocks = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop, doing="translation")
-        return itertools.chain.from_iterable(blocks)
+        found = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop, doing="translation")
+        return itertools.chain.from_iterable(found)
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, first_line: int = 1, stop: StopFlag | None = None
@@ -335,6 +336,4 @@ class Translator:
 
 def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:
     """A stream in lists of BLOCK_LINES, for flat memory."""
-    iterator = iter(items)
-    while block := list(itertools.islice(iterator, BLOCK_LINES)):
-        yield block
+    return blocks(items, BLOCK_LINES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby
 from pathlib import Path
 
 from yiwen.data import lines
@@ -31,22 +31,15 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
             f"{tgt_column!r}, or none for the first and the last"
         )
     columns = [int(number) - 1 for number in numbers]
-    sentences = _sentences(lines.lines_of(path))
-    while block := list(islice(sentences, size)):
+    for block in lines.blocks(_sentences(lines.lines_of(path)), size):
         yield tuple([_column(rows, i) for rows in block] for i in columns)  # type: ignore[misc]
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
-    rows: list[list[bytes]] = []
-    for line in stream:
-        if not line.strip():
-            if rows:
-                yield rows
-            rows = []
-        elif not _COMMENT.match(line):
-            rows.append(line.split(b"\t") if b"\t" in line else line.split())
-    if rows:
-        yield rows
+    rows = (line for line in stream if not _COMMENT.match(line))
+    for is_empty, sentence in groupby(rows, key=lambda line: not line.strip()):
+        if not is_empty:
+            yield [line.split(b"\t") if b"\t" in line else line.split() for line in sentence]
 
 
 def _column(rows: list[list[bytes]], index: int) -> bytes:

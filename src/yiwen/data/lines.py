@@ -13,10 +13,11 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from yiwen.errors import DataError, needing
 
+T = TypeVar("T")
 Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
@@ -111,9 +112,10 @@ def decoded(stream: Iterable[bytes], name: Path) -> Iterator[str]:
             raise DataError(f"{name}: line {number} is no UTF-8 ({error}); convert it first") from error
 
 
-def blocks(stream: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
-    """The lines in lists of `size`, the last one shorter."""
-    while block := list(islice(stream, size)):
+def blocks(stream: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lines, or whatever it is, in lists of `size`, the last one shorter: for flat memory."""
+    iterator = iter(stream)
+    while block := list(islice(iterator, size)):
         yield block
 
 

@@ -37,7 +37,7 @@ def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
             first = next(stream, [])
             src_index, tgt_index, header = _indices(path, first, src_column, tgt_column)
             rows = stream if header else chain([first], stream)
-            while block := list(islice(rows, size)):
+            for block in lines.blocks(rows, size):
                 yield tuple(  # type: ignore[misc]
                     [row[i].encode("utf-8", "surrogateescape") if len(row) > i else None for row in block]
                     for i in (src_index, tgt_index)
