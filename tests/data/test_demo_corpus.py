@@ -12,9 +12,8 @@ from random import Random
 import pytest
 
 from yiwen.data.demo import MAX_PAIRS, DemoCorpus, DemoPair, generate, is_held_out, split, write_demo
-from yiwen.data.demo_deeds import rules_of_deeds
-from yiwen.data.demo_facts import rules_of_facts
 from yiwen.data.demo_grammar import derive
+from yiwen.data.demo_rules import all_rules
 from yiwen.data.demo_words import article, chinese_number, counted, english_number, noun, number, plural, verb
 from yiwen.errors import ConfigError
 
@@ -98,7 +97,7 @@ def test_sixty_thousand_pairs_are_distinct_on_both_sides_so_each_sentence_has_on
 
 
 def test_every_derivation_of_a_sentence_gives_the_same_translation_and_the_same_links() -> None:
-    rng, rules = Random(11), (*rules_of_deeds(), *rules_of_facts())
+    rng, rules = Random(11), all_rules()
     derived: dict[str, DemoPair] = {}
     n_again = 0
     for _ in range(40_000):

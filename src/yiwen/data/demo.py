@@ -1,9 +1,9 @@
 """The demo corpus: English-Chinese sentence pairs from a synchronous grammar, each with its gold word alignment.
 
-No sentence is typed in or downloaded: `demo_deeds` and `demo_facts` hold the rules, `demo_lexicon` the words. Every
-sentence of the corpus has exactly one translation in either direction, so that a score says what the model has learnt
-and not what the corpus leaves open. Validation and test sets hold combinations of words (drink + tea, three + book,
-the words of two hundred and thirty-seven) that never occur in training although each word of them does.
+No sentence is typed in or downloaded: `demo_rules` holds the rules, `demo_lexicon` the words. Every sentence of the
+corpus has exactly one translation in either direction, so that a score says what the model has learnt and not what the
+corpus leaves open. Validation and test sets hold combinations of words (drink + tea, three + book, the words of two
+hundred and thirty-seven) that never occur in training although each word of them does.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from random import Random
 
 from yiwen import files
-from yiwen.data.demo_deeds import rules_of_deeds
-from yiwen.data.demo_facts import rules_of_facts
-from yiwen.data.demo_grammar import DemoPair, Rule, derive
+from yiwen.data.demo_grammar import DemoPair, derive
+from yiwen.data.demo_rules import all_rules
 from yiwen.errors import ConfigError
 
 __all__ = ["DemoCorpus", "DemoPair", "generate", "is_held_out", "split", "write_demo"]
@@ -131,14 +129,8 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
             yield pair
 
 
-@cache
-def _rules() -> tuple[Rule, ...]:
-    """All rules, compiled once. Each is drawn as often: a topic with more to say has more of them."""
-    return (*rules_of_deeds(), *rules_of_facts())
-
-
 def _derive(rng: Random) -> DemoPair:
-    every = _rules()
+    every = all_rules()
     return derive(every[int(rng.random() * len(every))], rng)
 
 

@@ -60,6 +60,13 @@ BALL_GAMES = phrases(_LISTS["ball_games"])
 INSTRUMENTS = phrases(_LISTS["instruments"])
 MEDIA = phrases(_LISTS["media"])
 MUSIC = phrases(_LISTS["music"])
+SKILLS = phrases(_LISTS["skills"])
+MEANS_OF_TRAVEL = phrases(_LISTS["means_of_travel"])
+EVENTS = phrases(_LISTS["events"])
+COLOURS = phrases(_LISTS["colours"])
+WEATHER = phrases(_LISTS["weather"])
+BAD_WEATHER = phrases(_LISTS["bad_weather"])
+SEASONS = phrases(_LISTS["seasons"])
 
 # Verbs with what they are said of in general (I drink tea, 我喝茶): the two are chosen together.
 VERBS_AND_OBJECTS: tuple[tuple[Filler, Iterable[Filler]], ...] = (
