@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -212,11 +213,8 @@ async def correct(asked: Correction, call: Call) -> Any:
 def _append(file: Path, line: bytes) -> None:
     """Add a line in one write, so that callers do not mix; `yiwen train` reads the file as a corpus."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    with open(file, "ab", buffering=0, opener=partial(os.open, mode=0o600)) as corrections:
+        corrections.write(line)
 
 
 async def send_document(asked: DocumentForm, call: Call) -> Any:
