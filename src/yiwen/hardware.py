@@ -199,13 +199,10 @@ def keep_memory() -> bool:
     Big temporaries are otherwise given back to the kernel after every step and faulted in again page by page at
     the next, which costs up to 40 % of the time.
     """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return False
     # -1 is the largest size_t: never trim. The parameter is a C int, so that 8 GiB would arrive as 0.
     # One arena for all threads: each of their own would be kept, too.
-    return all(bool(mallopt(*setting)) for setting in ((_M_TRIM_THRESHOLD, -1), (_M_MMAP_MAX, 0), (_M_ARENA_MAX, 1)))
+    settings = ((_M_TRIM_THRESHOLD, -1), (_M_MMAP_MAX, 0), (_M_ARENA_MAX, 1))
+    return all(_glibc("mallopt", *setting) for setting in settings)
 
 
 def release_memory() -> bool:
@@ -214,9 +211,13 @@ def release_memory() -> bool:
     Batches of ever new shapes leave gaps that nothing fits into: without this a process that keeps its memory grows
     for hours. Called between stretches of training it costs a few page faults.
     """
+    return _glibc("malloc_trim", 0)
+
+
+def _glibc(function: str, *arguments: int) -> bool:
     try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (AttributeError, OSError, TypeError):
+        return bool(getattr(ctypes.CDLL(None), function)(*arguments))
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
         return False
 
 
