@@ -2,7 +2,7 @@
 #   docker build -f docker/cpu.Dockerfile -t yiwen:cpu .
 #   docker run --rm yiwen:cpu                        # the demo
 FROM debian:bookworm-slim
-RUN apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv ca-certificates && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv ca-certificates fonts-noto-cjk && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/yiwen
 ENV PATH=/opt/yiwen/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ENV YIWEN_RUNS=/runs

@@ -68,7 +68,7 @@ assert torch.allclose(products[30, 35], products[60, 65], atol=1e-4)
 # person could see. That is no defect: it is where a model begins. In lesson 8 you will see what training makes of it.
 
 # %% [markdown] lang="zh"
-# 但注意力比较的从来不是这些向量本身：查询和键先分别乘以 $W_q$ 和 $W_k$，真正起作用的是 $PE(p)\, W_q W_k^T\, PE(p+k)^T$。换成随机矩阵，对称性就消失了，人眼能看出的次序也随之消失。这不是缺陷：模型正是从这里开始的。第 8 课会看到训练把它变成了什么。
+# 但注意力比较的从来不是这些向量本身：查询和键先分别乘以 $W_q$ 和 $W_k$，真正起作用的是 $PE(p)\, W_q W_k^T\, PE(p+k)^T$。换成随机矩阵，对称性就消失了，人眼能看出的规律也随之消失。这不是缺陷：模型正是从这里开始的。第 8 课会看到训练把它变成了什么。
 
 # %%
 generator = torch.Generator().manual_seed(0)

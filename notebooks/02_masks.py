@@ -2,13 +2,13 @@
 # # 2. Masks: who may look at whom
 #
 # A mask is a table of yes and no. The Transformer has three: none may look at padding in the source, none in the
-# target may look ahead, and the target may not look at the source's padding. Each keeps something from leaking. We
-# take each away and watch it leak.
+# target may look ahead, and the target may not look at the source's padding. Each keeps something from leaking. Two
+# functions make them, the first mask and the third being one. We take each function away and watch it leak.
 
 # %% [markdown] lang="zh"
 # # 2. 掩码：谁可以看谁
 #
-# 掩码是一张“可以 / 不可以”的表。Transformer 有三种：源端不得看填充，目标端不得看后面的词，目标端不得看源端的填充。每一种都防止某样东西泄漏。我们把它们逐个拿掉，看看漏了什么。
+# 掩码是一张“可以 / 不可以”的表。Transformer 有三种：源端不得看填充，目标端不得看后面的词，目标端不得看源端的填充。每一种都防止某样东西泄漏。它们由两个函数得出（第一种和第三种是同一个），我们逐一拿掉这两个函数，看看漏了什么。
 
 # %%
 import matplotlib.pyplot as plt

@@ -64,7 +64,7 @@ show(type(model.encoder.layers[0]))
 
 # %% [markdown] lang="en"
 # Width and length never change: that is what lets layers be stacked, and lets each add to what came before. After a
-# post-norm layer every position has mean 0 and deviation 1.
+# post-norm layer every position has mean 0 and deviation 1 (until training changes the norm's own scale and shift).
 #
 # ## Decoder
 #
@@ -72,11 +72,11 @@ show(type(model.encoder.layers[0]))
 # that saves most of the work.
 
 # %% [markdown] lang="zh"
-# 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层之后，每个位置均值为 0、标准差为 1。
+# 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层之后，每个位置均值为 0、标准差为 1（训练会改变归一化自身的缩放和平移，此后便不再如此）。
 #
 # ## 解码器
 #
-# 结构相同，中间多看一眼编码结果。它的键和值只投影一次；翻译时，这省下了大部分计算。
+# 结构相同，中间多看一眼编码器的输出。它的键和值只投影一次；翻译时，这省下了大部分计算。
 
 # %%
 with torch.inference_mode():
@@ -96,12 +96,12 @@ with torch.inference_mode():
 # ## Numbers to probabilities
 #
 # Logits come from the same matrix as the embeddings (section 3.4: one matrix in three places). An untrained model
-# knows nothing, so its loss is about $\ln V$ per token.
+# knows nothing. To give every token the same probability would cost $\ln V$ a token; its random scores cost more.
 
 # %% [markdown] lang="zh"
 # ## 从数字到概率
 #
-# logits 来自与词嵌入相同的矩阵（3.4 节：一个矩阵用在三处）。未经训练的模型什么也不知道，因此每个词元的损失大约是 $\ln V$。
+# logits 来自与词嵌入相同的矩阵（3.4 节：一个矩阵用在三处）。未经训练的模型什么也不知道。给每个词元同样的概率，损失是每词元 $\ln V$；它的得分是随机的，损失比这更高。
 
 # %%
 import math

@@ -95,7 +95,7 @@ for name, weights in maps.items():
 # %% [markdown] lang="zh"
 # ## 哪个词来自哪个词
 #
-# `Translator.align` 把子词合成词，并给出它们在文本中的位置。文法知道正确答案，所以我们可以数一数。
+# `Translator.align` 把子词合成词，并给出它们在文本中的位置。语法知道正确答案，所以我们可以数一数。
 
 # %%
 alignment = translator.align([text], [str(translation)])[0]
@@ -115,7 +115,7 @@ print("the grammar:", gold["alignment"])
 # %% [markdown] lang="zh"
 # ## 训练把位置变成了什么
 #
-# 第 1 课结束时，随机矩阵的 $PE\, W_q W_k^T PE^T$ 看不出次序。这里是编码器第一层训练后的矩阵。训练这么短，句子又不过十来个词元，结构重新出现了，但还没有沿对角线的清晰条带：词比位置更重要。
+# 第 1 课结束时，随机矩阵的 $PE\, W_q W_k^T PE^T$ 看不出规律。这里是编码器第一层训练后的矩阵。训练这么短，句子又不过十来个词元，结构重新出现了，但还没有沿对角线的清晰条带：词比位置更重要。
 
 # %%
 show(sinusoids)

@@ -1,14 +1,14 @@
 # %% [markdown] lang="en"
 # # 9. What attention costs
 #
-# Table 1 of the paper: self-attention takes $O(n^2 d)$ operations, the position-wise parts $O(n d^2)$. For sentences
-# of 20 words the square hardly matters; for books it is everything. Here it is measured on your machine, for a layer
-# of yiwen.
+# Table 1 of the paper: self-attention takes $O(n^2 d)$ operations. The position-wise parts, which are no row of that
+# table, take $O(n d^2)$. For sentences of 20 words the square hardly matters; for books it is everything. Here it is
+# measured on your machine, for a layer of yiwen.
 
 # %% [markdown] lang="zh"
 # # 9. 注意力的代价
 #
-# 论文表 1：自注意力需要 $O(n^2 d)$ 次运算，逐位置部分需要 $O(n d^2)$ 次。对 20 个词的句子，平方项几乎无关紧要；对一本书，它就是全部。这里在你的机器上，用 yiwen 的一层来测量。
+# 论文表 1：自注意力需要 $O(n^2 d)$ 次运算；表中没有列出的逐位置部分需要 $O(n d^2)$ 次。对 20 个词的句子，平方项几乎无关紧要；对一本书，它就是全部。这里在你的机器上，用 yiwen 的一层来测量。
 
 # %%
 import time

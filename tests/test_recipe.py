@@ -93,7 +93,7 @@ def test_a_preset_fills_only_what_is_not_given(tmp_path: Path) -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"model\.preset = 'huge' is unknown; use one of tiny, small, base, big"):
+    with pytest.raises(ConfigError, match=r"model\.preset = .huge.: input should be 'tiny', 'small', 'base', 'big', "):
         load_recipe(write(tmp_path, '[model]\npreset = "huge"\n'))
 
 
@@ -279,7 +279,7 @@ def test_the_manual_names_all_methods() -> None:
             "heads of a width that 8 does not divide or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
-        ('[model]\npreset = ["base"]\n', "model.preset = ['base'] is unknown; use one of "),
+        ('[model]\npreset = ["base"]\n', "model.preset = [\"base\"]: input should be 'tiny', 'small'"),
         ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),
     ],
 )  # fmt: skip

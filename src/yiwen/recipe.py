@@ -124,19 +124,18 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
     if path.suffix != ".toml" and not path.is_file():
         path, base = _builtin(name_or_path), Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), settings)
-    return LoadedRecipe(
-        recipe=parse(Recipe, with_preset(table, source=str(path)), source=str(path)), name=path.stem, base=base
-    )
+    source = f"{path}{' with --set' if settings else ''}"
+    return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=path.stem, base=base)
 
 
-def with_preset(table: Table, *, source: str) -> Table:
+def with_preset(table: Table) -> Table:
     """Fill the model's settings that are not given from the preset it names."""
     model = table.get("model", {})
     if not isinstance(model, dict) or "preset" not in model:
         return table
     preset = model["preset"]
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError(f"{source}: model.preset = {preset!r} is unknown; use one of {', '.join(PRESETS)}")
+        return table  # told with all other mistakes
     return {**table, "model": {**PRESETS[preset], **model}}
 
 

@@ -85,7 +85,7 @@ def test_plot_writes_beside_you_where_no_output_is_named(
 def test_plot_says_what_it_needs(run: Commands) -> None:
     for arguments, message in (
         (("weather",), "WHAT='weather' is unknown; use one of positions, masks, schedule, lengths, curves"),
-        (("masks", "model"), "`yiwen plot masks` takes 0 to 0 of what its help names, not 1"),
+        (("masks", "model"), "`yiwen plot masks` takes 0 of what its help names, not 1"),
         (("curves",), "`yiwen plot curves` takes 1 to 20 of what its help names, not 0"),
         (("positions", "a", "b"), "`yiwen plot positions` takes 0 to 1 of what its help names, not 2"),
     ):

@@ -13,7 +13,7 @@ from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads
 
 def backtranslate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of the other direction, or its run.")],
-    texts: Annotated[list[Path], typer.Argument(metavar="TEXT...", help="Text in the language that it translates.")],
+    texts: Annotated[list[Path], typer.Argument(metavar="TEXT", help="Text in the language that it translates.")],
     column: Annotated[str, typer.Option(help="Of a table (.tsv, .jsonl ...), the column with the text.")] = "src",
     forward: Annotated[
         bool, typer.Option("--forward", help="The model is of the same direction: make targets.")

@@ -19,8 +19,8 @@ def plot(
     of: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[OF]...",
-            help="positions: a model (optional). schedule, lengths: recipes. curves: runs. masks: nothing.",
+            metavar="OF",
+            help="positions: a model (optional). schedule: recipes. lengths: a recipe. curves: runs. masks: nothing.",
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="An .svg or .png; WHAT.svg where not given.")] = None,
@@ -42,7 +42,8 @@ def _figure(what: str, of: list[str]) -> Figure:
         raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
     least, most = KINDS[what]
     if not least <= len(of) <= most:
-        raise ConfigError(f"`yiwen plot {what}` takes {least} to {most} of what its help names, not {len(of)}")
+        count = f"{least}" if least == most else f"{least} to {most}"
+        raise ConfigError(f"`yiwen plot {what}` takes {count} of what its help names, not {len(of)}")
     match what:
         case "masks":
             return plots.masks()

@@ -12,7 +12,7 @@ from yiwen.cli.options import Database, Device, Engine, Threads
 
 
 def serve(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Folders of models, or of runs.")],
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Folders of models, or of runs.")],
     host: Annotated[str, typer.Option(help="Address to listen on; others than 127.0.0.1 need keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0: any free one.")] = 8080,
     require_key: Annotated[bool, typer.Option("--require-key", help="Nobody asks without a key.")] = False,
