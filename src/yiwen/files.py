@@ -133,7 +133,7 @@ def _is_written(temporary: Path) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
-    except (PermissionError, ValueError):
+    except (PermissionError, ValueError, OverflowError):
         return True
     return True
 

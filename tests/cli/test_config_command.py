@@ -51,7 +51,7 @@ def test_the_schema_is_json(run: Commands) -> None:
         (["multi30k-en-de", "--set", "training.max_steps"], "is not KEY=VALUE"),
         (["multi30k-en-de", "--set", "task.x=1"], "'task' holds 'translate', not a table"),
         (["multi30k-en-de", "--set", "training.max_steps=many"], 'training.max_steps = "many"'),
-        (["multi30k-en-de", "--set", "model.preset=huge"], "use one of tiny, small, base, big"),
+        (["multi30k-en-de", "--set", "model.preset=huge"], "input should be 'tiny', 'small', 'base', 'big'"),
     ],
 )
 def test_wrong_recipes_and_settings_exit_2(arguments: list[str], message: str, run: Commands) -> None:
