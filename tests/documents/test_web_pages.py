@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
-from papers import by, texts_of, translated_here, upper
+from papers import Said, by, texts_of, translated_here, upper
 
 from yiwen.documents import translate_markup
 
@@ -90,3 +91,16 @@ def test_only_a_page_s_own_words_say_its_encoding() -> None:
 
 def test_html_that_ends_in_tags_never_closed_takes_no_time() -> None:
     assert translated_here("<p>one</p>" + "<a " * 100_000, "html").decode().startswith("<p>ONE</p>&lt;A &lt;A")
+
+
+def test_tags_that_are_named_end_a_text() -> None:
+    source = "<li>Green tea</li><li>black <b>tea</b></li>"
+    asked: list[str] = []
+
+    def translate(texts: Sequence[str]) -> list[Said]:
+        asked.extend(texts)
+        return by(upper)(texts)
+
+    (found,) = translate_markup([source], is_html=False, translate=translate, splitting=["LI"])
+    assert asked == ["Green tea", "black tea"]
+    assert found == "<li>GREEN TEA</li><li>BLACK <b>TEA</b></li>"

@@ -204,6 +204,13 @@ def test_weblate(address: str, lone: Translator) -> None:
     assert ask(address, request("/v2/languages?type=target", method="GET")).status == 200
 
 
+def test_deepls_splitting_tags_set_texts_apart(address: str, lone: Translator) -> None:
+    text = "<par>Deti gedi</par><par>bapu</par>"
+    body = {"text": [text], "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml", "splitting_tags": "par,x"}
+    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    assert found["text"] == "".join(f"<par>{translated(lone, part)}</par>" for part in ("Deti gedi", "bapu"))
+
+
 def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     form = "q=狗。&source=en&target=de".encode()
     expected = ask(address, request("/translate", '{"q": "狗。", "source": "en", "target": "de"}'.encode())).json

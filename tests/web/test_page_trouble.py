@@ -78,7 +78,7 @@ def test_offline_everything_but_translating_works_and_goes_on_when_back(page: Pa
     expect(page.locator("#history .entry")).to_have_count(1)
     page.keyboard.press("Escape")
     page.click("#interface-language")
-    expect(page.locator("#status-text")).to_contain_text("您已离线")
+    expect(page.locator("#status-text")).to_contain_text("已离线。文本")
     page.click("#interface-language")
     page.click("#theme")
     page.click("#open-glossary")

@@ -72,20 +72,23 @@ def translate_markup(
     translate: Translate,
     align: Align | None = None,
     ignored: Collection[str] = (),
+    splitting: Collection[str] = (),
 ) -> list[str]:
     """Translate short texts with tags in them, in this process.
 
     Args:
-        texts: Pieces of HTML, or of XML, in which no tag ends a text.
+        texts: Pieces of HTML, or of XML, in which no tag ends a text but those that are named.
         is_html: Which of them.
         translate, align: As for `translate_document`.
         ignored: Names of tags whose content stays as it is.
+        splitting: Names of tags that end a text.
 
     Raises:
         DataError: If a text holds more marks than can be put back.
     """
     kept = [*(KEPT if is_html else ()), *map(str.lower, ignored)]
-    parts_of = [web_texts(text, is_html=is_html, kept=kept) for text in texts]
+    apart = [*map(str.lower, splitting)]
+    parts_of = [web_texts(text, is_html=is_html, kept=kept, splitting=apart) for text in texts]
     units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
     for unit in units:
         unit.check()

@@ -52,15 +52,18 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     return out
 
 
-def texts(source: str, *, is_html: bool = True, kept: Collection[str] = KEPT) -> list[Part]:
+def texts(
+    source: str, *, is_html: bool = True, kept: Collection[str] = KEPT, splitting: Collection[str] = ()
+) -> list[Part]:
     """The running texts.
 
     Args:
         source: HTML, whole or a piece of it, or a piece of XML.
         is_html: Which of them: in XML no element ends a text, none is hidden, and blanks are what they are.
         kept: Elements whose content stays as it is.
+        splitting: Elements that end a text besides.
     """
-    tokens = _tokens(html_pieces(source, has_hidden=is_html), BLOCKS if is_html else (), kept)
+    tokens = _tokens(html_pieces(source, has_hidden=is_html), {*(BLOCKS if is_html else ()), *splitting}, kept)
     return running(tokens, lambda text: units_of(text, escape=escaped, is_collapsed=is_html))
 
 

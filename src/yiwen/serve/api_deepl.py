@@ -33,6 +33,7 @@ class DeepLTranslate(BaseModel):
     source_lang: str | None = Field(None, max_length=35)
     tag_handling: Literal["html", "xml"] | None = None
     ignore_tags: str | list[str] = []
+    splitting_tags: str | list[str] = []
     glossary_id: GlossaryIds = None
     show_billed_characters: bool = False
 
@@ -73,7 +74,6 @@ class DeepLGlossary(BaseModel):
 async def translate(asked: DeepLTranslate, call: Call) -> Any:
     """Translate texts, as DeepL."""
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
-    given_tags = [asked.ignore_tags] if isinstance(asked.ignore_tags, str) else asked.ignore_tags
 
     def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
         given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": text} for text in found]
@@ -87,10 +87,17 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=asked.source_lang or AUTO,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        ignored=[tag.strip() for listed in given_tags for tag in listed.split(",") if tag.strip()],
+        ignored=_tags(asked.ignore_tags),
+        splitting=_tags(asked.splitting_tags),
         then=answer,
         glossary=await _terms(asked, call),
     )
+
+
+def _tags(given: str | list[str]) -> list[str]:
+    """Names of tags, given one by one or between commas."""
+    listed = ",".join([given] if isinstance(given, str) else given)
+    return [tag.strip() for tag in listed.split(",") if tag.strip()]
 
 
 async def languages(asked: DeepLSide, call: Call) -> Any:

@@ -24,6 +24,7 @@ async def translate_marked(
     markup: str | None,
     then: Callable[[Way, list[str], list[list[str]]], T],
     ignored: Sequence[str] = (),
+    splitting: Sequence[str] = (),
     **options: Any,
 ) -> T:
     """Translate.
@@ -35,6 +36,7 @@ async def translate_marked(
         markup: `html` or `xml`; None where a `<` is a character like any other.
         then: Makes the answer from the way, the translations, and for each all that were found, best first.
         ignored: Names of tags whose content stays as it is.
+        splitting: Names of tags that end a text.
         options: As `Way.translate` takes them.
     """
 
@@ -46,7 +48,8 @@ async def translate_marked(
             found = translate(texts)
             return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
         align, is_html = partial(way.align, stop=stop), markup == "html"
-        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, ignored=ignored)
+        tags = {"ignored": ignored, "splitting": splitting}
+        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, **tags)
         return then(way, marked, [[text] for text in marked])
 
     return await call.translate(texts, src=src, tgt=tgt, work=work)
