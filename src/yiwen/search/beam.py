@@ -7,7 +7,7 @@ The rules, those of the engine that exported models run in, so that both find th
 - a sentence is done after the step at which W hypotheses are found (all that end at this step count: the score,
   not the order, decides among them), or at its length limit, where those still going count as cut;
 - an end at once takes a place among the W even where `min_len` forbids it; what is then missing to n_best is found
-  in further steps and comes behind the others, so that the best does not depend on how many are asked for.
+  in further steps or cut by the limit, and comes behind the others: the best does not depend on how many are asked for.
 
 Shapes: B sentences in the batch, W beam size, V vocabulary.
 """
