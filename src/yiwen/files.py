@@ -128,7 +128,7 @@ def _is_written(temporary: Path) -> bool:
     """Whether the process that writes there lives, or is none of ours; on another host, whether it may."""
     pid, _, host = temporary.name.split("-")[1].partition(".")
     if host not in ("", _HOST):
-        return time.time() - temporary.stat().st_mtime < 86_400
+        return not temporary.exists() or time.time() - temporary.stat().st_mtime < 86_400
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

@@ -77,6 +77,10 @@ def test_html_in_the_texts_of_xliff_and_tmx_is_markup() -> None:
     for inner in ("I like &lt;b&gt;green tea&lt;/b&gt;.", "<![CDATA[I like <b>green tea</b>.]]>"):
         out = translated_here(ONE.format(f"<source>{inner}</source>"), "xliff", tgt_lang="de").decode()
         assert "<target>I LIKE &lt;b&gt;GREEN TEA&lt;/b&gt;.</target>" in out
+    out = translated_here(
+        ONE.format("<source>Yes my&lt;br&gt;dear</source>"), "xliff", lambda text: "Ja", tgt_lang="de"
+    )
+    assert "<target>Ja&lt;br&gt;</target>" in out.decode()
 
 
 def test_a_line_break_of_xliff_stands_between_words() -> None:
@@ -86,7 +90,7 @@ def test_a_line_break_of_xliff_stands_between_words() -> None:
 
 
 def test_a_filled_unit_is_no_longer_approved() -> None:
-    source = ONE.replace('id="1"', 'id="1" approved="yes"').format("<source>a b</source>")
+    source = ONE.replace('id="1"', "id=\"1\" approved='yes'").format("<source>a b</source>")
     assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()
 
 

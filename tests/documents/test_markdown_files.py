@@ -42,6 +42,9 @@ def test_what_is_kept_is_not_escaped(kept: str) -> None:
 
 
 def test_rows_of_containers_and_templates_are_no_text() -> None:
-    source = ":::tip\nOne here.\n:::\n\n{% include note.html %}\nTwo.\n"
-    assert texts_of(source, "md") == ["One here.", "Two."]
-    assert translated_here(source, "md").decode() == source.replace("One here.", "ONE HERE.").replace("Two", "TWO")
+    source = ":::tip\nOne here.\n:::\n\n{% include note.html %}\n\n{% if x_y %} Two {% endif %}\n"
+    assert texts_of(source, "md") == ["One here.", "{% if x_y %} Two {% endif %}"]
+    out = translated_here(source, "md", lambda text: text.replace("One here", "ONE").replace("Two", "TWO")).decode()
+    assert out == source.replace("One here", "ONE").replace("Two", "TWO")
+    block = "<div>\n  {% if x %}\n    <p>Hello there</p>\n  {% endif %}\n</div>\n"
+    assert texts_of(block, "md") == ["Hello there"]

@@ -151,6 +151,17 @@ def test_contents_are_translated_in_all_their_lines() -> None:
     assert texts_of(data, "docx") == ["First line", "Second"]
 
 
+def test_formatting_inside_of_a_link_around_all_stays() -> None:
+    link = field_of('HYPERLINK "x"', "@").replace(
+        "<w:r><w:t>@</w:t></w:r>", run_of("Intro", "<w:b/>") + run_of(" one two long")
+    )
+    data = docx_of(f"<w:p>{link}</w:p>")
+    out = translated_here(data, "docx", lambda text: text.replace("long", "LONG"))
+    tree = etree.fromstring(zipfile.ZipFile(io.BytesIO(out)).read("word/document.xml"))
+    runs = [("".join(t.text for t in run.iter("{*}t")), bool(list(run.iter("{*}b")))) for run in tree.iter("{*}r")]
+    assert [run for run in runs if run[0]] == [("Intro", True), (" one two LONG", False)]
+
+
 def test_the_words_of_smart_art() -> None:
     art = '<dgm:t xmlns:dgm="d" xmlns:a="a"><a:p><a:r><a:t>a dog</a:t></a:r></a:p></dgm:t>'
     body = zipfile.ZipFile(io.BytesIO(docx_of(f"<w:p>{run_of('one')}</w:p>"))).read("word/document.xml")

@@ -11,7 +11,7 @@ from pathlib import Path
 import polib
 import pysubs2
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree, html
 from markdown_it import MarkdownIt
@@ -328,6 +328,9 @@ def test_the_manual_itself_keeps_its_blocks_and_marks() -> None:
 
 
 @given(st.lists(st.sampled_from([*PIECES, *"*_`[>-#|\\!  "]), max_size=14).map("".join))
+@example("<b>\n</b>foo")
+@example("<b>\n|-|-|\n</b>foo")
+@example("foo <b>\nfoo&amp;!!! foo")
 def test_markdown_has_the_same_blocks_whatever_its_texts_become(text: str) -> None:
     out = translated_here(text, "md", lambda words: f"{words.upper()} *x*").decode()
     assert blocks_of(out) == blocks_of(text)

@@ -178,6 +178,12 @@ def test_two_speakers_of_webvtt_are_two_texts() -> None:
     assert "<v Fred>ONE HERE\n<v.loud Bill>TWO <c.red>RED</c>\n" in translated_here(source, "vtt").decode()
 
 
+def test_a_sentence_of_one_speaker_goes_on_over_cues_and_of_two_does_not() -> None:
+    both = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Bob>I went to the</v>\n\n00:02.000 --> 00:03.000\n<v {}>house</v>\n"
+    assert texts_of(both.format("Bob"), "vtt") == ["I went to the house"]
+    assert texts_of(both.format("Ann"), "vtt") == ["I went to the", "house"]
+
+
 def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]

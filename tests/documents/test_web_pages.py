@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from papers import Said, by, texts_of, translated_here, upper
+from papers import Fake, Said, by, texts_of, translated_here, upper
 
 from yiwen.documents import translate_markup
 
@@ -80,6 +80,23 @@ def test_tags_that_cross_others_keep_their_order() -> None:
 
 def test_an_untranslated_element_without_its_end_tag_ends_where_the_next_begins() -> None:
     assert texts_of("<p>One<p translate=no>Brand<p>two</p><p>three</p>", "html") == ["One", "two", "three"]
+    assert texts_of("<td><p translate=no>Brand</td><td>two", "html") == ["two"]
+    kept = "<div translate=no><div>A</div><div>B</div>"
+    assert texts_of(kept, "html") == []
+    assert texts_of("one <span class=notranslate>Big <span>Brand</span> name", "html") == ["one Big Brand name"]
+
+
+def test_what_a_break_between_sentences_was_put_into_stays_between_words() -> None:
+    source = "<p>See Fig.<b>A</b> today"
+    said = "Heute siehe Bild A"
+    fake = Fake({"See Fig. A today": said}, {"See Fig. A today": [(0, 1), (1, 2), (3, 3), (4, 0)]})
+    assert "".join(re.split("<[^>]*>", translated_here(source, "html", fake=fake).decode())) == said
+
+
+def test_kept_code_with_tags_inside_is_written_once() -> None:
+    source = "<p>Use <code>a<b>b</b> c</code> now</p>"
+    out = translated_here(source, "html", lambda text: text.replace("Use", "USE").replace(" now", " NOW")).decode()
+    assert out == source.replace("Use", "USE").replace("now", "NOW")
 
 
 def test_only_a_page_s_own_words_say_its_encoding() -> None:
@@ -91,6 +108,12 @@ def test_only_a_page_s_own_words_say_its_encoding() -> None:
 
 def test_html_that_ends_in_tags_never_closed_takes_no_time() -> None:
     assert translated_here("<p>one</p>" + "<a " * 100_000, "html").decode().startswith("<p>ONE</p>&lt;A &lt;A")
+
+
+def test_a_tag_that_is_ignored_and_ends_a_text_stays() -> None:
+    source = "<par>never</par> yes"
+    (found,) = translate_markup([source], is_html=False, translate=by(upper), ignored=["par"], splitting=["par"])
+    assert found == "<par>never</par> YES"
 
 
 def test_tags_that_are_named_end_a_text() -> None:

@@ -24,6 +24,7 @@ _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
+_APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 
 
@@ -119,7 +120,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     prefix = pieces[start].raw[1:].partition("source")[0]
     opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
-    unit = _STATE.sub('state="translated"', pieces[0].raw).replace('approved="yes"', 'approved="no"')
+    unit = _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', pieces[0].raw))
     yield unit + source_of(pieces[1:t_start]) + f"{opening}>"
     yield from filled
     yield f"</{prefix}target>" + source_of(pieces[t_end:])
@@ -137,9 +138,9 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     src_lang = src_lang or next((p.attributes.get("srclang", "") for p in pieces if p.name == "header"), "")
     found = {p.attributes.get("xml:lang") or p.attributes.get("lang", "") for p in pieces if p.name == "tuv"}
     languages = sorted(found - {""})
-    if best_match(languages, src_lang) is None:
+    if languages and best_match(languages, src_lang) is None:
         raise DataError(
-            f"no unit has a text in {src_lang!r}; there is {', '.join(languages) or 'none'}: say what to translate from"
+            f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say what to translate from"
         )
     out: list[Part] = []
     for inner in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu")):
@@ -185,7 +186,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
             is_kept = number < kept_until
             is_html = "<" in piece.text and not is_kept  # of a program that puts its own texts into the file
             inner = string_tokens(piece.text) if is_html else [Token("text", piece.raw, piece.text, is_kept=is_kept)]
-            tokens += [token._replace(raw=escaped(token.raw)) for token in inner] if is_html else inner
+            tokens += [_escaped(token) for token in inner] if is_html else inner
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
         else:
@@ -197,3 +198,9 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
             tokens.append(Token(kind, raw, after, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
         number = end
     return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]
+
+
+def _escaped(token: Token) -> Token:
+    """A tag or a text of HTML that stands in XML."""
+    after = escaped(token.text) if token.kind == "break" else token.text
+    return token._replace(raw=escaped(token.raw), text=after)

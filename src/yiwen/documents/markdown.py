@@ -22,8 +22,10 @@ _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", 
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
 _LITERAL: Final = r"\[\^[\w-]+\]|https?://[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?"
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
-_FENCE: Final = re.compile(r"\s*(?::::|\{%.*%\}\s*$)")
-"""A row around text: of a container, of a template."""
+_FENCE: Final = re.compile(r"\s*:::")
+"""A row of a container."""
+_LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
+"""A row that makes a block of HTML of what follows, as long as it is alone."""
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline")
@@ -43,7 +45,8 @@ def texts(source: str) -> list[Part]:
     for token in _parser().parse("\n".join("" if _FENCE.match(row) else row for row in rows)):
         is_cell, is_title, kind = kind in ("td_open", "th_open"), kind == "admonition_title_open", token.type
         if token.type == "html_block" and not token.level:
-            start, cursor = starts[token.map[0]], starts[token.map[1]]
+            first, cursor = token.map[0], starts[token.map[1]]
+            start = starts[first + bool(_LONE.fullmatch(rows[first]))]
             found = web.texts(source[start:cursor])
         elif is_title and f'"{token.content}"' not in rows[token.map[0]]:
             continue  # its kind, which nobody wrote as a title

@@ -105,15 +105,14 @@ def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
 
 
 def end_of(pieces: Sequence[Piece], start: int) -> int:
-    """Number after the end of the element that starts there; without its end tag, it ends where the next begins."""
+    """Number after the end of the element that starts there; the end of all where it never ends."""
     depth = 0
     for number in range(start, len(pieces)):
         if pieces[number].name == pieces[start].name:
             depth += {"open": 1, "close": -1}.get(pieces[number].kind, 0)
         if depth == 0:
             return number + 1
-    names = (number for number in range(start + 1, len(pieces)) if pieces[number].name == pieces[start].name)
-    return next(names, len(pieces))
+    return len(pieces)
 
 
 def elements(pieces: Sequence[Piece], is_whole: Callable[[Piece], bool]) -> Iterator[Sequence[Piece]]:

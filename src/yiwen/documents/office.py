@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
-from yiwen.documents.unit import Part, Token, Wrap, running, units_of
+from yiwen.documents.unit import Part, Token, Wrap, pairs, running, units_of
 
 DOCX: Final = re.compile(
     r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
@@ -129,6 +129,8 @@ def _units(tokens: Sequence[Token]) -> list[Part]:
     if not lengths:
         return [token.raw for token in tokens]
     base = [lengths.most_common(1)[0][0]]
+    partner = pairs(tokens)
+    places = [number for number, token in enumerate(tokens) if token.kind == "text"]
     out: list[Token] = []
     for number, token in enumerate(tokens):
         if token.kind == "text" and token.key != base[-1]:
@@ -139,11 +141,12 @@ def _units(tokens: Sequence[Token]) -> list[Part]:
                 out.append(Token("open", "", key="run", wrap=wrap))
             out += [token, Token("close", "", key="run", wrap=wrap)]
             continue
-        if token.kind == "open":
+        is_around_all = number < places[0] and partner.get(number, 0) > places[-1]
+        if token.kind == "open" and number in partner and not is_around_all:
             inner = next((t.key for t in islice(tokens, number, None) if t.kind == "text"), base[-1])
             token = token._replace(wrap=_wrap(inner))
             base.append(inner)
-        elif token.kind == "close" and len(base) > 1:
+        elif token.kind == "close" and number in partner and len(base) > 1:
             base.pop()
         out.append(token)
     return units_of(out, escape=escaped, wrap=_wrap(base[0]))

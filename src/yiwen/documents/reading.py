@@ -31,7 +31,8 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED: Final = re.compile(
-    rb"(?:<(?:\?xml|meta)\b[^>]*?|^\"Content-Type:[^\n]*?)(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
+    rb"(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
+    rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
     re.IGNORECASE | re.MULTILINE,
 )
 

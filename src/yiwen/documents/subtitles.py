@@ -20,7 +20,8 @@ _VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\
 _SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
 """Here blank lines inside of a cue, and before its text, are its own."""
 _COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
-_SPEAKER: Final = re.compile(r"\s*(?:<v[ .\t][^<>]*>|(?:<[^<>]*>)*\s*[-–—])")
+_DASH: Final = re.compile(r"\s*+(?:<[^<>]*>)*+\s*+[-–—]")
+_VOICE: Final = re.compile(r"\s*+<v[ .\t][^<>]*>")
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _MOST_TOKENS: Final = 100
 """What is joined at most: captions made by a machine have neither capitals nor marks, and would be one text."""
@@ -51,7 +52,8 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
 
 def _goes_on(text: str, following: str) -> bool:
     seen, then = (_TAGS.sub("", part).strip() for part in (text, following))
-    if not then or SENTENCE_END.search(seen) or _SPEAKER.match(following):
+    voice = _VOICE.match(following)
+    if not then or SENTENCE_END.search(seen) or _DASH.match(following) or (voice and not text.startswith(voice[0])):
         return False
     return bool(_COMMA.search(seen)) or then[0].islower()
 
@@ -61,9 +63,9 @@ def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
     rows = text.split("\n")
     for number, row in enumerate(rows):
         if number:
-            is_apart = _SPEAKER.match(row) or not row.strip() or not rows[number - 1].strip()
+            is_apart = _DASH.match(row) or _VOICE.match(row) or not row.strip() or not rows[number - 1].strip()
             yield "\n" if is_apart else Token("break", "\n")
-        if dash := _SPEAKER.match(row):
+        if dash := _DASH.match(row):
             yield Token("point", dash[0])
         for token in string_tokens(row[dash.end() :] if dash else row):
             is_escaped = is_vtt and token.kind == "text"

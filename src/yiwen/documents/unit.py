@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import accumulate, count
 from typing import Final, Literal, NamedTuple
 
 from yiwen.errors import DataError
@@ -32,7 +32,7 @@ _KEEP: Final = re.compile(
     r"""(?:https?|ftp)://[^\s<>"'“”\u3000-\u9fff\uff00-\uffef]*[^\s<>"'“”\u3000-\u9fff\uff00-\uffef.,;:!?)]
     | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \[\^[\w-]+\]  # an address; a footnote
     | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
-    | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
+    | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
@@ -158,7 +158,8 @@ class Unit:
                 mark, (first, last) = marks[number], spans[number]
                 out.append(piece(wrap, text[start:first]))
                 if mark.is_break:
-                    out.append(mark.after if first == len(text) else mark.before)
+                    is_between_words = not mark.before and text[:first][-1:].isalnum()
+                    out.append(mark.after if first == len(text) else mark.before or text[first:last] * is_between_words)
                 else:  # a code that took the place of no word stands between two, with all that is around it alone
                     is_apart = has_words and first == last and (mark.is_code or (mark.start, mark.end) in self.keep)
                     sides = (text[:first][-1:], text[last:][:1]) if is_apart else ("", "")
@@ -209,12 +210,16 @@ def units_of(
         wrap: Goes around each piece of text outside of marks.
     """
     tokens = _apart(tokens)
-    partner = _pairs(tokens)
+    partner = pairs(tokens)
+    is_said = (token.kind == "text" and bool(token.text.strip(_BLANK)) for token in tokens)
+    n_said = [0, *accumulate(is_said)]  # texts before each token
     first, last = 0, len(tokens) - 1
 
     def is_edge(number: int) -> bool:
         token = tokens[number]
-        return not token.text.strip(_BLANK) if token.kind == "text" else number not in partner
+        if token.kind == "text":
+            return not token.text.strip(_BLANK)
+        return number not in partner or n_said[number] == n_said[partner[number]]
 
     while first <= last and (is_edge(first) or is_edge(last) or (partner.get(first) == last and not tokens[last].text)):
         is_pair = not is_edge(first) and not is_edge(last)
@@ -287,7 +292,7 @@ def _assembled(
             rest = piece[1:] if piece.strip() else ""
             if marks and marks[-1].start == marks[-1].end == length and not marks[-1].is_break:
                 # A point between blanks takes one with it: a translation would not know of two.
-                marks[-1] = replace(marks[-1], after=marks[-1].after + (" " if rest else token.raw))
+                marks[-1] = replace(marks[-1], after=marks[-1].after + (" " if rest or is_collapsed else token.raw))
                 piece = rest
             elif is_collapsed:
                 piece = rest
@@ -304,8 +309,9 @@ def _assembled(
         elif token.kind != "text":
             marks.append(Mark(length, length, parent, before=token.raw))
         if token.is_kept and piece.strip():
-            code.append((length, length + len(piece.rstrip())))
-            marks.append(Mark(length, length + len(piece), parent, is_code=True, before=token.raw))
+            first = length + len(piece) - len(piece.lstrip())
+            code.append((first, first + len(piece.strip())))
+            marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip()))
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
@@ -321,7 +327,7 @@ def _without_blanks(mark: Mark, text: str) -> Mark:
     return replace(mark, start=start, end=mark.end - len(inner) + len(inner.rstrip(_BLANK)))
 
 
-def _pairs(tokens: Sequence[Token]) -> dict[int, int]:
+def pairs(tokens: Sequence[Token]) -> dict[int, int]:
     """Which token opens what which other closes, in both directions; tags without a partner are left out."""
     partner: dict[int, int] = {}
     crossed: dict[str, int] = {}

@@ -72,20 +72,28 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
     number, kept_until = 0, 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
-        is_untranslated = piece.kind == "open" and _is_untranslated(piece)
+        is_untranslated = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
         if piece.kind == "text":
             yield Token("text", piece.raw, piece.text, is_kept=number < kept_until)
         elif piece.name in blocks:
-            end = end_of(pieces, number) if is_untranslated else end
+            end = _end_of_block(pieces, number, blocks) if is_untranslated else end
             yield source_of(pieces[number:end])
         else:
-            if (is_untranslated or (piece.kind == "open" and piece.name in kept)) and number >= kept_until:
+            if is_untranslated and number >= kept_until:
                 kept_until = end_of(pieces, number)
             if blocks and [(p.kind, p.name) for p in pieces[number - 1 : end]] == [("close", "a"), ("open", "a")]:
                 yield ""  # links side by side are texts apart: a menu
             kind = piece.kind if piece.kind in ("open", "close") else "point"
             yield Token(kind, piece.raw, key=piece.name)  # type: ignore[arg-type]
         number = end
+
+
+def _end_of_block(pieces: list[Piece], number: int, blocks: Collection[str]) -> int:
+    """A paragraph ends where another block begins or ends: its own end tag may be left out."""
+    if pieces[number].name != "p":
+        return end_of(pieces, number)
+    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in blocks), len(pieces))
+    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", "p"))
 
 
 def _is_untranslated(piece: Piece) -> bool:
