@@ -309,9 +309,9 @@ def _assembled(
         elif token.kind != "text":
             marks.append(Mark(length, length, parent, before=token.raw))
         if token.is_kept and piece.strip():
-            first = length + len(piece) - len(piece.lstrip())
-            code.append((first, first + len(piece.strip())))
-            marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip()))
+            first = length + len(piece) - len(piece.lstrip(_BLANK))
+            code.append((first, first + len(piece.strip(_BLANK))))
+            marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip(_BLANK)))
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
