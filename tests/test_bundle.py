@@ -136,7 +136,7 @@ def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Pa
     assert "tgt_langs is no setting; did you mean 'tgt_lang'?" in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "null", "\xff"])
+@pytest.mark.parametrize("content", ["{", "[]", "null", "\xff", "[" * 100_000])
 def test_a_bundle_json_that_is_none_is_refused(content: str, tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tmp_path / "b"
     shutil.copytree(tiny_run.best, folder)

@@ -203,6 +203,12 @@ def test_a_file_name_that_is_no_utf_8_is_named(fail_with: Failing, capsys: pytes
     )
 
 
+def test_ctrl_c_before_the_work_begins_is_told(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(SystemExit(130))
+    assert main([]) == 130
+    assert capsys.readouterr().err == "stopped by SIGINT\n"
+
+
 def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
     fail_with(PermissionError(errno.EACCES, "Permission denied", "/root/x"))
     assert main([]) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 from pathlib import Path
 
 import psutil
@@ -11,6 +12,7 @@ import pytest
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
+from yiwen.serve.metrics import log_to_stderr
 
 LIMIT = 1_000_000
 T = "/v1/translate"
@@ -180,3 +182,18 @@ def test_nothing_of_a_request_is_a_path(address: str, tmp_path: Path) -> None:
     noted("X2", f"{len(seen)} names that lead elsewhere", statuses=sorted(set(seen)))
     assert set(seen) <= {400, 404, 405, 415, 422}
     assert len(seen) >= 60
+
+
+def test_the_parser_of_forms_logs_as_the_service_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("yiwen.serve", "uvicorn.error", "python_multipart")
+    for name in names:
+        for setting in ("handlers", "propagate", "level"):
+            monkeypatch.setattr(logging.getLogger(name), setting, getattr(logging.getLogger(name), setting))
+    log_to_stderr()
+    for name in names:
+        logging.getLogger(name).error("Expected boundary character %d", 45)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert all("Expected boundary character 45" in json.loads(line).values() for line in lines)

@@ -296,6 +296,12 @@ def test_only_the_text_of_the_last_message_counts(address: str, lone: Translator
     body: dict[str, Any] = {"model": "en-de", "messages": [picture, said], "stream": None}
     answer = ask(address, request("/v1/chat/completions", json.dumps(body).encode())).json
     assert answer["choices"][0]["message"]["content"] == translated(lone, TEXT)
+    parts = [{"type": "text", "text": part} for part in ("Deti gedi.", "Bapu.")]
+    answer = ask(
+        address,
+        request("/v1/chat/completions", json.dumps({**body, "messages": [{**said, "content": parts}]}).encode()),
+    )
+    assert answer.json["choices"][0]["message"]["content"] == translated(lone, "Deti gedi.\nBapu.")
     body["messages"].reverse()
     refused = ask(address, request("/v1/chat/completions", json.dumps(body).encode()))
     assert refused.status == 422
