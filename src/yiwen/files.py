@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import time
 import zlib
@@ -122,6 +123,15 @@ def new_folder(path: Path) -> Iterator[Path]:
 def _temporary(path: Path, kind: str = "") -> Path:
     """Where this process writes what becomes `path`: another may be writing the same."""
     return path.with_name(f"{_TEMPORARY}{os.getpid()}.{_HOST}-{kind}{path.name[-_LONGEST:]}")
+
+
+def meant(path: str) -> str:
+    """The path that a temporary one becomes, for messages; any other as it is.
+
+    >>> meant("runs/.tmp-7.0a1b2c3d-recipe.toml")
+    'runs/recipe.toml'
+    """
+    return re.sub(rf"({re.escape(_TEMPORARY)}(\d+\.\w+|ctranslate2)-)+", "", path)
 
 
 def _is_written(temporary: Path) -> bool:

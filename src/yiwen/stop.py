@@ -11,8 +11,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
 
 from yiwen.errors import Stopped
+
+GO_ON: Final = "go on with --resume"
+"""What a stopped training advises; who starts trainings without that option puts another advice in its place."""
 
 
 class StopFlag:

@@ -22,7 +22,7 @@ from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.files import write_json, write_text
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
-from yiwen.stop import StopFlag
+from yiwen.stop import GO_ON, StopFlag
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def sweep(
         try:
             results.append(_result(cell, stop, console))
         except Stopped as stopped:
-            stopped.args = (str(stopped).replace("with --resume", "with the same command"),)
+            stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
             raise
         except YiwenError as error:
             results.append({"error": f"{cell.folder.name}: {error}"})

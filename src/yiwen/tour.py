@@ -19,7 +19,7 @@ from yiwen.files import one_writer, remove, write_json
 from yiwen.measure import Measurement, measure
 from yiwen.recipe import load_recipe, runs_root
 from yiwen.runs import prepare_recipe, train_recipe
-from yiwen.stop import StopFlag, poll
+from yiwen.stop import GO_ON, StopFlag, poll
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
 
@@ -112,7 +112,7 @@ def take_tour(
     try:
         train_recipe(loaded, run=run, stop=stop, console=console)
     except Stopped as stopped:
-        stopped.args = (str(stopped).replace("go on with --resume", "the next demo starts anew"),)
+        stopped.args = (str(stopped).replace(GO_ON, "the next demo starts anew"),)
         raise
     stage(4, "Measure: sentences whose combinations of words are new to it")
     measured = measure(run / "best", stop=stop)

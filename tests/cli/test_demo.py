@@ -17,6 +17,7 @@ from yiwen.cli.main import main
 from yiwen.errors import Stopped
 from yiwen.files import one_writer
 from yiwen.recipe import load_recipe
+from yiwen.stop import GO_ON
 from yiwen.translator import Translator
 
 TINY = [
@@ -134,7 +135,7 @@ def test_a_stopped_demo_says_that_it_starts_anew(
     tour: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def train(*given: object, **options: object) -> None:
-        raise Stopped("stopped by SIGINT during training; step 3 is saved, go on with --resume", signum=2)
+        raise Stopped(f"stopped by SIGINT during training; step 3 is saved, {GO_ON}", signum=2)
 
     monkeypatch.chdir(tour.folder)
     monkeypatch.setattr("yiwen.tour.train_recipe", train)

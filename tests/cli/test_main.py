@@ -213,11 +213,11 @@ def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.Ca
     fail_with(PermissionError(errno.EACCES, "Permission denied", "/root/x"))
     assert main([]) == 1
     assert capsys.readouterr().err == (
-        "error: Permission denied: /root/x; name a folder that is there and that you may write to\n"
+        "error: Permission denied: /root/x; give one whose folder is there and that you may read or write\n"
     )
     fail_with(OSError(errno.ENOENT, "No such file or directory", f"/none/.tmp-{os.getpid()}.0a1b2c3d-x.toml"))
     assert main([]) == 1
-    assert "No such file or directory: /none/x.toml; name a folder" in capsys.readouterr().err
+    assert "No such file or directory: /none/x.toml; give one whose folder" in capsys.readouterr().err
     fail_with(OSError(errno.EIO, "Input/output error", "/root/x"))
     assert main([]) == 1
     assert "error: Input/output error: /root/x; YIWEN_TRACEBACK=1 shows where" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.evaluation.significance import difference_interval
 from yiwen.recipe import load_recipe
-from yiwen.stop import StopFlag
+from yiwen.stop import GO_ON, StopFlag
 from yiwen.sweep import Cell, Row, compared, grid, sweep, table
 from yiwen.translator import Translator
 
@@ -106,7 +106,7 @@ def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
     recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def train(*given: Any, **options: Any) -> Any:
-        raise Stopped("stopped by SIGINT during training; step 3 is saved, go on with --resume", signum=2)
+        raise Stopped(f"stopped by SIGINT during training; step 3 is saved, {GO_ON}", signum=2)
 
     monkeypatch.setattr("yiwen.runs.train_recipe", train)
     with pytest.raises(Stopped, match=r"step 3 is saved, go on with the same command$"):

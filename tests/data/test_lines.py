@@ -33,7 +33,7 @@ def test_lines_end_at_line_feeds_only() -> None:
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, encoding: str) -> None:
     (path := tmp_path / "a.txt").write_bytes("\ufeffgrün\n".encode(encoding))
-    with pytest.raises(DataError, match="the text is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8`"):
+    with pytest.raises(DataError, match=r"a.txt is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8`"):
         list(lines.lines_of(path))
 
 

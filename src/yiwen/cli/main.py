@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import signal
 import sys
 import traceback
@@ -46,7 +45,6 @@ from yiwen.cli.translate_file import translate_file
 from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work.
-_TEMPORARY: Final = re.compile(r"(\.tmp-(\d+\.\w+-|ctranslate2-))+")
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     new,
     prepare,
@@ -151,15 +149,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _os_error_message(error: OSError) -> str:
+    from yiwen.files import meant
+
     name = error.filename2 or error.filename  # of a copy, what was written
-    where = f": {_TEMPORARY.sub('', str(name))}" if name else ""
+    where = f": {meant(str(name))}" if name else ""
     if error.errno == errno.ENOSPC:
         return (
             f"no space left on the disk{where}; free some, or set YIWEN_RUNS to a folder on another disk "
             "and run the same command again"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
-        return f"{error.strerror}{where}; name a folder that is there and that you may write to"
+        return f"{error.strerror}{where}; give one whose folder is there and that you may read or write"
     return f"{error.strerror or error}{where}; YIWEN_TRACEBACK=1 shows where it happened"
 
 

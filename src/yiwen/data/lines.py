@@ -76,15 +76,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} cannot be read ({error.strerror or error}); give a readable file") from error
 
 
-def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of an open file, without their line ends.
+def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
+    """The lines of an open file, without their line ends; `name` is for messages.
 
     >>> list(read_lines(io.BytesIO(b"\\xef\\xbb\\xbfa\\r\\n\\nb\\rc")))
     [b'a', b'', b'b\\rc']
     """
     for index, raw in enumerate(file):  # binary files know no line end but LF
         if index == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataError("the text is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8` for example")
+            raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8` for example")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 
@@ -96,7 +96,7 @@ def lines_of(path: Path) -> Generator[bytes, None, None]:
         DataError: If this file is damaged or cannot be read, and not for what happens where its lines are used.
     """
     with opened(path) as file:
-        yield from read_lines(file)
+        yield from read_lines(file, path)
 
 
 def decoded(stream: Iterable[bytes], name: Path) -> Iterator[str]:

@@ -48,8 +48,9 @@ async def translate_marked(
             found = translate(texts)
             return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
         align, is_html = partial(way.align, stop=stop), markup == "html"
-        tags = {"ignored": ignored, "splitting": splitting}
-        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, **tags)
+        marked = translate_markup(
+            texts, is_html=is_html, translate=translate, align=align, ignored=ignored, splitting=splitting
+        )
         return then(way, marked, [[text] for text in marked])
 
     return await call.translate(texts, src=src, tgt=tgt, work=work)

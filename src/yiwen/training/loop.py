@@ -23,7 +23,7 @@ from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
 from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
-from yiwen.stop import StopFlag
+from yiwen.stop import GO_ON, StopFlag
 from yiwen.training.average import average_weights, with_weights
 from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
@@ -117,9 +117,7 @@ class Trainer:
                     raise
                 if self.saved_step < self.progress.step:
                     self._save()
-                raise Stopped(
-                    f"{stopped}; step {self.saved_step} is saved, go on with --resume", signum=stopped.signum
-                ) from None
+                raise Stopped(f"{stopped}; step {self.saved_step} is saved, {GO_ON}", signum=stopped.signum) from None
         return self.progress
 
     def _is_done(self) -> bool:
