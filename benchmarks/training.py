@@ -20,8 +20,8 @@ careful PyTorch user writes, and no more than training needs. `benchmarks/sides/
 which make their own batches of the same text and size.
 
 Share of peak: 6 x (encoder parameters x source tokens + (decoder + output parameters) x target tokens) / seconds,
-divided by the best bf16 matrix product measured here (4096 x 256 x 1024, best of five, same threads; on a GPU, which
-that would not fill, 8192 x 8192 x 8192).
+divided by the best matrix product measured here, in bf16 where the processor computes it itself, else in float32
+(4096 x 256 x 1024, best of five, same threads; on a GPU, which that would not fill, 8192 x 8192 x 8192).
 Prints one JSON object as its last line.
 """
 
@@ -162,7 +162,8 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     if len(counts) != 1:
         raise SystemExit(f"the two sides have different models: {sorted(counts)} parameters")
     peak = {side.name: peaks[side.threads]["flops"] for side in sides}
-    return {**summary(options, windows, peak=peak), "text": text, "skipped": skipped}
+    kind = peaks[options.threads]["type"]
+    return {**summary(options, windows, peak=peak), "peak_type": kind, "text": text, "skipped": skipped}
 
 
 def summary(
@@ -210,7 +211,7 @@ def summary(
         "peak_mib": {side: round(memory[side]) for side in names},
         "memory_ratio": round(memory[ours] / memory[base], 2),
         "share_of_peak": {side: round(per_second(side, per_src, per_tgt) / peak[side], 3) for side in names},
-        "bf16_peak_gflops": round(peak[ours] / 1e9),
+        "peak_gflops": round(peak[ours] / 1e9),
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
     }
 
@@ -222,11 +223,11 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
     rows = [
         ("target tokens/s, padding not counted", "tokens_per_s"),
         ("tokens/s of both sides", "all_tokens_per_s"),
-        ("share of the bf16 peak", "share_of_peak"),
+        (f"share of the {result['peak_type']} peak", "share_of_peak"),
         ("peak memory, MiB", "peak_mib"),
     ]
     table = "\n".join(f"| {name} | {' | '.join(f'{result[key][side]:,}' for side in names)} |" for name, key in rows)
-    peak = f"bf16 matrix product {result['bf16_peak_gflops']} GFLOP/s; "
+    peak = f"{result['peak_type']} matrix product {result['peak_gflops']} GFLOP/s; "
     beside = ", the loop (`torch.nn.Transformer`) in float32" * ("loop" in names)
     others = "".join(f"- ours / {name}: {shown(result['ratios'][name])}\n" for name in names[2:])
     skipped = "".join(f"- not measured: {reason}\n" for reason in result["skipped"])
@@ -270,7 +271,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()
     if options.quick:
-        options.rounds, options.updates = 2, 2
+        options.rounds, options.updates, options.warm_up = 2, 2, 1
     if options.warm_up is None:
         options.warm_up = options.updates
     if options.scaling and (options.threads < 2 or options.rivals):

@@ -21,7 +21,8 @@ CHINESE = {
     "threads": "线程",
     "side": "对象",
     "target tokens/s": "目标词元/秒",
-    "share of the bf16 peak": "占 bf16 峰值",
+    "share of the peak": "占峰值",
+    "processor": "处理器",
     "peak MiB": "内存峰值 MiB",
     "ours is faster by": "我们快几倍",
     "ours": "yiwen",
@@ -123,12 +124,13 @@ def training(results: list[Result], say: Say) -> str:
             is_ours = side == "ours" or result.get("kind", "speed") != "speed"
             name = f"{say(side)} {result['precision']}" if is_ours else say(side)
             ratio = result.get("ratios", {"loop": {"median": result["ratio"]}}).get(side, {}).get("median")
-            cells = [result["model"], result["threads"], name, f"{rate:,}", f"{result['share_of_peak'][side]:.0%}"]
+            cells = [result["model"], result["threads"], name, f"{rate:,}"]
+            cells.append(f"{result['share_of_peak'][side]:.0%} {result.get('peak_type', 'bf16')}")
             cells += [f"{result['peak_mib'][side]:,}", "" if ratio is None else f"{ratio:.2f}"]
-            rows.append([*cells, result["date"]])
+            rows.append([*cells, result["hardware"]["processor"], result["date"]])
             bars.append((f"{result['model']}, {result['threads']}: {name}", rate, is_ours))
-    header = ["model", "threads", "side", "target tokens/s", "share of the bf16 peak", "peak MiB", "ours is faster by"]
-    return f"{bar_chart(bars, say('target tokens/s'))}\n{table([*header, 'measured on'], rows, say)}"
+    header = ["model", "threads", "side", "target tokens/s", "share of the peak", "peak MiB", "ours is faster by"]
+    return f"{bar_chart(bars, say('target tokens/s'))}\n{table([*header, 'processor', 'measured on'], rows, say)}"
 
 
 def translation(results: list[Result], say: Say) -> str:

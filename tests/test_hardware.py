@@ -110,7 +110,8 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     assert os.environ[name] == "4096"
 
 
-def test_what_a_user_decides_is_not_measured(asked: list) -> None:
+def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: True)
     chosen = hardware.choose(precision="float32", attention="plain", products="torch")
     assert (chosen.attention, chosen.products) == ("plain", "torch")
     chosen = hardware.choose(precision="bf16", attention="fused", products="onednn")
@@ -119,9 +120,9 @@ def test_what_a_user_decides_is_not_measured(asked: list) -> None:
 
 
 def test_onednn_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda: False)
-    with pytest.raises(ConfigError, match="products='onednn', but this torch has none; use 'auto' or 'torch'"):
-        hardware.choose(products="onednn")
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)
+    with pytest.raises(ConfigError, match="onednn', but this torch has none that computes bf16 on this processor; use"):
+        hardware.choose(precision="bf16", products="onednn")
     monkeypatch.setattr(hardware, "check_device", lambda device: None)
     with pytest.raises(ConfigError, match="products='onednn', but it is for the CPU and device='cuda'"):
         hardware.choose(device="cuda", products="onednn")
@@ -186,6 +187,23 @@ def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "read_text", absent)
     assert not hardware.has_native_bf16()
     assert hardware.describe()["processor"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n\nmodel name: B\n",
+            "AMD EPYC, family 25, model 17",
+        ),
+        ("processor\t: 0\nmodel name\t: Cortex: A\n", "Cortex: A"),
+    ],
+)
+def test_processors_of_one_name_and_two_kinds_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, text: str, expected: str
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda self, **_: text)
+    assert hardware.processor_name() == expected
 
 
 @pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7)])

@@ -11,6 +11,7 @@ import torch
 
 from yiwen import measured
 from yiwen.measured import best_seconds, faster_attention, faster_products, remembered
+from yiwen.model.linear import has_onednn
 
 QUESTION = {"what": "colour", "processor": "p", "threads": 3}
 
@@ -88,7 +89,10 @@ def test_ways_take_turns_and_the_best_of_each_counts() -> None:
     assert order[8:] == ["slow"] * 2
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
+needs_bf16 = pytest.mark.skipif(not has_onednn(torch.bfloat16), reason="oneDNN has no bf16 on this processor")
+
+
+@pytest.mark.parametrize("precision", ["float32", pytest.param("bf16", marks=needs_bf16)])
 def test_the_faster_way_is_taken_and_the_threads_are_put_back(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = torch.get_num_threads()
     for seconds, attention, products in (
@@ -114,5 +118,7 @@ def test_the_faster_way_is_taken_and_the_threads_are_put_back(precision: str, mo
 
 
 def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda: False)
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: False)
     assert faster_products(precision="float32", threads=1) == "torch"
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)  # imitated by PyTorch
+    assert faster_products(precision="bf16", threads=1) == "torch"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import torch
 
 from toy_task import outcome, write_task
 from varlen import one_by_one
@@ -188,6 +189,22 @@ def test_what_was_chosen_is_recorded_and_said(
     monkeypatch.setattr("yiwen.hardware.choose", never_for_training)
     assert train(text, run, "--resume", settings=settings) == 0
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_from_a_machine_with_bf16_tells_where_it_cannot_go_on(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run, settings=FAST) == 0
+    path = run / "hardware.json"
+    table = json.loads(path.read_text("utf-8"))
+    table["chosen"] |= {"precision": "bf16", "products": "onednn"}
+    path.write_text(json.dumps(table), encoding="utf-8")
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)
+    capsys.readouterr()
+    assert train(text, run, "--resume", settings=FAST) == 4
+    said = " ".join(capsys.readouterr().err.split())
+    assert "hardware.json cannot be used (products='onednn', but this torch has none that computes bf16" in said
 
 
 def test_a_run_of_packed_sentences_learns_what_one_of_padded_sentences_learns(

@@ -137,7 +137,7 @@ def meant(path: str) -> str:
 def _is_written(temporary: Path) -> bool:
     """Whether the process that writes there lives, or is none of ours; on another host, whether it may."""
     pid, _, host = temporary.name.split("-")[1].partition(".")
-    if host not in ("", _HOST):
+    if host not in ("", _HOST) or os.name == "nt":  # where signal 0 is Ctrl-C
         return not temporary.exists() or time.time() - temporary.stat().st_mtime < 86_400
     try:
         os.kill(int(pid), 0)

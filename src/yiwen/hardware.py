@@ -95,8 +95,7 @@ def choose(
         precision = "bf16" if fast_bf16 else "float32"
     threads = threads or default_threads()
     shards = _shards(threads, batch_tokens) if is_cpu else 1
-    if products == "onednn":
-        _check_onednn(device)
+    check_products(products, device=device, precision=precision)
     if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
         raise ConfigError(
             f"attention='packed', but it is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
@@ -248,13 +247,22 @@ def _measured(what: str, precision: str, threads: int) -> str:
     )
 
 
-def _check_onednn(device: str) -> None:
+def check_products(products: str, *, device: str, precision: str) -> None:
+    """Make sure that the library asked for can compute the products.
+
+    Raises:
+        ConfigError: If it is oneDNN and cannot.
+    """
+    import torch
+
     from yiwen.model.linear import has_onednn
 
-    why = (
-        f"it is for the CPU and device={device!r}" if device != "cpu" else "" if has_onednn() else "this torch has none"
-    )
-    if why:
+    if products != "onednn":
+        return
+    if device != "cpu":
+        raise ConfigError(f"products='onednn', but it is for the CPU and device={device!r}; use 'auto' or 'torch'")
+    if not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
+        why = f"this torch has none that computes {precision} on this processor"
         raise ConfigError(f"products='onednn', but {why}; use 'auto' or 'torch'")
 
 
@@ -291,9 +299,11 @@ def describe() -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """As the system calls it."""
+    """As the system calls it; with family and model on x86, where a virtual machine may say no more than AMD EPYC."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
+        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.split("\n"))}
+    name = facts.get("model name", platform.machine())
+    return f"{name}, family {facts['cpu family']}, model {facts['model']}" if "cpu family" in facts else name

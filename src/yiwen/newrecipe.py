@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
-from yiwen.data.lines import plain_suffix
+from yiwen.data.lines import find, plain_suffix
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.recipe import runs_root
@@ -82,6 +82,8 @@ def new_recipe(
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
     _check_output(output)
+    for file in files:
+        find(str(file), base=Path())
     corpus = _corpus(files, columns or _columns(files, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     shown = " and ".join(str(file) for file in files)

@@ -227,6 +227,7 @@ def _settle(run: Path, recipe: Recipe) -> Hardware:
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
+            hardware.check_products(chosen.products, device=chosen.device, precision=chosen.precision)
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "

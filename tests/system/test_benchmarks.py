@@ -167,11 +167,11 @@ def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figur
     result = {
         "benchmark": "training", "date": "2026-01-01", "model": "tiny", "threads": 1, "precision": "bf16", "ratio": 4.0,
         "tokens_per_s": {"ours": 8000, "loop": 2000}, "share_of_peak": {"ours": 0.4, "loop": 0.1},
-        "peak_mib": {"ours": 900, "loop": 1100},
+        "peak_mib": {"ours": 900, "loop": 1100}, "hardware": {"processor": "P"},
     }  # fmt: skip
     (tmp_path / "training.json").write_text(json.dumps(result), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["training"]
-    assert "| tiny | 1 | loop | 2,000 | 10% | 1,100 | 4.00 | 2026-01-01 |" in page
+    assert "| tiny | 1 | loop | 2,000 | 10% bf16 | 1,100 | 4.00 | P | 2026-01-01 |" in page
     chart, _, rest = page.partition("</div>\n")
     assert "\n\n" not in chart  # a blank line would end the block of HTML
     assert rest.startswith("\n| model |")
@@ -179,9 +179,13 @@ def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figur
     result |= {"kind": "attention", **ways, "ratios": {"fused": {"median": 4.0}}}
     (tmp_path / "attention.json").write_text(json.dumps(result), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["training"]
-    assert "| tiny | 1 | packed bf16 | 8,000 | 40% | 900 |  | 2026-01-01 |" in page
-    assert "| tiny | 1 | fused bf16 | 2,000 | 10% | 1,100 | 4.00 | 2026-01-01 |" in page
+    assert "| tiny | 1 | packed bf16 | 8,000 | 40% bf16 | 900 |  | P | 2026-01-01 |" in page
+    assert "| tiny | 1 | fused bf16 | 2,000 | 10% bf16 | 1,100 | 4.00 | P | 2026-01-01 |" in page
     assert "| tiny | 1 | loop | 2,000 |" in page
+    (tmp_path / "float32.json").write_text(
+        json.dumps(result | {"precision": "float32", "peak_type": "float32"}), encoding="utf-8"
+    )
+    assert "packed float32 | 8,000 | 40% float32 |" in figures.pages(tmp_path, "en")["training"]
 
 
 def test_charts_escape_what_is_no_markup(figures: ModuleType) -> None:

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from yiwen.model.linear import has_onednn
 from yiwen.model.transformer import Transformer
 
 SMALL: Final = 2**20
@@ -40,13 +39,6 @@ class PackedLinear(nn.Module):
         then = "relu" if with_relu else "none"
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.packed_bias, then, [], "")
         return out
-
-
-def can_pack(dtype: torch.dtype) -> bool:
-    """Whether this build of torch and this processor have packed products of that type."""
-    if not has_onednn():
-        return False
-    return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def pack(model: Transformer, dtype: torch.dtype) -> None:

@@ -33,10 +33,12 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> 
     return _pointwise(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
 
 
-def has_onednn() -> bool:
-    """True where this torch can call oneDNN for a linear layer."""
+def has_onednn(dtype: torch.dtype) -> bool:
+    """True where this torch can call oneDNN for a linear layer, and oneDNN computes that type on this processor."""
     is_there: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return is_there and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    if not (is_there and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+        return False
+    return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:
