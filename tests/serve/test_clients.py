@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,10 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 
-def test_deepl_glossaries(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
-    _, address, secret = keyed
+def test_deepl_glossaries(
+    keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, address, secret = keyed
     client = deepl.DeepLClient(secret, server_url=address)
     pair: Any = {"source_lang": "EN", "target_lang": "DE"}
     made = client.create_glossary("terms", "EN", "DE", {"Deti": "Xyxy"})
@@ -105,7 +108,11 @@ def test_deepl_glossaries(keyed: tuple[Service, str, str], lone: Translator, tmp
             client.translate_text("Deti gedi.", **pair, **wrong)
         with pytest.raises(deepl.DeepLException, match=message):
             client.translate_document_upload(b"Deti.", filename="a.txt", **pair, **wrong)
+    monkeypatch.setattr(service, "config", replace(service.config, max_glossaries=2))
+    with pytest.raises(deepl.DeepLException, match="2 glossaries are kept, which is the limit; remove one"):
+        client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"})
     client.delete_glossary(made)
+    client.delete_glossary(client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"}))
     with pytest.raises(deepl.GlossaryNotFoundException):
         client.get_glossary(made)
 
@@ -282,7 +289,8 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         assert joined == listed
         made: dict[str, str] = {"name": "g", "source_lang": "de", "target_lang": "en", "entries": "a\tb"}
         (key,) = service.store.all_keys()
-        kept = service.store.add_glossary(owner=key.id, **made)
+        kept = service.store.add_glossary(owner=key.id, most=100, **made)
+        assert kept is not None
         answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
         assert (answer.status_code, "this glossary is for de to en" in answer.text) == (400, True)
         bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}

@@ -145,9 +145,12 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     way = call.service.pairs.way(asked.source_lang, asked.target_lang)
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
     await run_in_threadpool(glossary_of, entries)
-    store = call.service.store
+    add, most = call.service.store.add_glossary, call.service.config.max_glossaries
     named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
-    return _described(await run_in_threadpool(store.add_glossary, owner=call.owner, entries=entries, **named))
+    kept = await run_in_threadpool(add, owner=call.owner, most=most, entries=entries, **named)
+    if kept is None:
+        raise ApiError(400, "glossaries", f"{most} glossaries are kept, which is the limit; remove one")
+    return _described(kept)
 
 
 async def list_glossaries(asked: None, call: Call) -> Any:

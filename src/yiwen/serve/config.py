@@ -48,6 +48,8 @@ class ServeConfig:
     """Subwords waiting for the engine at a time, those of all requests."""
     max_documents: int = 16
     """Documents waiting, in work or not fetched yet."""
+    max_glossaries: int = 100
+    """Glossaries that one key may keep."""
     deadline_s: float = 30.0
     """Seconds until an answer must be there."""
     receive_s: float = 10.0
@@ -65,7 +67,7 @@ class ServeConfig:
 
     def __post_init__(self) -> None:
         least = {name: 1 for name in vars(self) if name.startswith(("max_", "queue_"))}
-        least |= dict.fromkeys(("port", "max_documents", "requests_per_minute", "cache_bytes"), 0)
+        least |= dict.fromkeys(("port", "max_documents", "max_glossaries", "requests_per_minute", "cache_bytes"), 0)
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise ConfigError(f"{name}={getattr(self, name)} must be at least {value}")

@@ -172,10 +172,16 @@ class Store:
             self._unwritten.subtract(unwritten)
         self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
 
-    def add_glossary(self, *, owner: str, **fields: str) -> sa.Row[Any]:
-        """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line)."""
+    def add_glossary(self, *, owner: str, most: int, **fields: str) -> sa.Row[Any] | None:
+        """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line).
+
+        None, and nothing kept, where its owner has `most` of them.
+        """
         kept = {"id": secrets.token_hex(16), "owner": owner, "created": _now(), **fields}
+        count = sa.select(sa.func.count()).select_from(_glossaries).where(_glossaries.c.owner == owner)
         with self._database.begin() as connection:
+            if connection.execute(count).scalar_one() >= most:
+                return None
             return connection.execute(_glossaries.insert().values(kept).returning(*_glossaries.c)).one()
 
     def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
