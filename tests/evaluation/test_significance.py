@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -31,6 +32,21 @@ def test_two_equal_systems_never_differ() -> None:
     for difference in comparison.differences:
         assert difference.p_value == 1.0
         assert not difference.is_significant
+
+
+def test_equally_good_systems_seem_to_differ_as_rarely_as_the_p_value_says() -> None:
+    draw = random.Random(11)
+    words = "ba be bi bo bu da de di do du ga ge gi go gu".split()
+    references = [" ".join(draw.choices(words, k=11)) for _ in range(31)]
+
+    def translated() -> list[str]:
+        return [" ".join(word if draw.random() < 0.6 else "xyz" for word in line.split()) for line in references]
+
+    found = [
+        compare(translated(), translated(), references, tgt_lang="de", metrics=("chrf",), n_bootstrap=60).differences[0]
+        for _ in range(120)
+    ]
+    assert sum(difference.is_significant for difference in found) <= 12  # of six that are expected
 
 
 def test_one_changed_line_of_forty_is_no_proof() -> None:

@@ -31,9 +31,9 @@ class DeepLTranslate(BaseModel):
     text: str | list[str]
     target_lang: str = Field(max_length=35)
     source_lang: str | None = Field(None, max_length=35)
-    tag_handling: Literal["html", "xml"] | None = None
-    ignore_tags: str | list[str] = []
-    splitting_tags: str | list[str] = []
+    tag_handling: Literal["html", "xml", ""] | None = None
+    ignore_tags: str | list[str] | None = None
+    splitting_tags: str | list[str] | None = None
     glossary_id: GlossaryIds = None
     show_billed_characters: bool = False
 
@@ -86,7 +86,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         texts,
         src=asked.source_lang or AUTO,
         tgt=asked.target_lang,
-        markup=asked.tag_handling,
+        markup=asked.tag_handling or None,
         ignored=_tags(asked.ignore_tags),
         splitting=_tags(asked.splitting_tags),
         then=answer,
@@ -94,9 +94,9 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
     )
 
 
-def _tags(given: str | list[str]) -> list[str]:
+def _tags(given: str | list[str] | None) -> list[str]:
     """Names of tags, given one by one or between commas."""
-    listed = ",".join([given] if isinstance(given, str) else given)
+    listed = ",".join([given] if isinstance(given, str) else given or [])
     return [tag.strip() for tag in listed.split(",") if tag.strip()]
 
 

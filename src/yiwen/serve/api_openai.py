@@ -46,12 +46,19 @@ class ChatMessage(BaseModel):
         return "\n".join(part.text for part in self.content)
 
 
+class StreamOptions(BaseModel):
+    """What a stream tells besides its text."""
+
+    include_usage: bool | None = None
+
+
 class ChatRequest(BaseModel):
     """A conversation; temperature and the like are accepted and ignored."""
 
     model: str = Field(max_length=80, description="An id of /v1/models.")
     messages: list[ChatMessage] = Field(min_length=1, max_length=200)
     stream: bool | None = None
+    stream_options: StreamOptions | None = None
 
 
 async def models(asked: None, call: Call) -> Any:
@@ -75,38 +82,50 @@ async def complete(asked: ChatRequest, call: Call) -> Any:
     text = of_user[-1].text
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
-        return await _streamed(call, way, text, head)
+        with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+        return await _streamed(call, way, text, head, with_usage=with_usage)
 
     def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
         (found,) = way.translate([text], stop=stop, with_scores=False)
         choice = {"index": 0, "message": {"role": "assistant", "content": found.text}, "finish_reason": "stop"}
-        n_src = len(way.hops[0].bundle.source.encode([text])[0])
-        n_tgt = len(way.hops[-1].bundle.target.encode([found.text])[0])
-        usage = {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
+        usage = _usage(way, text, found.text)
         return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
 
     return await call.translate([text], src=way.src, tgt=way.tgt, work=answer)
 
 
-async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any]) -> StreamingResponse:
+def _usage(way: Way, source: str, target: str) -> dict[str, int]:
+    n_src = len(way.hops[0].bundle.source.encode([source])[0])
+    n_tgt = len(way.hops[-1].bundle.target.encode([target])[0])
+    return {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
+
+
+async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, with_usage: bool) -> StreamingResponse:
     """Server-sent events, a sentence each."""
     parts = by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
     first = await anext(parts, None)
 
+    def chunk(choices: list[dict[str, Any]], usage: dict[str, int] | None = None) -> bytes:
+        told = {"usage": usage} if with_usage else {}
+        return b"data: " + to_json({**head, "object": "chat.completion.chunk", "choices": choices, **told}) + b"\n\n"
+
     def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        return b"data: " + to_json({**head, "object": "chat.completion.chunk", "choices": [choice]}) + b"\n\n"
+        return chunk([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
 
     async def events() -> AsyncIterator[bytes]:
         yield event({"role": "assistant", "content": ""})
-        part, end = first, 0
+        part, end, said = first, 0, ""
         try:
             while part is not None:
-                yield event({"content": gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text})
+                content = gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text
+                yield event({"content": content})
+                said += content
                 end, part = part.end, await anext(parts, None)
             if text[end:]:
                 yield event({"content": text[end:]})
             yield event({}, "stop")
+            if with_usage:
+                yield chunk([], _usage(way, text, said))
         except ApiError as error:
             yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"
         yield b"data: [DONE]\n\n"

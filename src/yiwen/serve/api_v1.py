@@ -25,6 +25,9 @@ from yiwen.stop import StopFlag
 from yiwen.text.languages import name_of
 from yiwen.translator import Translation
 
+_AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
+"""Flags of what no model was asked for."""
+
 Code = Annotated[str, Field(max_length=35, description="A code of /v1/languages; as source also `auto`.")]
 Expression = Annotated[str, Field(max_length=200, pattern=r"^[^\t\r\n]*$")]
 
@@ -139,16 +142,17 @@ def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]
 
 
 def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any:
-    """Words and links of a whole text, from those of its sentences."""
+    """Words and links of a whole text, from those of its sentences; none of what no model was asked for."""
     if not translation.sentences:  # through another language nobody knows them
         return None
-    sources = [text[piece.src_start : piece.src_end] for piece in translation.sentences]
-    targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in translation.sentences]
+    pieces = [piece for piece in translation.sentences if _AS_IT_IS.isdisjoint(piece.flags)]
+    sources = [text[piece.src_start : piece.src_end] for piece in pieces]
+    targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in pieces]
     src: list[tuple[int, int]] = []
     tgt: list[tuple[int, int]] = []
     links: list[tuple[int, int, float]] = []
     aligned = way.hops[0].align(sources, targets, stop=stop)
-    for piece, found in zip(translation.sentences, aligned, strict=True):
+    for piece, found in zip(pieces, aligned, strict=True):
         links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
         src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
         tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]

@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from yiwen.bundle import WEIGHTS, Bundle, load_model, open_bundle
 from yiwen.errors import DataError
@@ -15,6 +15,9 @@ from yiwen.serve.errors import ApiError
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import as_read
 from yiwen.text.subword import BOS_ID, EOS_ID
+
+MOST_WEIGHTS: Final = 500_000
+"""In an answer: six layers of eight heads, and sentences of a hundred subwords."""
 
 _one_at_a_time = threading.Lock()  # what is recorded is the model's
 
@@ -39,6 +42,10 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
     if not src or not tgt:
         raise DataError("a text without words has no attention; send one with words")
     bundle.check_room([src], [tgt])
+    shape = bundle.info.model
+    n_weights = shape.n_decoder_layers * shape.n_heads * (len(src) + 1) * (len(tgt) + 1)
+    if n_weights > MOST_WEIGHTS:
+        raise DataError(f"{n_weights:,} attention weights are too many for one answer; send one sentence")
     with _one_at_a_time, torch.inference_mode():
         # A link, or the folder itself, may mean another model by now.
         model = _model(bundle.folder.resolve(), (bundle.folder / MANIFEST).read_bytes())

@@ -82,7 +82,6 @@ class Call:
         if not store.charge(self.owner, characters, limit=limit):
             used = f"{store.used(self.owner)} of {limit} characters of this month are used"
             raise ApiError(456, "quota", f"{used}, {characters} more are too many; wait for the next month")
-        self.service.metrics.characters.inc(characters)
 
     @contextmanager
     def charged(self, characters: int) -> Iterator[list[int]]:
@@ -94,7 +93,9 @@ class Call:
             yield answered
         except BaseException:
             self.service.store.charge(self.owner, sum(answered) - characters)
+            self.service.metrics.characters.inc(sum(answered))
             raise
+        self.service.metrics.characters.inc(characters)
 
 
 def detect(text: str, among: Sequence[str]) -> tuple[str, float]:

@@ -8,6 +8,7 @@ annotated with; its summary is the function's docstring.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -220,6 +221,9 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     declared = request.headers.get("content-length", "")
     if not declared.isdecimal() or int(declared[:19]) > limit + 10_000:
         raise ApiError(413, "too_long", f"a document has at most {limit} bytes and says how many; send a shorter one")
+    charset = re.search(r"""charset="?([^\s;"]*)""", request.headers["content-type"], re.IGNORECASE)
+    if charset and charset[1].lower() not in ("utf-8", "utf8"):
+        raise ApiError(400, "form", f"the form is in {charset[1][:40]!r}; send it in UTF-8")
     parser = MultiPartParser(request.headers, request.stream(), max_files=1, max_fields=20, max_part_size=100_000)
     try:
         form = await parser.parse()

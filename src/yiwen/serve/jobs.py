@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -131,10 +132,17 @@ class Jobs:
             now = time.monotonic()
             for old in [job for job in self._jobs.values() if now - job.born > _KEPT_S]:
                 self._forget(old)
-            # Clients of LibreTranslate never say that they are done with one.
-            ended = (job for job in self._jobs.values() if job.is_fetched or job.status == "error")
-            if len(self._jobs) >= self._max_documents and (oldest := next(ended, None)) is not None:
-                self._forget(oldest)
+            # Clients of LibreTranslate never say that they are done with one; and nobody keeps others out by leaving
+            # what is translated where it is.
+            held = Counter(job.call.owner for job in self._jobs.values())
+            ended = [job for job in self._jobs.values() if job.is_fetched or job.status == "error"]
+            ended += [
+                job
+                for job in self._jobs.values()
+                if job.status == "done" and held[job.call.owner] > held[call.owner] + 1
+            ]
+            if len(self._jobs) >= self._max_documents and ended:
+                self._forget(ended[0])
             if len(self._jobs) >= self._max_documents:
                 full = f"{len(self._jobs)} documents are kept, which is the limit; fetch or forget one"
                 raise ApiError(429, "documents", full, retry_after_s=30)
@@ -185,6 +193,7 @@ class Jobs:
                 progress=job.tell,
             )
             job.status, job.progress = "done", 1.0
+            job.call.service.metrics.characters.inc(job.characters)
         except YiwenError as error:
             job.status, job.error = "error", str(error)
         except Exception:

@@ -53,7 +53,7 @@ export class ApiError extends Error {
 }
 
 /** @type {Record<number, Trouble>} */
-const TROUBLES = { 401: "key", 403: "key", 404: "missing", 413: "large", 429: "rate", 456: "quota", 502: "busy", 503: "busy", 504: "busy" };
+const TROUBLES = { 401: "key", 404: "missing", 413: "large", 429: "rate", 456: "quota", 502: "busy", 503: "busy", 504: "busy" };
 
 /**
  * @param {Response} response

@@ -17,8 +17,11 @@ function all() {
   return lists;
 }
 
+/** Characters of a term that the service takes. */
+const LONGEST_TERM = 200;
+
 /**
- * The terms to send. Of a text in a language yet to be detected nobody knows the list, so every list into the target
+ * The terms to send, without those that the service would refuse. Of a text in a language yet to be detected nobody knows the list, so every list into the target
  * serves. Of terms with the same source the first: the service takes no two.
  * @param {string} from a language, or "auto"
  * @param {string} to
@@ -26,8 +29,11 @@ function all() {
  */
 export function termsFor(from, to) {
   const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
-  const terms = lists.flatMap(([, list]) => list).reverse();
-  return [...new Map(terms.map((term) => [term.source.trim(), term])).values()].reverse();
+  const isTaken = (/** @type {Term} */ { source, target }) =>
+    /[\p{L}\p{N}\p{P}\p{S}]/u.test(source) && source.length <= LONGEST_TERM && target.length <= LONGEST_TERM;
+  const plain = (/** @type {string} */ text) => text.normalize("NFKC").replace(/[\s\p{Cf}]+/gu, " ").trim();
+  const terms = lists.flatMap(([, list]) => list).filter(isTaken).reverse();
+  return [...new Map(terms.map((term) => [plain(term.source), term])).values()].reverse();
 }
 
 /** The service takes this many at a time. */
@@ -80,7 +86,7 @@ export function setUpGlossary(pair, onChange) {
   /** @param {Term} term */
   function row(term) {
     const field = (/** @type {"term_source" | "term_target"} */ label, /** @type {string} */ value) => {
-      const input = el("input", { class: "field", "aria-label": t(label), dir: "auto", input: keep });
+      const input = el("input", { class: "field", "aria-label": t(label), dir: "auto", maxlength: LONGEST_TERM, input: keep });
       input.value = value;
       return el("td", {}, input);
     };

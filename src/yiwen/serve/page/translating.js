@@ -69,10 +69,11 @@ export function createTranslating({ pending, part, done, failed }) {
   const keyOf = ({ source, target, glossary = [] }, piece) =>
     JSON.stringify([source, target, piece, occurring(glossary, piece)]);
 
-  /** @param {string} key @param {Known} known */
-  function remember(key, known) {
+  /** @param {string} key @param {Known} known @param {number} most those of the text at hand are never forgotten */
+  function remember(key, known, most) {
+    memory.delete(key);
     memory.set(key, known);
-    const oldest = memory.size > REMEMBERED ? memory.keys().next().value : undefined;
+    const oldest = memory.size > most ? memory.keys().next().value : undefined;
     if (oldest !== undefined) memory.delete(oldest);
   }
 
@@ -81,8 +82,10 @@ export function createTranslating({ pending, part, done, failed }) {
     const { text, target, glossary = [] } = asked;
     const look = (/** @type {string} */ piece) => memory.get(keyOf(asked, piece));
     const pieces = new Set(paragraphs(text).map((span) => text.slice(...span)));
+    const most = Math.max(REMEMBERED, pieces.size);
     const missing = groups([...pieces].filter((piece) => !look(piece)));
     const known = [...pieces].flatMap((piece) => look(piece) ?? []);
+    for (const each of known) remember(keyOf(asked, each.text), each, most);
     let ms = 0;
     for (const [index, group] of missing.entries()) {
       const isShort = group.join("").length < TELLING;
@@ -90,9 +93,10 @@ export function createTranslating({ pending, part, done, failed }) {
       const question = { text: group, source, target, glossary: occurring(glossary, group.join("\n")) };
       const answer = await translate(question, signal);
       group.forEach((piece, i) => {
-        const found = answer.translations[i];
-        const translation = asked.source === "auto" ? asItIs(found) : found;
-        remember(keyOf(asked, piece), { text: piece, translation, alignment: translation.alignment ?? undefined });
+        const own = answer.translations[i];
+        const translation = asked.source === "auto" ? asItIs(own) : own;
+        const found = { text: piece, translation, alignment: translation.alignment ?? undefined };
+        remember(keyOf(asked, piece), found, most);
       });
       ms += answer.took_ms;
       model = answer.model;
