@@ -14,7 +14,7 @@ from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.export.ct2_spec import write_model
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
-from yiwen.text.subword import BOS_ID, EOS_ID, N_SPECIAL, PAD_ID, Subword
+from yiwen.text.subword import BOS_ID, EOS_ID, N_SPECIAL, Subword
 
 N_SRC, N_TGT = 23, 29
 
@@ -66,7 +66,7 @@ def describe(config: ModelConfig) -> str:
 
 @torch.no_grad()
 def random_model(config: ModelConfig, *, seed: int = 1, eos: float = 1.5) -> Transformer:
-    """Draw a model whose end token has `eos` more of a logit than others, and pad and bos very little."""
+    """Draw a model whose end token has `eos` more of a logit than others; pad and bos are as likely as any."""
     torch.manual_seed(seed)
     n_src = N_TGT if config.tied_embeddings == "all" else N_SRC
     model = Transformer(config, src_vocab_size=n_src, tgt_vocab_size=N_TGT).eval()
@@ -82,7 +82,6 @@ def random_model(config: ModelConfig, *, seed: int = 1, eos: float = 1.5) -> Tra
     # What a state's product with is about 1, by least squares.
     direction = torch.linalg.lstsq(states, torch.ones(len(states), 1)).solution[:, 0]
     model.output_weight[EOS_ID] += eos * direction
-    model.output_weight[[PAD_ID, BOS_ID]] = -20.0 * direction
     return model
 
 

@@ -92,7 +92,7 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
         open_bundle(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm", "README.md"])
+@pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm"])
 def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
     shutil.copytree(tiny_run.best, folder)

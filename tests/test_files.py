@@ -249,3 +249,25 @@ def test_a_folder_in_the_place_of_a_link_is_left_alone_and_named(tmp_path: Path)
     ):
         files.swap_link(tmp_path / "best", tmp_path / "bundles")
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
+
+
+def test_what_is_published_is_forced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[Path] = []
+    monkeypatch.setattr(files, "fsync", forced.append)
+    files.write_text(tmp_path / "a.txt", "a")
+    assert forced == [tmp_path]  # the file itself by its descriptor
+    with files.new_folder(tmp_path / "bundle") as new:
+        (new / "part").mkdir()
+        (new / "part" / "b").touch()
+    assert {new / "part" / "b", new / "part", new} <= set(forced)
+    assert forced[-1] == tmp_path
+    forced.clear()
+    files.swap_link(tmp_path / "best", tmp_path / "bundle")
+    assert forced == [tmp_path]
+
+
+def test_what_can_be_written_is_known_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "a.txt", tmp_path / "new" / "deep" / "a.txt", Path(os.devnull)):
+        assert files.may_write(path)
+    assert not files.may_write(tmp_path / "file" / "a.txt")

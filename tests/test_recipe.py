@@ -264,6 +264,7 @@ def test_the_manual_names_all_methods() -> None:
     [
         ('task = "classify"\n[training]\nmetric = "accuracy"\nrdrop = 3.0\n', "rdrop is for task='translate' alone"),
         ('task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n', "leaves task='mlm' nothing"),
+        ("[encoder]\nis_frozen = true\n", "task='translate' reads none of it; leave it out"),
         (
             'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
             "training.batch_tokens='auto' is for translation alone; give task='mlm' a number, such as 4096",
@@ -276,7 +277,7 @@ def test_the_manual_names_all_methods() -> None:
             '[training]\nattention = "packed"\nguided_alignment = 0.1\n[model]\npositions = "alibi"\n'
             'attention_dropout = 0.1\nd_model = 48\nn_heads = 12\n[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
             "training.attention='packed' cannot go with model.positions='alibi' or model.attention_dropout or "
-            "heads of a width that 8 does not divide or "
+            "heads whose width is no multiple of 8 up to 256 or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
         ('[model]\npreset = ["base"]\n', "model.preset = [\"base\"]: input should be 'tiny', 'small'"),

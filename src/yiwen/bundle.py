@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION: Final = 1
 WEIGHTS: Final = "model.safetensors"
+CARD: Final = "README.md"
+"""The model card: for people, who may edit it, so that it is not verified."""
 EXPORTED: Final = "ctranslate2"
 """Folder of the exported model inside a bundle."""
 CALIBRATION: Final = "calibration"
@@ -139,7 +141,7 @@ def save_bundle(
         else:
             shutil.copyfile(src_model, temporary / "source.spm")
             shutil.copyfile(tgt_model, temporary / "target.spm")
-        (temporary / "README.md").write_text(model_card(info), encoding="utf-8")
+        (temporary / CARD).write_text(model_card(info), encoding="utf-8")
 
 
 def find_bundle(folder: Path) -> Path:
@@ -170,7 +172,7 @@ def open_bundle(folder: Path) -> Bundle:
         CheckpointError: If it is missing, damaged, of a newer format, or its parts do not fit together.
     """
     folder = find_bundle(folder)
-    verify_manifest(folder, leave_out=(WEIGHTS,))
+    verify_manifest(folder, leave_out=(WEIGHTS, CARD))
     try:
         table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -256,7 +258,7 @@ def weights_path(bundle: Bundle) -> Path:
             f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
             "the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
         )
-    verify_manifest(bundle.folder)
+    verify_manifest(bundle.folder, leave_out=(CARD,))
     return path
 
 

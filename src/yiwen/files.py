@@ -106,7 +106,6 @@ def new_folder(path: Path) -> Iterator[Path]:
             fsync(file)
         hashes = {file.relative_to(temporary).as_posix(): sha256(file) for file in files}
         write_json(temporary / MANIFEST, hashes)
-        fsync(temporary)
     except BaseException:
         remove(temporary)
         raise

@@ -39,7 +39,7 @@ class Measurement:
     engine: str
     """What computed the translations."""
     note: str
-    """Why the exported engine was passed over, where it was; else empty."""
+    """Why the exported engine was passed over, where it was, and what it is compared with; else empty."""
     test_set: str
     """What was translated."""
     evaluation: Evaluation
@@ -196,8 +196,9 @@ def _measured(
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
     evaluation = evaluate(texts, test.references, **rules)
-    comparison, baseline = None, None
+    comparison, baseline, beside = None, None, ""
     if other is not None:
+        beside = f"compared with {other.bundle.folder} ({other.engine.description})"
         baseline = [translation.text for translation in other.translate(test.sources, **how)]
         comparison = compare(texts, baseline, test.references, **rules)
     details = None
@@ -209,7 +210,7 @@ def _measured(
     return Measurement(
         model=str(translator.bundle.folder),
         engine=translator.engine.description,
-        note=translator.note or (other.note if other is not None else ""),
+        note=" · ".join(filter(None, (translator.note, beside))),
         test_set=test.name,
         evaluation=evaluation,
         comparison=comparison,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -225,10 +226,11 @@ def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str
 
 
 def _texts(src: list[bytes | None], tgt: list[bytes | None]) -> Iterator[tuple[str, str]]:
-    """The pairs with text on both sides."""
+    """The pairs with text on both sides; what is no UTF-8 is none."""
     for one, other in zip(src, tgt, strict=True):
         if one and other and one.strip() and other.strip():
-            yield one.decode("utf-8", "replace"), other.decode("utf-8", "replace")
+            with suppress(UnicodeDecodeError):
+                yield one.decode("utf-8"), other.decode("utf-8")
 
 
 def _is_in(text: str, script: str | None) -> bool:

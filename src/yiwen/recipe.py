@@ -83,12 +83,14 @@ def _check_task(recipe: Recipe) -> None:
         for name in ("rdrop", "word_dropout", "guided_alignment"):
             if getattr(recipe.training, name):
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")
+    elif recipe.encoder != EncoderConfig():
+        raise ConfigError("[encoder] is for tasks without a decoder, task='translate' reads none of it; leave it out")
     if recipe.training.attention == "packed":
         reasons = {
             f"task={task!r}": task != "translate",
             "model.positions='alibi'": recipe.model.positions == "alibi",
             "model.attention_dropout": recipe.model.attention_dropout > 0,
-            "heads of a width that 8 does not divide": recipe.model.d_head % 8 > 0,
+            "heads whose width is no multiple of 8 up to 256": recipe.model.d_head % 8 > 0 or recipe.model.d_head > 256,
             "training.guided_alignment": recipe.training.guided_alignment > 0,
             "tokenizer.sampling": recipe.tokenizer.sampling > 0,
         }

@@ -95,9 +95,10 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
         if is_translator or info.task != "embed" or here != canonical(info.tgt_lang):  # embed has read both
             pairs[f"data.{name}"] = there, here
     free = _FREE_TO_CHANGE if is_translator else (*_FREE_TO_CHANGE, *_OF_THE_DECODER)
-    for name, here in dataclasses.asdict(recipe.model).items():
+    for name in dataclasses.asdict(recipe.model):
         if name not in free:
-            pairs[f"model.{name}"] = getattr(info.model, name), here
+            name = "kv_heads" if name == "n_kv_heads" else name  # 0 means as many as n_heads
+            pairs[f"model.{name}"] = getattr(info.model, name), getattr(recipe.model, name)
     problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
     unknown = [symbol for symbol in recipe.tokenizer.symbols if not bundle.source.has_piece(symbol)]
     problems += [f"tokenizer.symbols: {symbol!r} is not in its vocabulary" for symbol in unknown]

@@ -219,7 +219,8 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     valid = Store.open(runs_root() / ".prepared" / progress.data).valid
     translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
-    texts = [str(each) for each in translator.translate(valid.src, with_scores=False, checks=False, stop=stop)]
+    how: dict[str, Any] = {"search": cell.loaded.recipe.search, "with_scores": False, "checks": False}
+    texts = [str(each) for each in translator.translate(valid.src, **how, stop=stop)]
     metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
     write_text(run / "valid.txt", "".join(f"{text}\n" for text in texts))
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]

@@ -295,6 +295,8 @@ class Translator:
 
     def _reader(self, glossary: Glossary | None) -> Reader:
         uses_symbols = self._finder is None
+        if not isinstance(glossary, Glossary | None):
+            raise ConfigError(f"glossary is a {type(glossary).__name__}; give a yiwen.text.glossary.Glossary, or None")
         if glossary is not None and uses_symbols and not self._n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "

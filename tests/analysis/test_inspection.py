@@ -17,6 +17,7 @@ from yiwen.data.batching import collate
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.model.attention import recorded_attention
 from yiwen.search.config import SearchConfig
+from yiwen.tasks.translate import log_probs_of
 from yiwen.translator import Translator
 
 
@@ -63,7 +64,7 @@ def test_maps_and_probabilities_are_those_of_a_forced_pass(seen: Inspection, tin
     src, tgt = bundle.source.encode([seen.source])[0], bundle.target.encode([seen.target])[0]
     batch = collate([src], [tgt])
     with torch.inference_mode(), recorded_attention(model) as maps:
-        log_probs = model.logits(model(batch.src_ids, batch.tgt_in))[0].log_softmax(dim=-1)
+        log_probs = log_probs_of(model.logits(model(batch.src_ids, batch.tgt_in))[0])
     S, T = len(src) + 1, len(tgt) + 1
     assert {name: weights.shape for name, weights in seen.attention.items()} == {
         "encoder": (1, 2, S, S),

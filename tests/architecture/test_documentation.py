@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import importlib.util
 import re
 import shlex
@@ -141,3 +143,13 @@ def test_the_manual_builds_and_fetches_nothing_from_elsewhere(config: str, tmp_p
         text = page.read_text(encoding="utf-8")
         assert re.findall(r"<(?:script|img|iframe)[^>]+src=\"?(?:https?:)?//[^\s>]+", text) == []
         assert re.findall(r"<link[^>]+rel=\"?(?:stylesheet|preconnect)\"?[^>]+href=\"?(?:https?:)?//[^>]+", text) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted((ROOT / "src").rglob("*.py")) if re.search(r">>> (?!.*\+SKIP)", path.read_text("utf-8"))],
+    ids=name_of,
+)
+def test_examples_in_docstrings_give_what_they_show(path: Path) -> None:
+    module = importlib.import_module(".".join(path.relative_to(ROOT / "src").with_suffix("").parts))
+    assert doctest.testmod(module).failed == 0

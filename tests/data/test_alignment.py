@@ -59,7 +59,9 @@ def test_the_message_names_files_counts_and_place(tmp_path: Path) -> None:
 
 def test_a_side_cut_off_is_called_so(tmp_path: Path) -> None:
     src, tgt = sentences(300)
-    assert "up to the last line of a.de, which seems to have been cut off" in written(tmp_path, src, tgt[:250])
+    for n_left in (250, 0):
+        message = written(tmp_path, src, tgt[:n_left])
+        assert f"a.de has {n_left}: they must be equal; they agree up to the last line of a.de, which seems" in message
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,7 @@ def test_corpora_get_their_shares() -> None:
 def test_an_empty_corpus_takes_nothing_from_the_others() -> None:
     given = lengths([5] * 7, [5] * 7, corpus=[1] * 7, weights=(0.0, 1.0))
     assert sorted(row for rows in flat(order(given)) for row in rows) == list(range(7))
+    assert order(lengths([], [])) == []
 
 
 def test_batches_are_cut_where_padding_and_their_number_cost_least() -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
+from yiwen.data.tmx import _units
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
 PAIRS = [
@@ -125,6 +126,8 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"translation": {"en": "yes", "de": "ja"}}\n')
     nested = {"src_column": "translation.en", "tgt_column": "translation.de"}
     assert read(CorpusConfig(path="a.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
+    (tmp_path / "b.jsonl").write_bytes(b'{"translation.en": "yes", "translation.de": "ja"}\n')
+    assert read(CorpusConfig(path="b.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
     pq.write_table(pa.table({"translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
@@ -139,11 +142,13 @@ def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
         '{"src": "no"',
         "[]",
         '{"src": 1.5, "tgt": null}',
+        '{"src": ["yes", 1.5], "tgt": ["no", 7]}',
         '{"src": "\\ud800", "tgt": "x"}',
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
     assert read(CorpusConfig(path="a.jsonl"), tmp_path) == [
-        (1, b"yes", b"ja"), (2, None, None), (3, None, None), (4, None, None), (5, b"\xed\xa0\x80", b"x"),
+        (1, b"yes", b"ja"), (2, None, None), (3, None, None), (4, None, None), (5, None, b"no 7"),
+        (6, b"\xed\xa0\x80", b"x"),
     ]  # fmt: skip
     names = pa.array(["yes", None, "no"]).dictionary_encode()
     pq.write_table(
@@ -209,11 +214,17 @@ def test_a_large_tmx_is_read_in_flat_memory(tmp_path: Path) -> None:
     assert peak < 3_000_000  # the file is 5 MB, a block 0.4 MB
 
 
+def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
+    """What lxml holds is not in the memory that Python traces."""
+    tmx(tmp_path / "a.tmx")
+    assert max(sum(1 for _ in unit.itersiblings(preceding=True)) for unit in _units(tmp_path / "a.tmx")) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
-        ("a.tsv", b"", "the first line has 1 columns, 2 are needed"),
+        ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
         ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
         ("a.jsonl", b"", "the first line has no text under 'src'"),
         ("a.parquet", b"PAR1 no", r"a\.parquet cannot be read \(.*\); write it again"),
@@ -233,6 +244,8 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
     tsv_with_header(tmp_path / "a.tsv")
     with pytest.raises(DataError, match=r"no columns 'en' and 'zh' in the first line 'id\\ttgt\\tsrc'"):
         read(CorpusConfig(path="a.tsv", src_column="en", tgt_column="zh"), tmp_path)
+    with pytest.raises(DataError, match=r"no columns '1' and 'zh' in the first line"):
+        read(CorpusConfig(path="a.tsv", src_column="1", tgt_column="zh"), tmp_path)
     parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns n, src, tgt and not one named 'en'"):
         read(CorpusConfig(path="a.parquet", src_column="en"), tmp_path)

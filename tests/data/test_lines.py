@@ -55,17 +55,23 @@ def test_compressed_files_read_alike_and_are_found_without_their_suffix(tmp_path
         assert list(lines.read_lines(file)) == list(lines.read_lines(io.BytesIO(content)))
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", [*PACKERS, ".ZST"])
 @pytest.mark.parametrize("fault", ["cut", "foreign"])
 def test_a_damaged_file_is_never_read_as_a_shorter_one(tmp_path: Path, suffix: str, fault: str) -> None:
     path = tmp_path / f"text{suffix}"
-    packed = PACKERS[suffix](b"".join(b"line %d\n" % n for n in range(50_000)))
+    packed = PACKERS[suffix.lower()](b"".join(b"line %d\n" % n for n in range(50_000)))
     path.write_bytes(packed[: len(packed) // 2] if fault == "cut" else b"just text\n" * 100)
     with (
         pytest.raises(DataError, match=r"(is damaged|cannot be read) \(.*\); (fetch|give)"),
         lines.opened(path) as file,
     ):
         list(lines.read_lines(file))
+
+
+def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
+    assert list(lines.decoded([b"a", "译".encode()], tmp_path)) == ["a", "译"]
+    with pytest.raises(DataError, match="line 2 is no UTF-8"):
+        list(lines.decoded([b"a", b"caf\xe9"], tmp_path))
 
 
 def test_variables_in_paths_are_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

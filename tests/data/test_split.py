@@ -76,3 +76,11 @@ def test_joining_keeps_order_and_empties_the_parts() -> None:
     assert all((one == other).all() for one, other in zip(result, expected, strict=True))
     assert parts == []
     assert [len(key) for key in joined([])] == [0, 0, 0]
+
+
+def test_rows_are_looked_through_until_enough_are_found() -> None:
+    texts = [f"source {n}" for n in range(500)]
+    in_order = np.argsort(keys([(text, "") for text in texts]).src)
+    targets = {int(row): "the same" if place < 211 else f"target {place}" for place, row in enumerate(in_order)}
+    rows = choose(keys([(text, targets[n]) for n, text in enumerate(texts)]), np.ones(500, bool), n_pairs=23)
+    assert len(rows) == 23

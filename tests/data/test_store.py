@@ -114,3 +114,10 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path, change: dict[str,
         (other / "prepared.json").write_text(json.dumps(fields), encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
         Store.open(tmp_path / "other")
+
+
+def test_no_shard_holds_more_rows_than_it_may(tmp_path: Path) -> None:
+    for end, n_shards in ((11, 1), (12, 2)):
+        (folder := tmp_path / str(end)).mkdir()
+        write_shards(folder, [batch(0, 7, False), batch(7, end, False)], shard_rows=11)
+        assert len(list(folder.iterdir())) == n_shards

@@ -114,12 +114,12 @@ def test_a_perfectly_calibrated_point_stands_on_the_diagonal() -> None:
     assert points == [("180.0", "160.0"), ("320.0", "300.0")]
 
 
-def test_scores_have_the_decimals_of_their_intervals_and_what_was_not_tested_is_not_said_to_be_equal() -> None:
+def test_scores_have_the_decimals_of_their_intervals() -> None:
     differences = [
         Difference(name="BLEU", system=33.04, baseline=32.96, p_value=0.01, signature="s"),
-        Difference(name="COMET", system=60.0, baseline=50.0, p_value=None, signature="s"),
+        Difference(name="COMET", system=60.0, baseline=50.0, p_value=0.3, signature="s"),
     ]
     shown = _differences(Comparison(tgt_lang="de", n_lines=7, differences=tuple(differences)))
     assert re.findall(r">([^<>]+)</td>", shown) == [
-        "BLEU", "33.04", "32.96", "0.0100", "yes · 是", "COMET", "60.00", "50.00", "not tested · 未检验",
+        "BLEU", "33.04", "32.96", "0.0100", "yes · 是", "COMET", "60.00", "50.00", "0.3000", "no · 否",
     ]  # fmt: skip

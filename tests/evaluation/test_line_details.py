@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yiwen.evaluation.lines import Line, details_of
+from yiwen.data.store import TextPairs
+from yiwen.evaluation.lines import N_SHOWN, Line, Told, details_of, lines_beside
 
 
 def line(number: int, source: str, chrf: float, **more: object) -> Line:
@@ -45,3 +46,22 @@ def test_confidence_is_compared_with_what_was_good() -> None:
     assert details.calibration_error == pytest.approx(0.25)
     assert sum(n for n, _, _ in details.reliability) == 100
     assert details.to_json()["reliability"][0] == (10, 0.75, 0.5)
+
+
+def test_as_many_gains_and_losses_are_shown_as_worst_lines() -> None:
+    chrf = [(60.0, 20.0), (20.0, 60.0)] * (N_SHOWN + 2)
+    lines = [line(n, "a", ours, other="ein Hund", other_chrf=theirs) for n, (ours, theirs) in enumerate(chrf)]
+    details = details_of(lines, tgt_lang="de", good_at=None)
+    assert (len(details.worst), len(details.better), len(details.worse)) == (N_SHOWN,) * 3
+
+
+def test_a_line_is_put_together_from_what_both_models_told() -> None:
+    test = TextPairs(src=["a dog", "a cat"], tgt=["ein Hund", "eine Katze"])
+    told: list[Told] = [("ein Hund", (), 0.75), ("ein Kater", ("loop",), None)]
+    first, second = lines_beside(test, told, ["ein Rad", "eine Katze"], tgt_lang="de")
+    assert (first.number, first.source, first.reference, first.flags) == (1, "a dog", "ein Hund", ())
+    assert (first.translation, first.confidence, first.chrf, first.other) == ("ein Hund", 0.75, 100.0, "ein Rad")
+    assert (second.number, second.flags, second.confidence, second.other_chrf) == (2, ("loop",), None, 100.0)
+    assert first.other_chrf < first.chrf
+    assert second.chrf < second.other_chrf
+    assert [each.other for each in lines_beside(test, told, None, tgt_lang="de")] == [None, None]

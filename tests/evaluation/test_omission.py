@@ -25,11 +25,13 @@ class Copier:
     def __init__(self) -> None:
         self.asked: list[tuple[list[int], list[int]]] = []
         self.n_calls = 0
+        self.stop: StopFlag | None = None
 
     def score(
         self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None
     ) -> list[list[float]]:
         self.n_calls += 1
+        self.stop = stop
         self.asked += [(list(src), list(tgt)) for src, tgt in zip(sources, targets, strict=True)]
         lacks = [
             (Counter(id_ + 10 for id_ in src) - Counter(tgt)).total() for src, tgt in zip(sources, targets, strict=True)
@@ -94,3 +96,22 @@ def test_a_translation_that_needs_all_words_is_doubted_less() -> None:
 
     found = after_asking(Strict(), PLAIN, [[0, 1, 2]], [[11]], [4.0], doubtful_at=1.0)  # type: ignore[arg-type]
     assert found == [4.0 + WEIGHT * LEAST_GAIN]
+
+
+def test_who_waits_for_the_model_can_stop_it() -> None:
+    engine, stop = Copier(), StopFlag()
+    after_asking(engine, PLAIN, [[0, 1, 2]], [[11]], [4.0], doubtful_at=1.0, stop=stop)  # type: ignore[arg-type]
+    assert engine.stop is stop
+
+
+def test_words_begin_at_blanks_and_every_chinese_character_is_one() -> None:
+    class Pieces:
+        vocab_size = 5
+
+        def pieces(self, ids: Sequence[int]) -> list[str]:
+            return [["▁a", "b▁", "中", "。", "文b"][id_] for id_ in ids]
+
+    lexicon = [[7], [], [], [], [8, 9]], [[1.0], [], [], [], [0.25, 0.75]]
+    coverage = Coverage.of(*lexicon, Pieces())  # type: ignore[arg-type]
+    assert coverage.opens_word == (True, False, True, True, True)
+    assert coverage.becomes == ({7: 1.0}, {}, {}, {}, {8: 0.25, 9: 0.75})

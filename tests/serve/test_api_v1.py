@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,12 @@ def test_a_text_that_no_model_was_asked_for_says_so(http: httpx.Client) -> None:
         (german, ["already_target"]),
         ("42 + 17", ["passed_through"]),
     ]
+
+
+def test_words_are_linked_in_what_a_model_was_asked_for_whatever_stands_beside_it(http: httpx.Client) -> None:
+    body = {"text": "Deti gedi.\n" + "1234567 " * 600, "source": "en", "target": "de", "alignment": True}
+    with_bom = b"\xef\xbb\xbf" + json.dumps(body).encode()
+    answer = http.post("/v1/translate", content=with_bom, headers={"content-type": "application/json"})
+    assert answer.status_code == 200, answer.text
+    (found,) = answer.json()["translations"]
+    assert max(end for _, end in found["alignment"]["source"]) <= len("Deti gedi.")

@@ -154,6 +154,9 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
         assert len(chunks) == 5
         assert chunks[-1].choices[0].finish_reason == "stop"
+        counted: Any = {"stream": True, "stream_options": {"include_usage": True}}
+        *chunks, last = client.chat.completions.create(model="en-de", messages=messages, **counted)
+        assert (last.choices, last.usage, {chunk.usage for chunk in chunks}) == ([], answer.usage, {None})
         for text in ("Deti gedi.\n\n", " "):  # what follows the last sentence comes too
             asked: Any = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
             chunks = list(client.chat.completions.create(**asked, stream=True))

@@ -211,7 +211,7 @@ def test_a_prefix_is_kept(service: tuple[Service, str]) -> None:
     assert found["text"].startswith("Soto")
 
 
-def test_heads_of_every_layer_are_shown(service: tuple[Service, str]) -> None:
+def test_heads_of_every_layer_are_shown(service: tuple[Service, str], monkeypatch: pytest.MonkeyPatch) -> None:
     body = {"source_text": "Deti gedi.", "target_text": "Reta lire.", "source": "en", "target": "de"}
     answer = ask(service[1], request("/v1/attention", json.dumps(body).encode())).json
     assert (answer["source_tokens"][-1], answer["target_tokens"][-1]) == ("</s>", "</s>")
@@ -220,6 +220,10 @@ def test_heads_of_every_layer_are_shown(service: tuple[Service, str]) -> None:
     for head in answer["layers"][0]["heads"]:
         assert len(head) == len(answer["target_tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-3) and len(row) == len(answer["source_tokens"]) for row in head)
+    monkeypatch.setattr("yiwen.serve.attention.MOST_WEIGHTS", 3)
+    long = ask(service[1], request("/v1/attention", json.dumps(body).encode()))
+    assert long.status == 400
+    assert "attention weights are too many for one answer; send one sentence" in long.json["error"]
     blank = ask(service[1], request("/v1/attention", json.dumps({**body, "source_text": " "}).encode()))
     assert (blank.status, blank.json["error"]) == (400, "a text without words has no attention; send one with words")
 

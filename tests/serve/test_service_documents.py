@@ -192,6 +192,33 @@ def test_fetched_documents_make_room_and_old_ones_are_gone(
         assert http.get(f"/v1/documents/{ids[0]}").status_code == 404
 
 
+def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
+    keys = [service.store.create_key(name, characters_per_month=0, requests_per_minute=0)[1] for name in "ab"]
+    with running(service) as address:
+        one, other = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}) for key in keys)
+        with one, other:
+            first, *_ = [sent(one, b"Deti gedi.", "a.txt")["id"] for _ in range(3)]
+            assert [sent(other, b"Deti.", "a.txt")["status"] for _ in range(1)] == ["done"]
+            assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
+            data = {"source": "en", "target": "de"}
+            answer = other.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)
+            assert answer.status_code == 429, "now both keep about as many"
+
+
+def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
+    body = b'--x\r\ncontent-disposition: form-data; name="source"\r\n\r\nen\r\n--x--\r\n'
+    for charset, code in (("punycode", "form"), ("UTF-8", "invalid")):
+        headers = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+        answer = http.post("/v1/documents", content=body, headers=headers)
+        assert (answer.status_code // 100, answer.json()["code"]) == (4, code)
+    answer = http.post("/v1/documents", content=iter([body]), headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (
+        411,
+        "nothing says how long the document is; send it with Content-Length",
+    )
+
+
 def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http: httpx.Client) -> None:
     data = {"source": "auto", "target": "xx"}
     answer = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)

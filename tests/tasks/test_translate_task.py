@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from yiwen.data.batching import Batch, collate
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.masks import padding_mask
-from yiwen.tasks.translate import forced_log_probs, translation_loss
+from yiwen.tasks.translate import forced_log_probs, log_probs_of, translation_loss
 
 PAD, BOS, EOS, V = 0, 2, 3, 31
 SOURCES = [[5, 6, 7, 8, 9], [10, 11], [12]]
@@ -70,16 +70,19 @@ def test_forced_scores_are_the_log_probabilities_of_a_step_by_step_decoding() ->
         last = BOS
         for t, token in enumerate([*TARGETS[row], EOS]):
             logits, cache = model.step(torch.tensor([last]), cache)
-            assert scores[row, t].item() == pytest.approx(logits.log_softmax(dim=1)[0, token].item(), abs=1e-5)
+            assert scores[row, t].item() == pytest.approx(log_probs_of(logits)[0, token].item(), abs=1e-5)
             last = token
         assert (scores[row, len(TARGETS[row]) + 1 :] == 0).all()
 
 
 @torch.no_grad()
-def test_the_sum_of_forced_scores_is_minus_the_cross_entropy() -> None:
+def test_the_sum_of_forced_scores_is_minus_the_cross_entropy_of_what_a_search_can_choose() -> None:
     model, batch = build(), make_batch()
     logits = model.logits(model(batch.src_ids, batch.tgt_in))
-    expected = F.cross_entropy(logits.transpose(1, 2), batch.tgt_out, ignore_index=PAD, reduction="sum")
-    assert forced_log_probs(model, batch).sum().item() == pytest.approx(-expected.item(), rel=1e-6)
+    entropy = {"ignore_index": PAD, "reduction": "sum"}
     loss_sum, _ = translation_loss(0.0)(model, batch)
+    expected = F.cross_entropy(logits.transpose(1, 2), batch.tgt_out, **entropy)
     assert loss_sum.item() == pytest.approx(expected.item(), rel=1e-6)
+    logits[..., [PAD, BOS]] = -1e9
+    expected = F.cross_entropy(logits.transpose(1, 2), batch.tgt_out, **entropy)
+    assert forced_log_probs(model, batch).sum().item() == pytest.approx(-expected.item(), rel=1e-6)

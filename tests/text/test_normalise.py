@@ -38,6 +38,7 @@ def test_the_result_is_one_line_of_composed_text(text: str) -> None:
         ("zero\u200bwidth\ufeff, soft\u00adhyphen, \x00NUL", "zerowidth, softhyphen, NUL"),
         ("\u202eoverride\u202c", "override"),
         ("half \ud83d pair", "half \ufffd pair"),
+        ("\ud800\udfff", "\ufffd\ufffd"),
     ],
 )
 def test_spaces_and_invisible_characters(raw: str, clean: str) -> None:

@@ -43,6 +43,8 @@ ENGLISH = [
     "Version 2.0 is out!| See section 3.2.1.| It is new.",
     "He left (did he?) and came back.| (Who knows why.)| Then he slept.",
     "Call setup.py or main.c.| Both work.",
+    "He said “Stop.”| She left.",
+    "Ha. Ha. Ha.",
 ]
 GERMAN = [
     "Er kam am 3. Oktober.| Das Wetter, z. B. der Regen, war schlecht.| Dr. Müller blieb.",

@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.text.chinese import is_han, is_paired, is_traditional, paired, to_simplified, to_traditional, typeset
+from yiwen.text.chinese import (
+    is_han,
+    is_paired,
+    is_traditional,
+    paired,
+    rewritten,
+    to_simplified,
+    to_traditional,
+    typeset,
+)
 from yiwen.text.chinese import violations as breaches
 from yiwen.text.normalise import normalise
 
@@ -80,6 +89,7 @@ EXAMPLES = [
     ('他说:"是27"吗"?我要32"的', "他说：“是27”吗“？我要32”的"),
     ('一台27"显示器', '一台27"显示器'),
     ('共 3"第一"', "共 3“第一”"),
+    ('中x"y"z', '中x"y"z'),
     ("你好:) 再见;-)", "你好:) 再见;-)"),
     ("好的!!! 什么?! wow!! 好", "好的！！！什么？！wow！！好"),
     ("真的吗??", "真的吗？？"),
@@ -137,6 +147,8 @@ def test_parts_of_a_quotation_keep_their_quotes_where_that_is_wanted() -> None:
         ("”好“，他说。", "“好”，他说。"),
         ("好”，他说。", "“好”，他说。"),
         ("「好", "「好」"),
+        ("甲」乙「丙", "「甲」乙「丙」"),
+        ('好。"', "“好。”"),
         ("‘好", "‘好’"),
         ("《《好》", "《好》"),
         ("“他说“好”了”", "“他说“好”了”"),
@@ -187,3 +199,9 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
     assert to_simplified("他說：「乾淨的頭髮後面『發展』。」") == "他说：“干净的头发后面‘发展’。”"
     assert [is_traditional(text) for text in ("頭髮", "头发", "你好", "hair", "")] == [True, False, False, False, False]
+
+
+def test_text_in_the_script_asked_for_keeps_its_quotes() -> None:
+    for text, lang in (("他说「软件」", "zh"), ("他說“軟體”", "zh-Hant"), ("「軟體」", "en")):
+        assert rewritten(text, lang) == text
+    assert rewritten("他說「軟體」", "zh") == "他说“软体”"

@@ -79,3 +79,14 @@ def test_the_rate_is_of_forward_and_backward(is_bf16: bool, monkeypatch: pytest.
     assert tokens_per_second(model, batch, loss_fn=loss_fn, hardware=hardware) == 35 / 0.5
     assert calls == [is_bf16]
     assert model.inner.weight.grad is not None
+
+
+def test_larger_sizes_are_not_tried_once_two_were_no_faster() -> None:
+    asked: list[int] = []
+
+    def rate(size: int) -> float:
+        asked.append(size)
+        return 5.0
+
+    assert best_size([2, 3, 5, 7, 11], rate) == 2
+    assert asked == [2, 3, 5]

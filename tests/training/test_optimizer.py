@@ -36,7 +36,7 @@ def decayed(model: torch.nn.Module, name: Name) -> set[str]:
         for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5))
         for group in optimizer.param_groups
         for parameter in group["params"]
-        if group["weight_decay"] > 0
+        if group["weight_decay"] != 0.0
     }
 
 
@@ -142,3 +142,17 @@ def test_an_output_matrix_of_its_own_is_no_layer() -> None:
     where = [id(p) for optimizer in muons for group in optimizer.param_groups for p in group["params"]]
     assert id(model.output_proj.weight) not in where
     assert any(p is model.output_proj.weight for group in adamw.param_groups for p in group["params"])
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_settings_of_adam_are_those_of_the_config(name: Name) -> None:
+    config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3)
+    *_, adam = build_optimizers(transformer(), config)
+    assert {(group["betas"], group["eps"]) for group in adam.param_groups} == {((0.7, 0.9), 1e-3)}
+
+
+@pytest.mark.parametrize(("is_bf16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_muon_computes_in_bf16_where_the_run_does(is_bf16: bool, dtype: torch.dtype) -> None:
+    muon, _ = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), is_bf16=is_bf16)
+    assert isinstance(muon, Muon)
+    assert muon.dtype == dtype

@@ -15,7 +15,7 @@ def test_texts_of_like_length_are_judged_together() -> None:
 
 
 def test_no_text_and_text_that_is_too_long_are_named() -> None:
-    with pytest.raises(DataError, match=r"there is no validation text; set data\.valid, or data\.valid_pairs above 0"):
+    with pytest.raises(DataError, match=r"there is no validation text; set data\.valid to a file with text, or"):
         chunks_of([], max_len=6, batch_tokens=12)
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
         chunks_of([[7], [7] * 5], max_len=5, batch_tokens=12)

@@ -26,6 +26,7 @@ from yiwen.model.config import AlignmentHead
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.tasks.translate import log_probs_of
 from yiwen.text.reading import Reader
 from yiwen.text.subword import BOS_ID, EOS_ID
 
@@ -176,7 +177,7 @@ def _look(model: Transformer, bundle: Bundle, src_ids: Ids, tgt_ids: Ids) -> dic
     names = {module: name for name, module in model.named_modules()}
     with recorded_attention(model) as maps:
         states_TD = model(batch.src_ids, batch.tgt_in)[0]
-    log_probs_TV = model.logits(states_TD).log_softmax(dim=-1)
+    log_probs_TV = log_probs_of(model.logits(states_TD))
     top = log_probs_TV.exp().topk(N_ALTERNATIVES, dim=1)
     pieces = [bundle.target.pieces(row) for row in top.indices.tolist()]
     return {

@@ -20,6 +20,7 @@ from yiwen.model.attention import CrossAttention, MultiHeadAttention, SelfAttent
 from yiwen.model.encoder import EncoderLayer
 from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
+from yiwen.tasks.translate import log_probs_of
 
 CHUNK: Final = 16
 """Copies of the sentence that pass through the model together."""
@@ -116,5 +117,5 @@ def _gold_log_probs(model: Transformer, batch: Batch, change: Callable[[Tensor],
     finally:
         hook.remove()  # before the decoder runs: it may use the same matrix
     states_CTD = model.decode(batch.tgt_in, memory_CSD, padding_mask(batch.src_ids, model.pad_id))
-    log_probs_CTV = model.logits(states_CTD).log_softmax(dim=-1)
+    log_probs_CTV = log_probs_of(model.logits(states_CTD))
     return log_probs_CTV.gather(2, batch.tgt_out[..., None])[..., 0]

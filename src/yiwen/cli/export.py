@@ -30,7 +30,7 @@ def export(
     """
     from rich.console import Console
 
-    from yiwen.bundle import open_bundle
+    from yiwen.bundle import find_bundle, open_bundle
     from yiwen.data.store import Store
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
@@ -41,9 +41,10 @@ def export(
 
     if to != "ctranslate2":
         raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
-    bundle = open_bundle(model)
+    folder = find_bundle(model)
+    bundle = open_bundle(folder.resolve())  # training may mean another model by the link soon
     if shortlist and bundle.info.task != "translate":
-        raise ConfigError(f"--shortlist: for translations; {bundle.folder} has task={bundle.info.task!r}")
+        raise ConfigError(f"--shortlist: for translations; {folder} has task={bundle.info.task!r}")
     prepared = runs_root() / ".prepared" / bundle.info.data_fingerprint
     store = Store.open(prepared) if prepared.is_dir() else None
     if shortlist and store is None:

@@ -28,7 +28,7 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
     if path is None:
         yield read_lines(io.BufferedReader(_Stdin(stop)))
         return
-    if not path.is_file():
+    if path.is_dir() or not path.exists():  # a pipe will do
         raise DataError(f"{path} is no file; give an existing one")
     with closing(lines_of(path)) as lines:
         yield lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ def train(
     recipe: RecipeName,
     settings: Settings = None,
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/RECIPE where not given.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an existing run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run, or start it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model; its text is prepared first where needed."""
@@ -39,7 +40,7 @@ def train(
         if loaded.recipe.task == "translate" and progress.best_score is not None:
             calibrate_model(folder, stop=stop)
     command = COMMANDS[loaded.recipe.task]
-    result = tell_best(folder, progress, console, then=f"{command} {folder / 'best'} < YOUR_TEXT")
+    result = tell_best(folder, progress, console, then=f"{command} {shlex.quote(str(folder / 'best'))} < YOUR_TEXT")
     if as_json:
         print(json.dumps(result))
 

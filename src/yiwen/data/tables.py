@@ -96,6 +96,8 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
             f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "
             "give their names, or their numbers from 1 where the file has no header"
         )
+    if names == [""]:
+        raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
     if max(indices) >= len(names):
         raise DataError(
             f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "

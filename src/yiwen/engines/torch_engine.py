@@ -210,8 +210,8 @@ class TorchEngine:
     def _step(self, model: Transformer, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         logits, cache = model.step(last_ids, cache)
         log_probs = logits.float()
+        # Training never asks for these, and a generated pad would be masked as padding. Before the soft-max, as an
+        # exported model's bias does it: these take a place in no beam, and the others' scores are alike.
+        log_probs[:, [PAD_ID, BOS_ID]] = -torch.inf
         torch.log_softmax(log_probs, dim=-1, out=log_probs)
-        # Training never asks for these, so their scores mean nothing, and a generated pad would be masked as padding.
-        # After the soft-max: the others keep the probability that `score` gives them.
-        log_probs[:, PAD_ID] = log_probs[:, BOS_ID] = -torch.inf
         return log_probs, cache

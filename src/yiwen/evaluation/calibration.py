@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from yiwen.bundle import CALIBRATION, Bundle
+from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
@@ -176,6 +176,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     ]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
     calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
+    if open_bundle(bundle.folder).info != bundle.info:  # a link, and training has published a better model meanwhile
+        return None
     with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", dataclasses.asdict(calibration))
         (folder / "lexicon.json").write_text(json.dumps(lexicon), encoding="utf-8")

@@ -145,8 +145,8 @@ def _differences(comparison: Comparison) -> str:
             difference.name,
             difference.system,
             difference.baseline,
-            "not tested · 未检验" if difference.p_value is None else f"{difference.p_value:.4f}",
-            "" if difference.p_value is None else "yes · 是" if difference.is_significant else "no · 否",
+            f"{difference.p_value:.4f}",
+            "yes · 是" if difference.is_significant else "no · 否",
         )
         for difference in comparison.differences
     ]

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from yiwen.evaluation.metrics import METRICS, Metric, affordable_resamples, check_sides, scorer
+from yiwen.evaluation.metrics import METRICS, Metric, check_sides, scorer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -23,20 +26,19 @@ class Difference:
     name: str
     system: float
     baseline: float
-    p_value: float | None
-    """Probability of a difference this large by chance; None where the set is too large to resample in memory."""
+    p_value: float
+    """Probability of a difference this large by chance."""
     signature: str
 
     @property
     def is_significant(self) -> bool:
         """True where the p-value is below 0.05."""
-        return self.p_value is not None and self.p_value < 0.05
+        return self.p_value < 0.05
 
     def __str__(self) -> str:
-        chance = "not tested" if self.p_value is None else f"p = {self.p_value:.4f}"
         return (
             f"{self.name} {self.system:.2f} against {self.baseline:.2f} "
-            f"({self.system - self.baseline:+.2f}, {chance})  {self.signature}"
+            f"({self.system - self.baseline:+.2f}, p = {self.p_value:.4f})  {self.signature}"
         )
 
 
@@ -72,7 +74,7 @@ def compare(
         references: Detokenised references.
         tgt_lang: Target language; it chooses the tokeniser.
         metrics: Which of `bleu`, `chrf`, `ter`.
-        n_bootstrap: Resamples; very large sets take fewer, see `evaluate`.
+        n_bootstrap: Resamples.
         lowercase: Ignore case.
 
     Raises:
@@ -80,16 +82,8 @@ def compare(
     """
     check_sides(system, references)
     check_sides(baseline, references)
-    n_resamples = affordable_resamples(2 * len(references), n_bootstrap)
-    differences = []
-    for name in metrics:
-        metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
-        if n_resamples:
-            differences.append(_resampled(metric, system, baseline, references, n_resamples))
-        else:
-            of_system, of_baseline = (metric.corpus_score(side, [references]) for side in (system, baseline))
-            signature = str(metric.get_signature())
-            differences.append(Difference(of_system.name, of_system.score, of_baseline.score, None, signature))
+    scorers = [scorer(name, tgt_lang=tgt_lang, lowercase=lowercase) for name in metrics]
+    differences = [_resampled(metric, system, baseline, references, n_bootstrap) for metric in scorers]
     return Comparison(tgt_lang, len(references), tuple(differences))
 
 

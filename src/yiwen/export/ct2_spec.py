@@ -18,7 +18,7 @@ from yiwen.model.layers import FeedForward
 from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from yiwen.model.text_encoder import TextEncoder
 from yiwen.model.transformer import Transformer
-from yiwen.text.subword import BOS_ID, EOS_ID, UNK_ID, Subword
+from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Subword
 
 SPARE_POSITIONS: Final = 8
 """Rows that the position tables have beyond the model's own: the engine looks one or two subwords past a limit."""
@@ -121,6 +121,8 @@ def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> An
     )
     decoder.embeddings.weight = _copy(model.tgt_embedding.weight)
     decoder.projection.weight = _copy(model.output_weight)
+    decoder.projection.bias = np.zeros(len(decoder.projection.weight), dtype=np.float32)
+    decoder.projection.bias[[PAD_ID, BOS_ID]] = -np.inf  # nobody's translation, and else they take places in the beam
     if config.positions in ("sinusoidal", "learned"):
         decoder.position_encodings.encodings = _position_table(model.tgt_positions, config)
     if config.norm_order == "pre":

@@ -180,7 +180,7 @@ async def _body(request: Request, limit: int) -> bytes:
 
 def _parsed_json(body: bytes) -> dict[str, Any]:
     try:
-        fields = _JSON.decode(body.decode("utf-8"))
+        fields = _JSON.decode(body.decode("utf-8-sig"))
         if b"\\u" in body:  # half a character, which no file and no socket can hold
             json.dumps(fields, ensure_ascii=False).encode("utf-8")
     except RecursionError:
@@ -219,8 +219,10 @@ def _parsed_form(body: bytes) -> dict[str, Any]:
 async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     """Fields of a form with a file, whose content and name become `file` and `filename`."""
     declared = request.headers.get("content-length", "")
-    if not declared.isdecimal() or int(declared[:19]) > limit + 10_000:
-        raise ApiError(413, "too_long", f"a document has at most {limit} bytes and says how many; send a shorter one")
+    if not declared.isdecimal():
+        raise ApiError(411, "length", "nothing says how long the document is; send it with Content-Length")
+    if int(declared[:19]) > limit + 10_000:
+        raise ApiError(413, "too_long", f"a document has at most {limit} bytes; send a shorter one")
     charset = re.search(r"""charset="?([^\s;"]*)""", request.headers["content-type"], re.IGNORECASE)
     if charset and charset[1].lower() not in ("utf-8", "utf8"):
         raise ApiError(400, "form", f"the form is in {charset[1][:40]!r}; send it in UTF-8")

@@ -11,6 +11,7 @@ from yiwen.data.batching import Batch
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.loss import LossFn, chunked_loss
 from yiwen.tasks.rdrop import rdrop_loss
+from yiwen.text.subword import BOS_ID, PAD_ID
 
 
 def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
@@ -39,8 +40,14 @@ def _states(model: Transformer, batch: Batch, *, n_passes: int) -> tuple[Tensor,
     return states_PND, batch.tgt_out.flatten().index_select(0, real_N)
 
 
+def log_probs_of(logits: Tensor) -> Tensor:
+    """Log-probabilities, (..., V), as in every search: of pad and bos, which training never asks for, there is none."""
+    never = torch.tensor([PAD_ID, BOS_ID], device=logits.device)
+    return logits.index_fill(-1, never, -torch.inf).log_softmax(dim=-1)
+
+
 def forced_log_probs(model: Transformer, batch: Batch) -> Tensor:
     """Log-probability of each gold token given the source and the tokens before it: (B, T), 0 at padding."""
-    log_probs_BTV = model.logits(model(batch.src_ids, batch.tgt_in)).float().log_softmax(dim=-1)
+    log_probs_BTV = log_probs_of(model.logits(model(batch.src_ids, batch.tgt_in)).float())
     gold_BT = log_probs_BTV.gather(2, batch.tgt_out[..., None])[..., 0]
     return torch.where(batch.tgt_out != model.pad_id, gold_BT, 0.0)

@@ -77,8 +77,8 @@ class TokenizerConfig:
                 f"tokenizer.vocab_size is {self.vocab_size}; use more than {smallest} (special pieces, bytes and "
                 "symbols) and at most 1000000, for example 8000"
             )
-        if not 0.9 <= self.character_coverage <= 1.0:
-            raise ConfigError(f"tokenizer.character_coverage is {self.character_coverage}; use 0.9 to 1.0, say 0.9999")
+        if not 0.98 <= self.character_coverage <= 1.0:  # SentencePiece's own bounds
+            raise ConfigError(f"tokenizer.character_coverage is {self.character_coverage}; use 0.98 to 1.0, say 0.9999")
         if not 0 <= self.placeholders <= MOST_SYMBOLS:
             raise ConfigError(f"tokenizer.placeholders is {self.placeholders}; use 0 for none or up to {MOST_SYMBOLS}")
         if self.sample_pairs < 1:
@@ -264,7 +264,7 @@ def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -
         elif found := re.search(r"required_chars\. \d+ vs (\d+)", message):
             raise ConfigError(
                 f"tokenizer.vocab_size is {config.vocab_size}, the text has {found[1]} characters and special pieces; "
-                f"use {int(found[1]) + 1000} or more, or a lower tokenizer.character_coverage"
+                f"use more, for example {int(found[1]) + 1000}, or a lower tokenizer.character_coverage"
             )
         elif "sentences_.empty()" in message:
             raise DataError("no text is left to learn subwords from; look at what the report says was dropped")

@@ -108,6 +108,7 @@ def encoder_job(
         d_model=model_config.d_model,
         lengths=lengths,
         load=learning.load,
+        is_sampled=task == "classify" and store.tokenizer.sampling > 0,
         largest=lambda: learning.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
         loss_fn=learning.loss_fn,
         validate=validate,

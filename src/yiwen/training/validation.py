@@ -118,7 +118,10 @@ def chunks_of(
         DataError: If there are none, or some are longer than the model has positions for; they are named.
     """
     if not texts:
-        raise DataError("there is no validation text; set data.valid, or data.valid_pairs above 0")
+        raise DataError(
+            "there is no validation text; set data.valid to a file with text, or data.valid_pairs above 0, which is "
+            "split off where a tenth of the corpora is a pair or more"
+        )
     if too_long := [i + 1 for i, ids in enumerate(texts) if len(ids) >= max_len]:
         raise DataError(
             f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
