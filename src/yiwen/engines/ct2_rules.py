@@ -9,8 +9,8 @@ number of results changes which of them go on to the next step. They differ in w
   that a log-probability is what `score` gives. Hence no shortest length is asked of it. An end at once takes a place
   in both, and we hand out the others;
 - it knows no penalty but length^alpha;
-- pad and bos are tokens like others to it. An export forbids them by a bias, as the torch engine does; one that was made
-  before it did so may hold them.
+- pad and bos are tokens like others to it. An export forbids them by a bias, as the torch engine does; one that was
+  made before may hold them.
 """
 
 from __future__ import annotations
