@@ -92,6 +92,12 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
         open_bundle(tmp_path)
 
 
+def test_a_model_card_may_be_edited(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_run.best, tmp_path / "best")
+    (folder / "README.md").write_text("# Ours\r\n", encoding="utf-8")
+    assert load_model(open_bundle(folder))
+
+
 @pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm"])
 def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tmp_path / "bundle"

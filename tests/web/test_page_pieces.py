@@ -110,3 +110,26 @@ def test_of_lists_of_several_languages_a_term_is_sent_once(page: Page) -> None:
     page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", lists)
     assert module(page, "glossary", "return m.termsFor('auto', 'zh');") == [lists["en>zh"][0], lists["de>zh"][1]]
     assert module(page, "glossary", "return m.termsFor('de', 'zh');") == lists["de>zh"]
+
+
+def test_terms_that_the_service_would_refuse_stay_here(page: Page) -> None:
+    kept = {"source": "red  ball", "target": "红球"}
+    others = (
+        {"source": "red ball", "target": "球"},
+        {"source": "\u200b", "target": "x"},
+        {"source": "a" * 201, "target": ""},
+    )
+    page.evaluate(
+        "(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", {"en>zh": [kept, *others]}
+    )
+    assert module(page, "glossary", "return m.termsFor('en', 'zh');") == [kept]
+
+
+def test_a_text_of_more_paragraphs_than_are_remembered_is_shown_whole(page: Page) -> None:
+    lines = "\n".join(f"Line {i} of a long text." for i in range(1_103))
+    page.fill("#source", lines)
+    expect(page.locator("#output")).to_contain_text("LINE 1102 OF", timeout=60_000)
+    assert page.locator("#output").inner_text().count("OF A LONG TEXT.") == 1_103
+    page.fill("#source", f"{lines} Indeed.")
+    expect(page.locator("#output")).to_contain_text("INDEED.", timeout=60_000)
+    assert page.locator("#output").inner_text().count("OF A LONG TEXT.") == 1_103

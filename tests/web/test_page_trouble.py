@@ -48,6 +48,7 @@ def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeSe
     ("code", "message", "shown"),
     [
         (400, "'xx' is not translated here", "The service refused this: 'xx' is not translated here"),
+        (403, "add it to allow_origins", "The service refused this: add it to allow_origins"),
         (413, "90 characters", "This is too long for the service: 90 characters"),
         (456, "", "This key’s quota is used up."),
         (500, "", "The service made a mistake."),
