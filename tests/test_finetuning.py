@@ -141,8 +141,9 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert not (runs_root() / "fine").exists()
 
 
-def test_dropout_may_differ(recipe: Path) -> None:
-    prepare_recipe(load_recipe(str(recipe), ["model.dropout=0.3", "model.layer_dropout=0.1"]), stop=StopFlag())
+def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path) -> None:
+    free = ["model.dropout=0.3", "model.layer_dropout=0.1", "model.n_kv_heads=2"]
+    prepare_recipe(load_recipe(str(recipe), free), stop=StopFlag())
 
 
 def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:

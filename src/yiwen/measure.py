@@ -196,9 +196,9 @@ def _measured(
     seconds = time.perf_counter() - began
     texts = [translation.text for translation in translations]
     evaluation = evaluate(texts, test.references, **rules)
-    comparison, baseline, beside = None, None, ""
+    comparison, baseline, beside = None, None, [""]
     if other is not None:
-        beside = f"compared with {other.bundle.folder} ({other.engine.description})"
+        beside = [other.note, f"compared with {other.bundle.folder} ({other.engine.description})"]
         baseline = [translation.text for translation in other.translate(test.sources, **how)]
         comparison = compare(texts, baseline, test.references, **rules)
     details = None
@@ -210,7 +210,7 @@ def _measured(
     return Measurement(
         model=str(translator.bundle.folder),
         engine=translator.engine.description,
-        note=" · ".join(filter(None, (translator.note, beside))),
+        note=" · ".join(filter(None, dict.fromkeys((translator.note, *beside)))),
         test_set=test.name,
         evaluation=evaluation,
         comparison=comparison,

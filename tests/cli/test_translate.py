@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,10 @@ def test_files_give_what_pipes_give(run: Commands, tiny_run: TinyRun, tmp_path: 
     piped = run("translate", tiny_run.best, *QUICK, stdin=source.read_bytes())
     packed = tmp_path / "test.en.gz"
     packed.write_bytes(gzip.compress(source.read_bytes()))
-    for given in (source, packed):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=(source.read_bytes(),), daemon=True).start()
+    for given in (source, packed, pipe):
         done = run("translate", tiny_run.best, *QUICK, "--input", given, "--output", tmp_path / "out.de")
         assert (done.code, done.out) == (0, b"")
         assert (tmp_path / "out.de").read_bytes() == piped.out

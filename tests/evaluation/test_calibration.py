@@ -105,6 +105,22 @@ def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+def test_a_better_model_that_was_published_meanwhile_is_left_alone(
+    calibrated: Path, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    (tmp_path / "best").symlink_to(tiny_run.early)
+    bundle = open_bundle(tmp_path / "best")
+    engine = open_engine(bundle, engine="torch", threads=1).engine
+    store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
+    lines = [(tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[:150] for lang in ("en", "de")]
+    store.valid = TextPairs(*lines)
+    better = shutil.copytree(tiny_run.best, tmp_path / "better")
+    (tmp_path / "best").unlink()
+    (tmp_path / "best").symlink_to(better)
+    assert calibrate(bundle, engine, store) is None
+    assert not (better / "calibration").exists()
+
+
 def test_a_calibrated_bundle_says_how_sure_it_is(calibrated: Path, tiny_run: TinyRun) -> None:
     sources = ["Peku suse.", "Bapu logi kabe.", ""]
     *found, blank = Translator.load(calibrated, threads=1).translate(sources)

@@ -286,6 +286,9 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
     with httpx.Client(base_url=address, headers={"authorization": f"DeepL-Auth-Key {secret}"}) as http:
         text = "Deti <x>gedi</x> bapu <y>gedi</y>."
         asked = {"text": text, "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml"}
+        for nothing in ({"tag_handling": ""}, {"ignore_tags": None, "splitting_tags": None, "glossary_id": None}):
+            plain = {"text": ["Deti."], "source_lang": "EN", "target_lang": "DE", **nothing}
+            assert http.post("/v2/translate", json=plain).status_code == 200
         joined, listed = (
             http.post("/v2/translate", data={**asked, "ignore_tags": tags}).json() for tags in ("x,y", ["x", "y"])
         )
