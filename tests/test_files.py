@@ -108,6 +108,22 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
     assert names(tmp_path) == ["bundle"]
 
 
+def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (f".tmp-{os.getpid()}-new", ".tmp-99999999-young", f".tmp-{os.getpid()}-old")
+    new, young, old = (tmp_path / name for name in names)
+    for folder in (new, young, old):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    asked: list[int] = []
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "kill", lambda pid, signal: asked.append(pid))
+        windows.setattr(os, "name", "nt")
+        found = [files._is_written(folder) for folder in (new, young, old)]
+    assert (found, asked) == ([True, True, False], [])
+
+
 def test_another_container_that_writes_the_same_is_left_alone(tmp_path: Path) -> None:
     (theirs := tmp_path / f".tmp-{os.getpid()}.00000000-bundle").mkdir()
     with files.new_folder(tmp_path / "bundle") as ours:

@@ -185,9 +185,11 @@ def test_columns_can_be_named() -> None:
 
 def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
     file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t"])
+    with file.open("ab") as more:
+        more.write(b"broken \xff\t\xe5\x8f\xa5\nbroken\t\xe5\n")
     path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")
-    assert (survey.n_rows, survey.n_pairs) == (124, 120)
-    assert what_next(path, survey, size).startswith("120 pairs (124 rows), such as\n  This is sentence number 0.\n")
+    assert (survey.n_rows, survey.n_pairs) == (126, 120)
+    assert what_next(path, survey, size).startswith("120 pairs (126 rows), such as\n  This is sentence number 0.\n")
 
 
 def test_long_pairs_are_shown_in_80_columns() -> None:
@@ -234,6 +236,8 @@ def test_unknown_columns_are_refused() -> None:
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(DataError, match=r"nowhere\.tsv does not exist"):
         new_recipe((Path("nowhere.tsv"),), src_lang="en", tgt_lang="zh")
+    with pytest.raises(DataError, match=r"nowhere does not exist"):
+        new_recipe((Path("nowhere"),), src_lang="en", tgt_lang="zh")
 
 
 def test_an_existing_recipe_is_never_overwritten() -> None:

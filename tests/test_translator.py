@@ -449,6 +449,11 @@ def test_bf16_translates_as_float32_does_but_for_rounding(
     assert sum(a.text == b.text for a, b in pairs) > 0.7 * len(sources)
 
 
+def test_a_glossary_that_is_none_is_refused(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"glossary is a dict; give a yiwen\.text\.glossary\.Glossary, or None"):
+        translator.translate(["a"], glossary={})  # type: ignore[arg-type]
+
+
 def test_an_unknown_number_type_is_refused(tiny_run: TinyRun) -> None:
     with pytest.raises(ConfigError, match="dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"):
         Translator.load(tiny_run.best, dtype="int4")

@@ -11,6 +11,7 @@ import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
+from yiwen.bundle import Bundle, open_bundle
 
 
 def test_export_prints_a_report_and_one_json_object(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
@@ -42,6 +43,27 @@ def test_a_model_that_is_not_calibrated_is_exported_for_a_machine_that_computes_
     assert ("unverified: CTranslate2 cannot compute bf16 on this machine's processor" in done.out.decode()) == (
         dtype == "bf16"
     )
+
+
+def test_a_better_model_that_appears_meanwhile_changes_nothing(
+    run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = shutil.copytree(trained.early, tmp_path / "run" / "bundles" / "first")
+    second = shutil.copytree(trained.best, tmp_path / "run" / "bundles" / "second")
+    best = tmp_path / "run" / "best"
+    best.symlink_to(first)
+
+    def opened(folder: Path) -> Bundle:
+        bundle = open_bundle(folder)
+        best.unlink(missing_ok=True)
+        best.symlink_to(second)
+        return bundle
+
+    monkeypatch.setattr("yiwen.bundle.open_bundle", opened)
+    done = run("export", best, "--dtype", "float32")
+    assert done.code == 0, done.err
+    assert (first / "ctranslate2" / "model.bin").is_file()
+    assert not (second / "ctranslate2").exists()
 
 
 def test_a_shortlist_is_for_translators(run: Commands, tiny_classifier: Path) -> None:

@@ -122,15 +122,19 @@ def test_where_no_run_begins_every_reason_is_told(recipe: str, monkeypatch: pyte
     assert [row.error for row in rows] == ["dropout=0.1: there is no text", "dropout=0.4: there is no text"]
 
 
-def test_scores_are_those_of_the_models_whether_or_not_they_were_calibrated(
+def test_scores_are_by_the_recipes_search_and_do_not_depend_on_whether_a_model_was_calibrated(
     recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
+    asked: list[tuple[bool, int]] = []
     translate = Translator.translate
-    spied = lambda *given, **options: asked.append(options.get("checks")) or translate(*given, **options)  # noqa: E731
+
+    def spied(*given: Any, **options: Any) -> Any:
+        asked.append((options["checks"], options["search"].beam_size))
+        return translate(*given, **options)
+
     monkeypatch.setattr(Translator, "translate", spied)
-    sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
-    assert asked == [False, False]
+    sweep(recipe, [*SHORT, "search.beam_size=2,3"])
+    assert asked == [(False, 2), (False, 3)]
 
 
 def test_a_failed_cell_is_named_and_the_others_are_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,9 +52,10 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
 
 
 def test_another_run_folder_can_be_given(recipe: Path, run: Commands, tmp_path: Path) -> None:
-    done = run("train", recipe, *SHORT, "--run", tmp_path / "mine", "--json")
-    assert json.loads(done.lines[-1])["run"] == str(tmp_path / "mine")
-    assert (tmp_path / "mine" / "best" / "bundle.json").is_file()
+    done = run("train", recipe, *SHORT, "--run", tmp_path / "my own", "--json")
+    assert json.loads(done.lines[-1])["run"] == str(tmp_path / "my own")
+    assert (tmp_path / "my own" / "best" / "bundle.json").is_file()
+    assert f"next: yiwen translate '{tmp_path / 'my own' / 'best'}' < YOUR_TEXT" in done.err
 
 
 def test_wrong_recipes_exit_2_and_missing_text_3(recipe: Path, run: Commands) -> None:

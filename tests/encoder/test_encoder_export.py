@@ -6,8 +6,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import ctranslate2
 import numpy as np
 import pytest
 import torch
@@ -49,6 +51,21 @@ def test_states_of_every_architecture_are_those_of_torch(tmp_path: Path, config:
     assert exported.head == {}
     for text, a, b in zip(TEXTS, ours, theirs, strict=True):
         assert np.allclose(a[: len(text) + 1], b[: len(text) + 1], atol=1e-4)
+
+
+def test_states_computed_on_another_device_are_fetched_from_there(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["export", str(copy), "--dtype", "float32"]) == 0
+    engine = Encoder.load(copy, threads=1).engine
+    assert isinstance(engine, CT2Encoder)
+    wanted, forward = engine.states(TEXTS, layer=2), engine._encoder.forward_batch
+
+    def elsewhere(*given: Any) -> Any:
+        there = SimpleNamespace(device="cuda")  # numpy cannot read it
+        there.to_device = lambda device: {ctranslate2.Device.cpu: forward(*given).last_hidden_state}[device]
+        return SimpleNamespace(last_hidden_state=there)
+
+    monkeypatch.setattr(engine, "_encoder", SimpleNamespace(forward_batch=elsewhere))
+    assert np.array_equal(engine.states(TEXTS, layer=2), wanted)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -142,6 +143,28 @@ def test_what_fails_costs_nothing(keyed: tuple[Service, str]) -> None:
     ask(address, request(T, translation("a" * 6000), **headers))
     usage = ask(address, request("/v2/usage", method="GET", **headers)).json
     assert usage["character_count"] == 0
+
+
+def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
+    exported_bundle: Path, tmp_path: Path
+) -> None:
+    with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(base_url=address) as http:
+
+        def counted() -> float:
+            (line,) = (
+                each for each in http.get("/metrics").text.split("\n") if re.match("yiwen_characters_total ", each)
+            )
+            return float(line.rpartition(" ")[2])
+
+        assert counted() == 0
+        assert ask(address, request(T, translation("a" * 15))).status == 200
+        assert counted() == 15
+        assert ask(address, request(T, translation("a" * 7, prefix=["b", "c"]))).status == 400
+        assert ask(address, request(T, translation("a" * 7, target="xx"))).status == 400
+        assert counted() == 15
+        form = {"source": "en", "target": "de"}
+        assert http.post("/translate_file", files={"file": ("a.txt", b"Kabe robu.")}, data=form).status_code == 200
+        assert counted() == 25
 
 
 def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path: Path) -> None:

@@ -212,6 +212,9 @@ def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: 
         headers = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
         answer = http.post("/v1/documents", content=body, headers=headers)
         assert (answer.status_code // 100, answer.json()["code"]) == (4, code)
+    boundary = {"content-type": "multipart/form-data; boundary=charset=x"}
+    answer = http.post("/v1/documents", content=body.replace(b"--x", b"--charset=x"), headers=boundary)
+    assert answer.json()["code"] == "invalid", "it says no charset"
     answer = http.post("/v1/documents", content=iter([body]), headers=headers)
     assert (answer.status_code, answer.json()["error"]) == (
         411,

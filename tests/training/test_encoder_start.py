@@ -14,6 +14,7 @@ from rich.console import Console
 from tiny_model import MAX_TOKENS, TinyRun
 from toy_labels import write_labelled
 from yiwen.bundle import load_tensors, open_bundle
+from yiwen.data.batching import Batch
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
@@ -51,6 +52,18 @@ def test_a_classifier_starts_from_an_mlm_that_read_the_same_text(tmp_path: Path)
         assert torch.allclose(weight, after[name], atol=1e-6), name
     spm = [(folder / "shared.spm").read_bytes() for folder in (tmp_path / "mlm" / "best", run / "best")]
     assert spm[0] == spm[1]
+
+
+@pytest.mark.parametrize(("task", "is_cut"), [("classify", True), ("mlm", False), ("embed", False), ("tag", False)])
+def test_batches_of_labelled_texts_alone_are_cut_where_their_words_are_cut_anew(
+    task: str, is_cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    cut = Batch.cut
+    monkeypatch.setattr(Batch, "cut", lambda self, size: sizes.append(size) or cut(self, size))
+    sampled = [] if task == "tag" else ["tokenizer.sampling=0.1"]
+    train_recipe(load_recipe(str(write_labelled(tmp_path, task)), [*SHORT, *sampled]), run=tmp_path / "run")
+    assert {*sizes} == ({211} if is_cut else set())
 
 
 def test_a_frozen_encoder_is_that_of_the_translator_to_the_last_bit(tiny_run: TinyRun, tmp_path: Path) -> None:

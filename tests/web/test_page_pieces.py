@@ -9,6 +9,8 @@ import pytest
 from fake_service import FakeService
 from playwright.sync_api import Page, expect
 
+from yiwen.text.normalise import normalise
+
 pytestmark = pytest.mark.web
 
 LETTERS = "ab 😀𠮷字。. !?\t\u00a0é\u2028\r,，"
@@ -123,6 +125,25 @@ def test_terms_that_the_service_would_refuse_stay_here(page: Page) -> None:
         "(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", {"en>zh": [kept, *others]}
     )
     assert module(page, "glossary", "return m.termsFor('en', 'zh');") == [kept]
+
+
+def test_terms_are_the_same_where_the_service_reads_them_so(page: Page) -> None:
+    sources = [
+        "Cafe\u0301",
+        "Caf\u00e9",
+        "soft\u00adware",
+        "software",
+        "\ufb01n",
+        "fin",
+        "\u3000red\u00a0ball",
+        "red ball",
+    ]
+    lists = {"en>zh": [{"source": source, "target": "x"} for source in sources]}
+    page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", lists)
+    found = [term["source"] for term in module(page, "glossary", "return m.termsFor('en', 'zh');")]
+    kept = {normalise(source): source for source in reversed(sources)}
+    assert sorted(found) == sorted(kept.values())
+    assert len(found) == 5
 
 
 def test_a_text_of_more_paragraphs_than_are_remembered_is_shown_whole(page: Page) -> None:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.evaluation.metrics import METRICS, Metric, check_sides, scorer
 
 if TYPE_CHECKING:
     import numpy as np
+
+_SEED: Final = 1
+"""Of the resamples; the signature says it."""
 
 
 @dataclass(frozen=True)
@@ -92,30 +95,35 @@ def _resampled(
 ) -> Difference:
     import numpy as np
 
-    of_system, of_baseline = (metric.corpus_score(side, [references]) for side in (system, baseline))
-    gains = _gains(metric, system, baseline, references, n_resamples)
+    (of_system, of_baseline), gains = _gains(metric, system, baseline, references, n_resamples)
     gain = of_system.score - of_baseline.score
     n_farther = int((np.abs(gains - gains.mean()) >= abs(gain)).sum())
     signature = metric.get_signature()
     signature.update("bs", n_resamples)
+    signature.update("seed", _SEED)
     p_value = (n_farther + 1) / (n_resamples + 1)
     return Difference(of_system.name, of_system.score, of_baseline.score, p_value, str(signature))
 
 
 def _gains(
     metric: Any, system: Sequence[str], baseline: Sequence[str], references: Sequence[str], n_resamples: int
-) -> np.ndarray:
-    """By how much `system` lies above `baseline` in each resampled set."""
+) -> tuple[list[Any], np.ndarray]:
+    """Both scores, and by how much `system` lies above `baseline` in each resampled set."""
     import numpy as np
 
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(_SEED)
     found = []
     for _ in range(n_resamples):
         draw = random.integers(0, len(references), len(references))
-        ours, theirs = (metric._compute_score_from_stats(side[draw].sum(axis=0).tolist()).score for side in stats)
+        ours, theirs = (_total(metric, side[draw]).score for side in stats)
         found.append(ours - theirs)
-    return np.array(found)
+    return [_total(metric, side) for side in stats], np.array(found)
+
+
+def _total(metric: Any, stats: np.ndarray) -> Any:
+    """sacreBLEU's score of the lines whose counts these are."""
+    return metric._compute_score_from_stats(stats.sum(axis=0).tolist())
 
 
 def difference_interval(
@@ -137,5 +145,6 @@ def difference_interval(
     check_sides(system, references)
     check_sides(baseline, references)
     score = scorer(metric, tgt_lang=tgt_lang, lowercase=False)
-    low, high = np.percentile(_gains(score, system, baseline, references, n_bootstrap), (2.5, 97.5))
+    _, gains = _gains(score, system, baseline, references, n_bootstrap)
+    low, high = np.percentile(gains, (2.5, 97.5))
     return float(low), float(high)

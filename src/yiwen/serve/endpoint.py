@@ -223,7 +223,7 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
         raise ApiError(411, "length", "nothing says how long the document is; send it with Content-Length")
     if int(declared[:19]) > limit + 10_000:
         raise ApiError(413, "too_long", f"a document has at most {limit} bytes; send a shorter one")
-    charset = re.search(r"""charset="?([^\s;"]*)""", request.headers["content-type"], re.IGNORECASE)
+    charset = re.search(r""";\s*charset="?([^\s;"]*)""", request.headers["content-type"], re.IGNORECASE)
     if charset and charset[1].lower() not in ("utf-8", "utf8"):
         raise ApiError(400, "form", f"the form is in {charset[1][:40]!r}; send it in UTF-8")
     parser = MultiPartParser(request.headers, request.stream(), max_files=1, max_fields=20, max_part_size=100_000)

@@ -21,8 +21,9 @@ function all() {
 const LONGEST_TERM = 200;
 
 /**
- * The terms to send, without those that the service would refuse. Of a text in a language yet to be detected nobody knows the list, so every list into the target
- * serves. Of terms with the same source the first: the service takes no two.
+ * The terms to send, without those that the service would refuse. Of a text in a language yet to be detected nobody
+ * knows the list, so every list into the target serves. Of terms with the same source, as the service reads it, the
+ * first: it takes no two.
  * @param {string} from a language, or "auto"
  * @param {string} to
  * @returns {Term[]}
@@ -31,7 +32,7 @@ export function termsFor(from, to) {
   const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
   const isTaken = (/** @type {Term} */ { source, target }) =>
     /[\p{L}\p{N}\p{P}\p{S}]/u.test(source) && source.length <= LONGEST_TERM && target.length <= LONGEST_TERM;
-  const plain = (/** @type {string} */ text) => text.normalize("NFKC").replace(/[\s\p{Cf}]+/gu, " ").trim();
+  const plain = (/** @type {string} */ text) => text.replace(/(?![\u200c\u200d])\p{Cf}/gu, "").normalize("NFC").replace(/\s+/gu, " ").trim();
   const terms = lists.flatMap(([, list]) => list).filter(isTaken).reverse();
   return [...new Map(terms.map((term) => [plain(term.source), term])).values()].reverse();
 }
