@@ -146,6 +146,15 @@ def test_the_masks_are_those_of_the_model() -> None:
     assert (decoder > 0).sum() == 14  # the padded query looks at what is real
 
 
+def test_where_no_update_counted_a_curve_has_a_gap(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": null}\n', encoding="utf-8")
+    curves = plots.run_curves([tmp_path])
+    ((steps, values),) = curves["loss"].values()
+    assert (steps, values[0], np.isnan(values[1])) == ([1, 2], 2.5, True)
+    (line,) = plots.lines(curves, x="step").axes[0].lines
+    assert np.isnan(line.get_ydata()).tolist() == [False, True]
+
+
 def test_curves_are_those_of_the_record(tiny_run: TinyRun, tmp_path: Path) -> None:
     curves = plots.run_curves([tiny_run.folder])
     assert set(curves) == {"loss", "learning_rate", "gradient_norm", "valid_loss", "valid_bleu"}

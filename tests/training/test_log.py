@@ -80,6 +80,14 @@ def test_a_training_line_divides_once_and_never_overflows() -> None:
     assert huge["perplexity"] == pytest.approx(2.688e43, rel=1e-3)
 
 
+def test_a_loss_of_no_tokens_is_null_in_the_record(tmp_path: Path) -> None:
+    record = Record(tmp_path / "a.jsonl", n_bytes=0)
+    record.write(training_line(step=3, epoch=1, loss_sum=0.0, n_tokens=0, learning_rate=0.5, gradient_norm=-1.0))
+    record.close()
+    (line,) = lines(tmp_path / "a.jsonl")
+    assert (line["loss"], line["perplexity"], line["learning_rate"]) == (None, None, 0.5)
+
+
 def test_the_record_holds_no_clock(tmp_path: Path) -> None:
     train(tmp_path)
     keys = {key for line in lines(tmp_path / "metrics.jsonl") for key in line}

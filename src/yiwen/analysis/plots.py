@@ -214,7 +214,7 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
                 if quantity not in ("step", "epoch") and not quantity.endswith("perplexity"):  # it is e to the loss
                     steps, values = curves.setdefault(quantity, {}).setdefault(names[run], ([], []))
                     steps.append(step)
-                    values.append(value)
+                    values.append(np.nan if value is None else value)
     return curves
 
 

@@ -41,8 +41,9 @@ class Record:
         self._file.seek(0, os.SEEK_END)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one JSON object."""
-        self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        """Append one JSON object; what is no finite number (the loss where no update counted) is null there."""
+        undefined = {key: None for key, value in line.items() if isinstance(value, float) and not math.isfinite(value)}
+        self._file.write(json.dumps({**line, **undefined}, ensure_ascii=False).encode() + b"\n")
         self._file.flush()
 
     def sync(self) -> int:
