@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yiwen.text import chinese, protect
 from yiwen.text.chinese import (
     is_han,
     is_paired,
@@ -106,6 +107,17 @@ def test_text_is_set_as_chinese_is(text: str, expected: str) -> None:
 
 def test_a_line_of_nothing_but_quotes_is_set_as_well() -> None:
     assert breaches(typeset("在第二个字符串中，" + "“”" * 7 + '"' * 60)) == ()
+
+
+def test_hundreds_of_quotations_that_touch_each_other_do_not_take_as_many_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rounds: list[str] = []
+    monkeypatch.setattr(chinese, "masked", lambda text: rounds.append(text) or protect.masked(text))
+    assert typeset("你" + '"a"' * 30).count('"') == 0
+    done = typeset("你" + '"a"' * 500)
+    assert done.replace("“", '"').replace("”", '"') == "你" + '"a"' * 500
+    assert len(rounds) < 120
 
 
 def test_five_thousand_generated_lines_have_no_breach_and_do_not_change_again() -> None:
