@@ -112,7 +112,8 @@ def pages(results: Path, language: str) -> dict[str, str]:
         for name in PARTS
     }
     say: Say = (lambda text: CHINESE.get(text, text)) if language == "zh" else (lambda text: text)
-    return {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
+    texts = {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
+    return {name: text.replace(" %", "%") for name, text in texts.items()} if language == "zh" else texts
 
 
 def training(results: list[Result], say: Say) -> str:
