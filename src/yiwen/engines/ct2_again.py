@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from yiwen.engines.ct2_rules import Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
@@ -14,7 +13,7 @@ from yiwen.search.hypothesis import Hypothesis
 
 
 def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
-    """Greedy search where a prefix, a limit, the shortest length, pad or bos plays a part.
+    """Greedy search where a prefix, a limit or the shortest length plays a part.
 
     What is forbidden before the soft-max instead of after it leaves the likeliest of the rest the same; the
     log-probabilities are those of a second pass.
@@ -25,7 +24,6 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
         prefix=prefix,
         max_decoding_length=limit + 1,
         min_decoding_length=min(config.min_len, limit + 1),
-        suppress_sequences=runtime.forbidden,
     )
     (seen,) = runtime.seen(call, config)
     return _scored_again(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)], config)
@@ -33,41 +31,36 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
 
 def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
     """Beam search by `replay`: CTranslate2 goes on to the limit and hands out all that it registered."""
-    ends, going_on = _everything(runtime, source, prefix, limit, config)
-    found = replay(ends, going_on, limit=limit, config=config) if all(h.is_possible for h in (*ends, *going_on)) else []
+    found = replay(*_everything(runtime, source, prefix, limit, config), limit=limit, config=config)
     if found:
         return found
-    for least in (0, limit):  # all may end before `min_len`: then none is to end before the limit
-        if not found:
-            options: dict[str, Any] = {"least": least, "suppress_sequences": runtime.forbidden}
-            ends, going_on = _everything(runtime, source, prefix, limit, config, **options)
-            found = replay(ends, going_on, limit=limit, config=config)
+    # All end before `min_len`: then none is to end before the limit.
+    found = replay(*_everything(runtime, source, prefix, limit, config, least=limit), limit=limit, config=config)
     return _scored_again(runtime, source, [Seen(h.ids, h.log_prob, h.is_finished) for h in found], config)
 
 
 def _everything(
-    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, *, least: int = 0, **options: Any
+    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, *, least: int = 0
 ) -> tuple[list[Seen], list[Seen]]:
     """All hypotheses that end within the limit, `least` subwords or more behind it, and those that go on at it."""
     p, width = len(prefix), config.beam_size
     sums = config.changed(length_penalty=0.0)
     shift_at_prefix = shift = 0.0
     ends: list[Seen] = []
-    options = {"prefix": prefix, **options}
 
     def run(steps: int) -> list[Seen]:
         n_all = (steps + 1) * width
         call = runtime.submit(
             [source],
             sums,
+            prefix=prefix,
             max_decoding_length=steps,
             min_decoding_length=min(steps, max(least, p + 1 if p else 0)),
             patience=steps + 1,
             num_hypotheses=n_all,
-            **options,
         )
         (seen,) = runtime.seen(call, sums)
-        return [h for h in seen if h.log_prob > -1e9]
+        return [h for h in seen if h.is_possible]
 
     if p:
         # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the

@@ -8,9 +8,9 @@ number of results changes which of them go on to the next step. They differ in w
 - it forbids an early end before the soft-max, which raises all other probabilities; ours forbids it afterwards, so
   that a log-probability is what `score` gives. Hence no shortest length is asked of it. An end at once takes a place
   in both, and we hand out the others;
-- it knows no penalty but length^alpha;
-- pad and bos are tokens like others to it. An export forbids them by a bias, as the torch engine does; one that was
-  made before may hold them.
+- it knows no penalty but length^alpha.
+
+Neither ever finds pad or bos: an export forbids them by a bias (`export.ct2_spec`), as the torch engine does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis, best_first
 from yiwen.search.penalties import length_divisor
-from yiwen.text.subword import BOS_ID, PAD_ID
 
 IMPOSSIBLE = -1e9
 """Sums below this are CTranslate2's marks for hypotheses that do not exist."""
@@ -40,8 +39,8 @@ class Seen:
 
     @property
     def is_possible(self) -> bool:
-        """True where our search could hold it, too."""
-        return self.log_prob > IMPOSSIBLE and PAD_ID not in self.ids and BOS_ID not in self.ids
+        """True where it exists."""
+        return self.log_prob > IMPOSSIBLE
 
 
 def exponent(config: SearchConfig) -> float:
@@ -59,7 +58,7 @@ def settled_greedy(
     """Our greedy translation, where CTranslate2's tells it; None where that has to be searched again.
 
     Greedy search takes the likeliest subword of each step whatever comes later: up to our limit its and ours differ
-    only where pad, bos or an end that is too early was the likeliest, and where it went on we cut.
+    only where an end that is too early was the likeliest, and where it went on we cut.
 
     Args:
         ids: What it found, without eos; longer than `limit` where it had not ended there.
@@ -67,8 +66,6 @@ def settled_greedy(
         limit: Longest translation in subwords.
         config: Our rules.
     """
-    if PAD_ID in ids or BOS_ID in ids:
-        return None
     if log_prob is None:
         return Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)
     if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
@@ -81,9 +78,9 @@ def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> l
 
     Its search stops after the step T at which W hypotheses have ended, and hands out the W best of these. Fewer than
     W ended before T, so one that ended at T is among them: if none is longer than our limit, our search reached T
-    too. A hypothesis that is too short for us, pad or bos may have taken a place: where one is among the W best, no,
-    but for an empty one, which takes a place in ours. Where one was registered but is not among them, W others were,
-    no earlier than at T, and these are the W best.
+    too. A hypothesis that is too short for us may have taken a place: where one is among the W best, no, but for an
+    empty one, which takes a place in ours. Where one was registered but is not among them, W others were, no earlier
+    than at T, and these are the W best.
 
     What it left out, because more than W ended, may matter where it ordered them in another way than we do.
 

@@ -16,7 +16,7 @@ from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag, poll
-from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, Subword
+from yiwen.text.subword import EOS_ID, Subword
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,6 @@ class Runtime:
         self.uses_shortlist = uses_shortlist
         self.target_tokens = vocabulary(target)
         self.target_ids = {token: i for i, token in enumerate(self.target_tokens)}
-        self.forbidden = [[self.target_tokens[i]] for i in (PAD_ID, BOS_ID)]
         self.batch_tokens = BATCH_TOKENS if translator.device == "cpu" else 4 * BATCH_TOKENS
         self._translator = translator
         self._source_tokens = vocabulary(source)
