@@ -219,13 +219,13 @@ def test_remove_takes_whatever_is_there_and_spares_what_a_link_points_to(tmp_pat
     assert names(tmp_path) == []
 
 
-def test_leftovers_of_a_killed_writer_are_removed_and_named(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".tmp-a").touch()
     (tmp_path / ".tmp-b").mkdir()
     (tmp_path / "kept").touch()
-    assert [path.name for path in files.remove_leftovers(tmp_path)] == [".tmp-a", ".tmp-b"]
+    files.remove_leftovers(tmp_path)
     assert names(tmp_path) == ["kept"]
-    assert files.remove_leftovers(tmp_path / "nowhere") == []
+    files.remove_leftovers(tmp_path / "nowhere")
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:

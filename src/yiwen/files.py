@@ -229,12 +229,10 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def remove_leftovers(folder: Path) -> list[Path]:
-    """Remove what a killed writer left behind in `folder`; returns what was removed."""
-    leftovers = sorted(folder.glob(f"{_TEMPORARY}*")) if folder.is_dir() else []
-    for leftover in leftovers:
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed writer left behind in `folder`, if there is one."""
+    for leftover in list(folder.glob(f"{_TEMPORARY}*")):
         remove(leftover)
-    return leftovers
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def written(path: Path, *, with_text: bool = True) -> Path:
     config = TokenizerConfig(kind="bpe", vocab_size=300, symbols=("<x>",))
     with new_folder(path) as folder:
         parts = [batch(start, end, with_text) for start, end in ((0, 7), (7, 9), (9, 20), (20, N))]
-        assert write_shards(folder, parts, shard_rows=11) == N
+        write_shards(folder, parts, shard_rows=11)
         write_text(folder / "valid.arrow", TextPairs(["a\u2028", ""], ["b", "\ufffd"]))
         write_text(folder / "test.arrow", TextPairs([], []))
         (folder / "shared.spm").write_bytes(train_subword(lambda: ["some text to learn from"] * 9, config)[0])

@@ -186,9 +186,9 @@ class _Ragged(NamedTuple):
         ]
 
 
-def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> int:
-    """Write record batches to `train-00000.arrow` and so on; returns the number of rows."""
-    writer, shard, rows, total = None, 0, 0, 0
+def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> None:
+    """Write record batches to `train-00000.arrow` and so on."""
+    writer, shard, rows = None, 0, 0
     for batch in batches:
         if writer is not None and rows + batch.num_rows > shard_rows:
             writer.close()
@@ -196,10 +196,9 @@ def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHAR
         if writer is None:
             writer = pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema)
         writer.write_batch(batch)
-        rows, total = rows + batch.num_rows, total + batch.num_rows
+        rows += batch.num_rows
     if writer is not None:
         writer.close()
-    return total
 
 
 def write_text(path: Path, pairs: TextPairs) -> None:
