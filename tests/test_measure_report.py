@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_a_report_shows_two_models_side_by_side_and_the_json_has_its_numbers(
     assert "Gains against the other model" in html
     details = json.loads(output.read_text("utf-8"))["details"]
     assert measured.details is not None
-    assert details == json.loads(json.dumps(measured.details.to_json()))
+    assert details == json.loads(json.dumps(asdict(measured.details)))
     assert sum(n for _, n, _, _ in details["buckets"]) == 40
     assert len(details["worst"]) == 15
     assert all(line["other"] for line in details["worst"])

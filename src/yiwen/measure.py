@@ -67,7 +67,7 @@ class Measurement:
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()
         if self.details is not None:
-            result["details"] = self.details.to_json()
+            result["details"] = dataclasses.asdict(self.details)
         if self.more:
             result["more_tests"] = [measurement.to_json() for measurement in self.more]
         return result

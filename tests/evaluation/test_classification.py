@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_intervals_hold_the_score_and_shrink_with_more_text() -> None:
     assert wide[0] < narrow[0] < 100 * 4 / 6 < narrow[1] < wide[1]
     again = evaluate_labels(GOLD * 2, PREDICTED * 2, labels=LABELS, n_bootstrap=200)
     assert again.intervals["accuracy"] == wide
-    assert json.loads(json.dumps(again.to_json()))["labels"] == list(LABELS)
+    assert json.loads(json.dumps(asdict(again)))["labels"] == list(LABELS)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_confidence_is_compared_with_what_was_good() -> None:
     details = details_of(lines, tgt_lang="de", good_at=50.0)
     assert details.calibration_error == pytest.approx(0.25)
     assert sum(n for n, _, _ in details.reliability) == 100
-    assert details.to_json()["reliability"][0] == (10, 0.75, 0.5)
+    assert details.reliability[0] == (10, 0.75, 0.5)
 
 
 def test_as_many_gains_and_losses_are_shown_as_worst_lines() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +46,7 @@ class EncoderMeasurement:
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
         rate = self.n_texts * (1 if self.labels else 2) / self.seconds  # embeddings are of both sides
         result |= {"n_texts": self.n_texts, "texts_per_s": round(rate, 1), "scores": self.scores}
-        return result | ({"labels": self.labels.to_json()} if self.labels else {})
+        return result | ({"labels": asdict(self.labels)} if self.labels else {})
 
 
 def measure_encoder(

@@ -6,8 +6,8 @@ Sources: expected calibration error, Guo et al. 2017, section 2; spans as in CoN
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,6 @@ class Classification:
     """95 % of each score but the last, by drawing texts anew with replacement."""
     bins: tuple[tuple[int, float, float], ...] = ()
     """(texts, mean probability, share right) by tenths of the probability of the predicted label."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, ready for `json.dumps`."""
-        return asdict(self)
 
 
 def evaluate_labels(

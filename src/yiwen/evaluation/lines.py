@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
@@ -57,10 +57,6 @@ class Details:
     """Mean distance between confidence and share of good lines; None where no confidence is known."""
     reliability: tuple[tuple[int, float, float], ...]
     """By rising confidence: lines, mean confidence, share that was good."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, ready for `json.dumps`."""
-        return asdict(self)
 
 
 def lines_beside(test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str) -> list[Line]:
