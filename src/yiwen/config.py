@@ -178,23 +178,21 @@ def attribute_docs(cls: type[Any]) -> dict[str, str]:
     return docs
 
 
-_UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
-
-
 def _explain(cls: type[Any], problem: Any, source: str) -> str:
     """One line for one pydantic error."""
-    path = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
-    while problem["type"] not in _UNKNOWN and len(path) > 1 and not (path[-1].isdigit() or _is_field(cls, path)):
+    path = [str(part) for part in problem["loc"]]
+    is_unknown = problem["type"] == "unexpected_keyword_argument"
+    while not is_unknown and len(path) > 1 and not (path[-1].isdigit() or _is_field(cls, path)):
         path.pop()  # of a setting that may be of several types pydantic names the one it tried
     key = ".".join(path) or "the file"
     context = problem.get("ctx", {})
     match problem["type"]:
-        case kind if kind in _UNKNOWN:
+        case "unexpected_keyword_argument":
             known = [field.name for field in dataclasses.fields(_class_at(cls, path[:-1]) or cls)]
             nearest = difflib.get_close_matches(path[-1], known, n=1)
             remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
             return f"{source}: {key} is no setting; {remedy}"
-        case "missing" | "missing_argument":
+        case "missing":
             return f"{source}: {key} is missing; {_meaning(cls, path)}"
         case "value_error":  # raised by a __post_init__ of ours, which names value, rule and remedy
             return f"{source}: {context['error']}"
