@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import shortened
@@ -129,7 +129,7 @@ def _panel(weights_TS: np.ndarray, heads: list[list[str]], labels: list[str], co
     frame = "─" * (column_width * len(heads))
     height = max(len(head) for head in heads)
     bottom_up = [[""] * (height - len(head)) + head for head in heads]  # heads rest on the frame
-    lines = [margin + "".join(_padded(char, column_width) for char in row) for row in zip_longest(*bottom_up)]
+    lines = [margin + "".join(set_cell_size(char, column_width) for char in row) for row in zip_longest(*bottom_up)]
     lines.append(f"{margin[:-1]}┌{frame}┐")
     levels_TS = np.searchsorted(THRESHOLDS, weights_TS, side="right")
     levels_TS[np.isnan(weights_TS)] = 0
@@ -164,10 +164,6 @@ def _characters(token: str) -> list[str]:
 def _printable(token: str) -> str:
     """A token without what would move the cursor; a middle dot stands in its place, and for an empty token."""
     return "".join(char if char.isprintable() and char != " " else "·" for char in token) or "·"
-
-
-def _padded(char: str, width: int) -> str:
-    return char + " " * (width - cell_len(char))
 
 
 def _word_starts(pieces: Sequence[str]) -> list[int]:
