@@ -15,7 +15,7 @@ from yiwen.model.config import ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 
-EOS, A, B = 1, 2, 3
+EOS, A, B = 3, 4, 5
 
 
 def show(tree: BeamTree, *rows: tuple[float, int, int]) -> None:
@@ -24,7 +24,7 @@ def show(tree: BeamTree, *rows: tuple[float, int, int]) -> None:
 
 
 def test_each_step_hangs_its_continuations_on_the_hypotheses_they_continue() -> None:
-    tree = BeamTree(SearchConfig(beam_size=2), eos_id=EOS)
+    tree = BeamTree(SearchConfig(beam_size=2))
     show(tree, (-0.5, 0, A), (-1.0, 0, B), (-2.0, 0, EOS), (-math.inf, 0, 0))
     show(tree, (-0.7, 0, EOS), (-1.2, 1, A), (-1.4, 0, B), (-1.5, 1, EOS))
     assert [(node.parent, node.step, node.token, node.fate) for node in tree.nodes] == [

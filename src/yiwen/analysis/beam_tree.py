@@ -35,9 +35,9 @@ class Node:
 class BeamTree:
     """Watches the search of one sentence (`beam_search(watch=...)`) and keeps what it sees."""
 
-    def __init__(self, config: SearchConfig, *, eos_id: int = EOS_ID) -> None:
+    def __init__(self, config: SearchConfig) -> None:
         self.nodes: list[Node] = []
-        self._config, self._eos_id = config, eos_id
+        self._config = config
         self._going = [-1]  # node of each hypothesis that goes on
 
     def watch(self, sums: Tensor, beams: Tensor, tokens: Tensor) -> None:
@@ -49,7 +49,7 @@ class BeamTree:
         for rank, (log_prob, beam, token) in enumerate(best):
             if log_prob == -math.inf or beam >= len(self._going):
                 continue
-            is_end = token == self._eos_id
+            is_end = token == EOS_ID
             is_kept = not is_end and len(going) < width
             is_result = is_end and rank < width
             if is_kept:
@@ -70,7 +70,7 @@ class BeamTree:
         """The nodes of a hypothesis, first step first; it ends early where the search did not look further."""
         found: list[int] = []
         children: dict[tuple[int, int], int] = {(node.parent, node.token): i for i, node in enumerate(self.nodes)}
-        for token in (*ids, self._eos_id):
+        for token in (*ids, EOS_ID):
             number = children.get((found[-1] if found else -1, token))
             if number is None:
                 break
