@@ -133,13 +133,13 @@ def query_key_products(model: Transformer) -> np.ndarray:
     return products
 
 
-def offset_products(table: np.ndarray, matrix: np.ndarray, *, reach: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    """PE(pos)^T W PE(pos + k) for k from -reach to reach, the mean over positions that have both: (2 reach + 1,).
+def offset_products(table: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """PE(pos)^T W PE(pos + k) for k from -50 to 50, the mean over positions that have both: (101,).
 
-    A table of fewer than 2 reach + 1 positions reaches less far.
+    A table of fewer than 101 positions reaches less far.
     """
     products = table @ matrix @ table.T
-    reach = min(reach, (len(table) - 1) // 2)
+    reach = min(50, (len(table) - 1) // 2)
     middle = range(reach, len(table) - reach)
     offsets = np.arange(-reach, reach + 1)
     return offsets, np.array([np.mean([products[pos, pos + k] for pos in middle]) for k in offsets])
