@@ -178,9 +178,8 @@ class Translator:
         wholes = [bool(prefix) for prefix in prefixes]
         plans = plan(texts, reader=reader, limit=self.limit, by_sentence=by_sentence, wholes=wholes)
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
-        forced = (
-            forced_ids(texts, plans, prefixes, subword=self.bundle.target, room=self.room) if any(prefixes) else None
-        )
+        room = self.bundle.room
+        forced = forced_ids(texts, plans, prefixes, subword=self.bundle.target, room=room) if any(prefixes) else None
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
@@ -315,12 +314,7 @@ class Translator:
     @property
     def limit(self) -> int:
         """Longest segment, in subwords without eos."""
-        return max(1, min(self.bundle.info.max_src_tokens - 1, self.room))
-
-    @property
-    def room(self) -> int:
-        """Subwords, without eos, that the model has positions for on either side."""
-        return self.bundle.room
+        return max(1, min(self.bundle.info.max_src_tokens - 1, self.bundle.room))
 
     def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
         """The terms that a translation has to hold, if it does not hold them all."""
