@@ -118,11 +118,7 @@ class CT2Engine:
         forced: Sentences = prefixes or [()] * len(sources)
         self._check_lengths("source", sources)
         self._check_lengths("prefix", forced)
-        room = self.info.max_len - 1
-        limits = [
-            min(max(config.max_len(len(ids)), len(prefix)), room)  # a prefix is given whole, however short its source
-            for ids, prefix in zip(sources, forced, strict=True)
-        ]
+        limits = config.limits(sources, forced, room=self.info.max_len - 1)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         if config.beam_size == 1:
             again = greedy_again

@@ -193,10 +193,7 @@ class TorchEngine:
         return min(model.config.max_len for model in self.models) - 1
 
     def _task(self, sources: Sentences, prefixes: Sentences, config: SearchConfig) -> Task:
-        lengths = [  # a prefix is given whole, however short its source
-            min(max(config.max_len(len(ids)), len(prefix)), self._room)
-            for ids, prefix in zip(sources, prefixes, strict=True)
-        ]
+        lengths = config.limits(sources, prefixes, room=self._room)
         return Task(bos_id=BOS_ID, eos_id=EOS_ID, max_lens=lengths, prefixes=prefixes, device=self.device)
 
     def _start(self, sources: Sentences) -> tuple[StepFn[Any], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
@@ -97,6 +98,11 @@ class SearchConfig:
     def max_len(self, src_len: int) -> int:
         """Longest translation of a source of src_len subwords, in subwords without eos."""
         return max(1, int(self.max_len_ratio * src_len) + self.max_len_extra)
+
+    def limits(self, sources: Sequence[Sequence[int]], prefixes: Sequence[Sequence[int]], *, room: int) -> list[int]:
+        """The same of each source in a model of so much room; a prefix is given whole, however short its source."""
+        both = zip(sources, prefixes, strict=True)
+        return [min(max(self.max_len(len(ids)), len(prefix)), room) for ids, prefix in both]
 
 
 @lru_cache(maxsize=256)
