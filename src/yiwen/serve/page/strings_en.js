@@ -89,7 +89,6 @@ export const en = {
   no_languages: "The service offers no language.",
   flag_cut: "The text was too long for the model and the translation ends early.",
   flag_loop: "The translation repeats itself.",
-  flag_repeated: "The translation repeats itself.",
   flag_omission: "Something of the source seems to be missing.",
   flag_length_ratio: "The translation is unusually long or short.",
   flag_numbers: "The numbers differ from those of the source.",

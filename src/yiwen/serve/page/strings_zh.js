@@ -90,7 +90,6 @@ export const zh = {
   no_languages: "服务没有提供任何语言。",
   flag_cut: "文本超出模型的长度，译文提前结束。",
   flag_loop: "译文有重复。",
-  flag_repeated: "译文有重复。",
   flag_omission: "原文似乎有内容没有译出。",
   flag_length_ratio: "译文过长或过短。",
   flag_numbers: "数字与原文不一致。",
