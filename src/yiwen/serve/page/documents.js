@@ -1,7 +1,7 @@
 /** @file Documents: dropped or picked, sent, watched while they are translated, downloaded. */
 
 import { ApiError, documentResult, documentState, forgetDocument, sendDocument } from "./api.js";
-import { byId, el, icon } from "./dom.js";
+import { byId, cross, el, icon } from "./dom.js";
 import { t } from "./i18n.js";
 import { explain } from "./trouble.js";
 
@@ -71,17 +71,15 @@ export function setUpDocuments(pair, onKey) {
     const state = el("p", { class: "quiet", role: "status" }, t("document_sending"));
     const bar = el("progress", { max: 1, "aria-label": file.name });
     const act = el("button", { class: "primary", type: "button", hidden: true });
-    const remove = el("button", { class: "tool", type: "button", "aria-label": t("remove"), title: t("remove") });
-    remove.append(icon("close"));
-    const item = el("li", { class: "document" }, icon("file"),
-      el("div", { class: "about" }, el("p", { class: "name", dir: "auto" }, file.name), bar, state), act, remove);
-    remove.addEventListener("click", () => {
+    const remove = cross(t("remove"), () => {
       stop.abort();
       item.remove();
       input.focus();
       // It may be gone already; then nobody needs it forgotten.
       if (id) forgetDocument(id).catch(() => undefined);
     });
+    const item = el("li", { class: "document" }, icon("file"),
+      el("div", { class: "about" }, el("p", { class: "name", dir: "auto" }, file.name), bar, state), act, remove);
 
     /** @param {import("./i18n.js").Key} label @param {() => void} run */
     const offer = (label, run) => {

@@ -50,6 +50,15 @@ export function icon(name) {
 }
 
 /**
+ * A button with a cross on it.
+ * @param {string} label
+ * @param {() => void} click
+ */
+export function cross(label, click) {
+  return el("button", { class: "tool", type: "button", "aria-label": label, title: label, click }, icon("close"));
+}
+
+/**
  * A dialog's heading and its close button.
  * @param {string} id of the heading
  * @param {string} title
@@ -57,9 +66,7 @@ export function icon(name) {
  * @param {() => void} onClose
  */
 export function heading(id, title, close, onClose) {
-  const button = el("button", { class: "tool", "aria-label": close, title: close, type: "button", click: onClose });
-  button.append(icon("close"));
-  return el("header", { class: "bar" }, el("h2", { id, tabindex: -1 }, title), button);
+  return el("header", { class: "bar" }, el("h2", { id, tabindex: -1 }, title), cross(close, onClose));
 }
 
 /**

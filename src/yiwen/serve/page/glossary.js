@@ -1,6 +1,6 @@
 /** @file The reader's own terms, a list for each pair of languages, kept in the browser and sent along with every text. */
 
-import { byId, el, heading, icon } from "./dom.js";
+import { byId, cross, el, heading } from "./dom.js";
 import { t } from "./i18n.js";
 import { fields, load, save } from "./store.js";
 
@@ -91,15 +91,13 @@ export function setUpGlossary(pair, onChange) {
       input.value = value;
       return el("td", {}, input);
     };
-    const remove = el("button", { class: "tool", type: "button", "aria-label": t("remove"), title: t("remove") });
-    remove.append(icon("close"));
-    const line = el("tr", {}, field("term_source", term.source), field("term_target", term.target), el("td", {}, remove));
-    remove.addEventListener("click", () => {
+    const remove = cross(t("remove"), () => {
       const neighbour = line.nextElementSibling ?? line.previousElementSibling;
       line.remove();
       keep();
       (neighbour?.querySelector("input") ?? add).focus();
     });
+    const line = el("tr", {}, field("term_source", term.source), field("term_target", term.target), el("td", {}, remove));
     return line;
   }
 

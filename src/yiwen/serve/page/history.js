@@ -1,6 +1,6 @@
 /** @file What was translated here, kept in this browser only, until its reader clears it or turns it off. */
 
-import { byId, el, heading, icon } from "./dom.js";
+import { byId, cross, el, heading } from "./dom.js";
 import { interfaceLanguage, t } from "./i18n.js";
 import { fields, load, save } from "./store.js";
 
@@ -56,9 +56,7 @@ export function setUpHistory(restore, name) {
       dialog.close();
       restore(entry);
     });
-    const remove = el("button", { class: "tool", type: "button", "aria-label": t("remove"), title: t("remove") });
-    remove.append(icon("close"));
-    remove.addEventListener("click", () => {
+    const remove = cross(t("remove"), () => {
       store(entries().filter((other) => other.time !== entry.time));
       draw();
     });
