@@ -9,6 +9,12 @@
     element.append(...children);
     return element;
   };
+  const shape = (name, attributes = {}, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  };
   const percent = (share) => (share >= 0.0995 ? `${Math.round(share * 100)} %` : `${(share * 100).toFixed(1)} %`);
   const plain = (token) => (token === "<s>" ? "⟨start⟩" : token === "</s>" ? "⟨end⟩" : token.replaceAll("\u2581", " ").trim() || "␣");
 
@@ -57,7 +63,7 @@
     at(side).append(cut(end));
   }
   /** Curves between linked words: all of a short pair, and those of the chosen word stronger. */
-  const curves = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const curves = shape("svg");
   at("pair").append(curves);
   function join() {
     const box = at("pair").getBoundingClientRect();
@@ -68,10 +74,8 @@
       if (!isLit && !(isShort && weight >= 0.2)) continue;
       const [above, below] = [words.source[i].getBoundingClientRect(), words.target[j].getBoundingClientRect()];
       const [x, y, u, v] = [above.x + above.width / 2 - box.x, above.bottom - box.y, below.x + below.width / 2 - box.x, below.top - box.y];
-      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-      path.setAttribute("d", `M${x} ${y} C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}`);
-      path.setAttribute("opacity", (Math.min(1, weight) * (isLit ? 0.9 : 0.25)).toFixed(2));
-      curves.append(path);
+      const opacity = (Math.min(1, weight) * (isLit ? 0.9 : 0.25)).toFixed(2);
+      curves.append(shape("path", { d: `M${x} ${y} C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}`, opacity }));
     }
   }
   new ResizeObserver(join).observe(at("pair"));
@@ -358,13 +362,6 @@
   choose(view.kind, view.layer, view.head);
 
   /* Search */
-  const SVG = "http://www.w3.org/2000/svg";
-  function shape(name, attributes, text = "") {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    return element;
-  }
   /** As much of a token as a column has room for: five Chinese characters or nine letters. */
   function brief(token) {
     let [room, end] = [9, 0];
