@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from yiwen.cli.options import Database
+from yiwen.cli.options import Database, need_serve, state_folder
 
 
 def keys(
@@ -19,7 +19,6 @@ def keys(
     database: Database = None,
 ) -> None:
     """Make, list and revoke keys of a service. A key is shown once; only its hash is kept."""
-    from yiwen.cli.options import need_serve, state_folder
     from yiwen.errors import ConfigError
 
     need_serve()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import Database, Device, Engine, Threads
+from yiwen.cli.options import Database, Device, Engine, Threads, need_serve, state_folder
 
 
 def serve(
@@ -33,7 +33,6 @@ def serve(
     """
     from functools import partial
 
-    from yiwen.cli.options import need_serve, state_folder
     from yiwen.config import override, parse
     from yiwen.errors import YiwenError
 

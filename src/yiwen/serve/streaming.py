@@ -10,6 +10,7 @@ from yiwen.serve.call import Call
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
 from yiwen.text.languages import UNSPACED, base
+from yiwen.text.segment import sentences
 
 
 class Part(NamedTuple):
@@ -58,8 +59,6 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
 
 
 def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Any:
-    from yiwen.text.segment import sentences
-
     spans = sentences(text, way.src)
     first, size = 0, 1
     while first < len(spans):
