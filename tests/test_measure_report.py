@@ -25,6 +25,7 @@ def model(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A copy of the best model whose text lies prepared, and whose validation set is taken to be large enough."""
     monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
     monkeypatch.setattr(calibration, "MIN_PAIRS", 20)
+    monkeypatch.setattr(calibration, "FEWEST_OF_A_KIND", 1)
     return Path(shutil.copytree(tiny_run.best, tmp_path / "model"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -69,20 +70,36 @@ def test_confidence_is_a_probability_that_rises_with_the_log_probability(usual: 
 
 def test_a_fitted_confidence_is_calibrated_on_the_other_half() -> None:
     rng = np.random.default_rng(1)
-    x = np.column_stack([np.ones(6000), rng.normal(size=6000), rng.normal(size=6000)])
-    true = 1 / (1 + np.exp(-(0.5 + 1.5 * x[:, 1])))
+    x = np.column_stack([np.ones(6000), rng.normal(size=(6000, 3))])
+    true = 1 / (1 + np.exp(-(0.5 + 1.5 * x[:, 1] - 0.7 * x[:, 2] - 0.4 * x[:, 3])))
     fitted = fit_confidence(x.tolist(), (rng.random(6000) < true).tolist())
-    assert fitted["weights"] == pytest.approx((0.5, 1.5, 0.0), abs=0.15)
+    assert fitted["weights"] == pytest.approx((0.5, 1.5, -0.7, -0.4), abs=0.15)
     assert fitted["error"] < 0.03
     assert sum(n for n, _, _ in fitted["reliability"]) == 3000
     assert [mean for _, mean, _ in fitted["reliability"]] == sorted(mean for _, mean, _ in fitted["reliability"])
 
 
-@pytest.mark.parametrize("is_good", [True, False])
-def test_where_all_are_alike_the_confidence_is_sure_and_finite(is_good: bool) -> None:
-    fitted = fit_confidence([[1.0, value / 100] for value in range(100)], [is_good] * 100)
-    assert all(map(math.isfinite, fitted["weights"]))
-    assert all((mean > 0.9) is is_good for _, mean, _ in fitted["reliability"])
+def test_what_is_less_likely_or_oddly_long_is_never_surer_for_it() -> None:
+    rng = np.random.default_rng(2)
+    x = np.column_stack([np.ones(200), rng.normal(size=(200, 3))])
+    against = (x[:, 3] - x[:, 1] + rng.normal(size=200) > 0).tolist()
+    bias, likely, long, odd = fit_confidence(x.tolist(), against)["weights"]
+    assert (likely, odd) == (0.0, 0.0)
+    assert math.isfinite(bias)
+    assert long != 0
+    (_, likely, _, odd) = fit_confidence(x.tolist(), [not each for each in against])["weights"]
+    assert likely > 0.5
+    assert odd < -0.5
+
+
+@pytest.mark.parametrize("n_good", [0, 4, 96, 100])
+def test_where_nearly_all_are_alike_nothing_is_known(n_good: int, usual: Usual) -> None:
+    x = [[1.0, -value / 100, 2.0, value / 50] for value in range(100)]
+    fitted = fit_confidence(x, [value < n_good for value in range(100)])
+    assert fitted == {"weights": (), "error": 0.0, "reliability": ()}
+    nothing = Usual(dataclasses.replace(usual.calibration, **fitted), COVERAGE)
+    assert nothing.confidence(-0.1, 10, 10) is None
+    assert fit_confidence(x, [value < 95 for value in range(100)])["weights"][1] > 0
 
 
 @pytest.fixture(scope="module")

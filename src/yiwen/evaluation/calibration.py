@@ -47,6 +47,10 @@ LEAST_DOUBT: Final = 1.0
 GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
 """Sentence chrF2 from which on a translation counts as good, by BLEU's tokeniser for the language: where a character
 is as much as a syllable, few n-grams of six characters meet."""
+FEWEST_OF_A_KIND: Final = 5
+"""Of fewer good translations, or fewer others, nobody can tell what tells them apart."""
+SIGNS: Final = (0, 1, 0, -1)
+"""What the weights of `_features` may be: above 0, below 0, or either."""
 RIDGE: Final = 0.1
 N_BINS: Final = 10
 
@@ -74,9 +78,9 @@ class Calibration:
     good_at: float
     """Sentence chrF2 from which on a translation counted as good."""
     weights: tuple[float, ...]
-    """Of the logistic regression behind the confidence; see `_features`."""
+    """Of the logistic regression behind the confidence, see `_features`; none where nearly all or none were good."""
     error: float
-    """Expected calibration error, on the half of the pairs that other weights were fitted without."""
+    """Expected calibration error, on the half of the pairs that other weights were fitted without; 0 without any."""
     reliability: tuple[tuple[int, float, float], ...]
     """Of that half, by rising confidence: pairs, mean confidence, share that was good."""
 
@@ -114,8 +118,8 @@ class Usual:
         return short - _z(self.coverage.least(src_ids, tgt_ids), self.calibration.coverage) if short > 0 else 0.0
 
     def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float | None:
-        """Probability that a translation is good; None where its log-probability is not known."""
-        if not math.isfinite(log_prob):
+        """Probability that a translation is good; None where its log-probability is not known, or nothing can tell."""
+        if not (self.calibration.weights and math.isfinite(log_prob)):
             return None
         features = _features(log_prob, n_tgt, self._shortness(n_src, n_tgt))
         logit = math.fsum(w * x for w, x in zip(self.calibration.weights, features, strict=True))
@@ -225,11 +229,14 @@ def usual_lengths(
 def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
     """Logistic regression: `weights`, `error` and `reliability` of a `Calibration`.
 
+    What is likelier is never less sure for it, nor what has an odd length surer, whatever few pairs say.
     Source: Platt 1999, with a weak ridge.
     """
     import numpy as np
 
     x, y = np.asarray(features), np.asarray(is_good, dtype=float)
+    if min(y.sum(), len(y) - y.sum()) < FEWEST_OF_A_KIND:
+        return {"weights": (), "error": 0.0, "reliability": ()}
     halves = np.arange(len(y)) % 2 == 0
     predicted = 1 / (1 + np.exp(-x[~halves] @ _logistic(x[halves], y[halves])))
     error, reliability = reliability_of(predicted.tolist(), y[~halves].tolist())
@@ -252,15 +259,21 @@ def reliability_of(
 
 
 def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Weights by Newton's method; the ridge keeps them finite where nothing or everything is good."""
+    """Weights by Newton's method, 0 where one would have the wrong sign; the ridge keeps them finite."""
     import numpy as np
 
-    weights = np.zeros(x.shape[1])
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
-        weights = weights - np.linalg.solve(hessian, x.T @ (p - y) + RIDGE * weights)
-    return weights
+    used = np.ones(x.shape[1], dtype=bool)
+    while True:
+        weights = np.zeros(x.shape[1])
+        for _ in range(30):
+            p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+            hessian = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
+            step = np.linalg.solve(hessian[np.ix_(used, used)], (x.T @ (p - y) + RIDGE * weights)[used])
+            weights[used] -= step
+        is_wrong = used & (weights * SIGNS < 0)
+        if not is_wrong.any():
+            return weights
+        used &= ~is_wrong
 
 
 def likeliest(store: Store) -> dict[str, list[list[Any]]]:

@@ -118,7 +118,7 @@ def evaluate(
         DataError: If there is nothing to score or the counts differ.
     """
     check_sides(hypotheses, references)
-    n_resamples = _affordable_resamples(len(references), n_bootstrap)
+    n_resamples = affordable_resamples(len(references), n_bootstrap)
     scores = []
     for name in metrics:
         metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
@@ -206,7 +206,7 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
         raise DataError("0 hypotheses and 0 references: there is nothing to score; give at least one line")
 
 
-def _affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
+def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
     """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do."""
     affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
     return affordable if affordable >= _FEWEST_RESAMPLES else 0
