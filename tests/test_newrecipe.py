@@ -207,6 +207,16 @@ def test_a_file_without_pairs_is_refused() -> None:
     assert not Path("corpus.toml").exists()
 
 
+def test_a_file_in_another_encoding_is_told_with_what_mends_it() -> None:
+    Path("corpus.tsv").write_text("".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS), encoding="gb18030")
+    with pytest.raises(DataError) as error:
+        new_recipe((Path("corpus.tsv"),), src_lang="en", tgt_lang="zh")
+    assert str(error.value).startswith(
+        "corpus.tsv: 0 of 120 rows have text on both sides, "
+        "120 are no UTF-8 (in GBK? `iconv -f GB18030 -t UTF-8 OLD > NEW`); "
+    )
+
+
 def test_two_empty_files_are_refused() -> None:
     with pytest.raises(DataError, match=r"a\.en and a\.zh: 0 of 0 rows"):
         new_recipe((write("a.en", []), write("a.zh", [])), src_lang="en", tgt_lang="zh")

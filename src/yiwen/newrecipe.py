@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
-from yiwen.data.lines import find, plain_suffix
+from yiwen.data.lines import TO_UTF_8, find, plain_suffix
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.recipe import runs_root
@@ -38,6 +36,8 @@ class Survey:
     """What a corpus holds."""
 
     n_rows: int = 0
+    n_broken: int = 0
+    """Rows that are no UTF-8."""
     """Lines, rows or units."""
     n_pairs: int = 0
     """Those with text on both sides."""
@@ -90,8 +90,9 @@ def new_recipe(
     shown = " and ".join(str(file) for file in files)
     if survey.n_pairs < FEWEST_PAIRS:
         raise DataError(
-            f"{shown}: {survey.n_pairs} of {survey.n_rows} rows have text on both sides; training needs at least "
-            f"{FEWEST_PAIRS} pairs, and some ten thousand to be of use"
+            f"{shown}: {survey.n_pairs} of {survey.n_rows} rows have text on both sides"
+            + (f", {survey.n_broken} are no UTF-8 (in GBK? {TO_UTF_8})" if survey.n_broken else "")
+            + f"; training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
         )
     size = size_for(survey.n_pairs)
     text = recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent)
@@ -111,7 +112,14 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
     for block in read_blocks(corpus, base=Path(), src_lang=src_lang, tgt_lang=tgt_lang):
         poll(stop, "counting pairs")
         survey.n_rows += len(block.src)
-        for src, tgt in _texts(block.src, block.tgt):
+        for raw_src, raw_tgt in zip(block.src, block.tgt, strict=True):
+            if not (raw_src and raw_tgt and raw_src.strip() and raw_tgt.strip()):
+                continue
+            try:
+                src, tgt = raw_src.decode("utf-8"), raw_tgt.decode("utf-8")
+            except UnicodeDecodeError:
+                survey.n_broken += 1
+                continue
             survey.n_pairs += 1
             survey.n_chars += len(tgt)
             if len(survey.samples) < N_SAMPLES:
@@ -223,14 +231,6 @@ def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str
             continue
         return columns
     return usual
-
-
-def _texts(src: list[bytes | None], tgt: list[bytes | None]) -> Iterator[tuple[str, str]]:
-    """The pairs with text on both sides; what is no UTF-8 is none."""
-    for one, other in zip(src, tgt, strict=True):
-        if one and other and one.strip() and other.strip():
-            with suppress(UnicodeDecodeError):
-                yield one.decode("utf-8"), other.decode("utf-8")
 
 
 def _is_in(text: str, script: str | None) -> bool:

@@ -25,7 +25,7 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
-from yiwen.stop import StopFlag
+from yiwen.stop import NEW_RUN, StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.languages import canonical
 from yiwen.text.subword import TokenizerConfig, subword_paths
@@ -232,7 +232,7 @@ def _settle(run: Path, recipe: Recipe) -> Hardware:
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "
-                "device, or start a new run with --run FOLDER"
+                f"device, or {NEW_RUN}"
             ) from error
     else:
         training = recipe.training
@@ -296,5 +296,5 @@ def _refuse_changes(run: Path, now: Recipe) -> None:
         raise ConfigError(
             f"{path} was started with another recipe; a resumed run cannot change these:\n  "
             + "\n  ".join(changes)
-            + "\nundo the changes, or start a new run with --run FOLDER"
+            + f"\nundo the changes, or {NEW_RUN}"
         )

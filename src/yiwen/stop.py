@@ -17,6 +17,8 @@ from yiwen.errors import Stopped
 
 GO_ON: Final = "go on with --resume"
 """What a stopped training advises; who starts trainings without that option puts another advice in its place."""
+NEW_RUN: Final = "start a new run with --run FOLDER"
+"""What is advised where a run cannot go on; the same holds."""
 
 
 class StopFlag:

@@ -22,7 +22,7 @@ from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.files import write_json, write_text
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
-from yiwen.stop import GO_ON, StopFlag
+from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def sweep(
             stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
             raise
         except YiwenError as error:
-            results.append({"error": f"{cell.folder.name}: {error}"})
+            advised = str(error).replace(NEW_RUN, "start a new sweep with --folder FOLDER")
+            results.append({"error": f"{cell.folder.name}: {advised}"})
     rows = compared(cells, results)
     cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
     write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
@@ -173,7 +174,7 @@ def table(rows: Sequence[Row]) -> str:
     lines = [f"{'':{width}}  score  minutes  runs    gain  {'95 % interval':>16}  {'0':^31}".rstrip()]
     for row in rows:
         if row.score is None:
-            lines.append(f"{row.name:{width}}  failed: {row.error}")
+            lines.append(f"{row.name:{width}}  failed: {' '.join(row.error.split())}")
             continue
         text = f"{row.name:{width}}  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
         if row.gain is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,6 +114,15 @@ def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
         sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
 
 
+def test_a_run_that_cannot_go_on_is_told_with_a_remedy_that_a_sweep_has(recipe: str) -> None:
+    sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
+    path = Path(recipe)
+    path.write_text(re.sub("learning_rate = .*", "learning_rate = 0.004", path.read_text("utf-8")), encoding="utf-8")
+    _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
+    assert all("undo the changes, or start a new sweep with --folder FOLDER" in row.error for row in rows)
+    assert table(rows).count("\n") == 2, "a line for each"
+
+
 def test_where_no_run_begins_every_reason_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def train(*given: Any, **options: Any) -> Any:
         raise TrainingError("there is no text")
@@ -220,7 +230,8 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     assert "2 of 2: " in done.err
     failing = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--set", "training.device=cpu,cuda:7")
     assert failing.code == 1
-    assert "2 of 4 rows failed (dropout=0.1,device=cuda_7: device='cuda:7'" in failing.err
+    assert "2 of 4 rows failed, the first with: dropout=0.1,device=cuda_7: device='cuda:7'" in failing.err
+    assert "dropout=0.2,device=cuda_7" not in failing.err.partition("rows failed")[2], "the table has them all"
     alone = run("sweep", recipe, *settings, "--each", "--set", "model.dropout=0.1,0.2", "--set", "training.rdrop=0,1")
     names = ["as it is", "model.dropout=0.2", "training.rdrop=1"]
     assert ([line.split("  ")[0] for line in alone.lines[1:]], alone.code) == (names, 0)

@@ -318,6 +318,13 @@ def test_bytes_that_are_no_text_pass_through_a_table_to_where_they_are_counted(t
         assert found == [(b"caf\xe9", b"a"), (b"fine", b"b"), (None, b"c")]
 
 
+def test_null_in_the_first_line_is_a_row_without_text_and_no_missing_column(tmp_path: Path) -> None:
+    text = '{"src": "a", "tgt": null}\n{"src": "b", "tgt": "c"}\n'
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
+    corpus = CorpusConfig(path="a.jsonl", src_column="src", tgt_column="tgt")
+    assert read(corpus, tmp_path) == [(1, b"a", None), (2, b"b", b"c")]
+
+
 def test_of_two_files_the_damaged_one_is_named(tmp_path: Path) -> None:
     packed = gzip.compress(b"".join(b"line %d\n" % n for n in range(50_000)))
     (tmp_path / "a.en.gz").write_bytes(packed[: len(packed) // 2])

@@ -30,14 +30,23 @@ def test_lines_end_at_line_feeds_only() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, encoding: str) -> None:
-    (path := tmp_path / "a.txt").write_bytes("\ufeffgrün\n".encode(encoding))
-    with pytest.raises(DataError, match=r"a.txt is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8`"):
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        ("\ufeffgrün\n", "utf-16-le", "UTF-16"),
+        ("\ufeffgrün\n", "utf-16-be", "UTF-16"),
+        ("Text\t句\n", "utf-16-le", "UTF-16LE"),
+        ("Text\t句\n", "utf-16-be", "UTF-16BE"),
+    ],
+)
+def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, text: str, encoding: str, name: str) -> None:
+    (path := tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    with pytest.raises(DataError, match=rf"a.txt is UTF-16; make it UTF-8, with `iconv -f {name} -t UTF-8`"):
         list(lines.lines_of(path))
+    assert path.read_bytes().decode(name) == text.removeprefix("\ufeff")
 
 
-@given(st.binary().filter(lambda content: not content.startswith((b"\xff\xfe", b"\xfe\xff"))))
+@given(st.binary().filter(lambda content: not lines._UTF_16.match(content)))
 def test_there_are_as_many_lines_as_wc_counts_and_an_unended_one(content: bytes) -> None:
     n_lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     assert len(list(lines.read_lines(io.BytesIO(content)))) == n_lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from test_prepare import pair, run, write
 
 from yiwen.data.config import DataConfig, more_tests
@@ -13,13 +14,14 @@ from yiwen.data.store import Store
 from yiwen.text.subword import TokenizerConfig
 
 
-def test_tests_are_called_after_their_folder_and_file() -> None:
+def test_tests_are_called_after_their_folder_and_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTS", "data/wiki")
     corpora = tuple(
         CorpusConfig(src=f"{name}.en", tgt=f"{name}.zh")
-        for name in ("data/ted/dev", "data/news/dev", "other/ted/dev", "x")
+        for name in ("data/ted/dev", "data/news/dev", "other/ted/dev", "x", "${TEXTS}/dev")
     )
     data = DataConfig(src_lang="en", tgt_lang="zh", corpora=(CorpusConfig(path="a.tsv"),), more_tests=corpora)
-    assert list(more_tests(data)) == ["test-ted-dev", "test-news-dev", "test-ted-dev-again", "test-x"]
+    assert list(more_tests(data)) == ["test-ted-dev", "test-news-dev", "test-ted-dev-again", "test-x", "test-wiki-dev"]
 
 
 def test_each_test_is_kept_as_it_is_and_out_of_training(tmp_path: Path) -> None:

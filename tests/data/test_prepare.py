@@ -273,6 +273,15 @@ def test_a_corpus_of_which_nothing_is_left_is_noted_and_gets_no_share(tmp_path: 
     assert "b.en: no pair is left of 20" in prepared.report.notes
 
 
+def test_text_in_another_encoding_and_nothing_left_to_validate_with_are_noted(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "a", [pair(n) for n in range(5)])
+    for path in tmp_path.glob("a.*"):
+        path.write_bytes(path.read_bytes() + "\n".join(map("词语{}".format, range(9))).encode("gb18030") + b"\n")
+    notes = run(tmp_path, corpus, valid_pairs=20).report.notes
+    assert "9 of 14 rows are no UTF-8: where they are in GBK, `iconv -f GB18030 -t UTF-8 OLD > NEW` mends it" in notes
+    assert "no pair is left for validation, without which nothing can be trained" in notes
+
+
 @pytest.mark.parametrize("pairs", [[], [("same", "same")]])
 def test_nothing_left_to_train_on_is_an_error(tmp_path: Path, pairs: list[tuple[str, str]]) -> None:
     with pytest.raises(DataError, match=r"no pair of \d is left to train on \(dropped: (none|1 copied source)\)"):

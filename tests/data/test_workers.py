@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -87,3 +88,18 @@ def test_threads_give_results_in_order_pass_errors_on_and_can_be_given_up() -> N
         in_threads([lambda: over.wait(60)], stop)
     over.set()
     assert time.monotonic() - started < 30
+
+
+def test_a_thread_that_hears_the_stop_itself_is_waited_for() -> None:
+    stop, left = StopFlag(), threading.Event()
+
+    def reading() -> None:
+        stop.signum = signal.SIGINT
+        time.sleep(0.2)  # between two texts
+        with suppress(Stopped):
+            stop.check("prepare")
+        left.set()
+
+    with pytest.raises(Stopped):
+        in_threads([reading], stop)
+    assert left.is_set()

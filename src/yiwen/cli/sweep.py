@@ -46,5 +46,6 @@ def sweep(
     print(json.dumps([asdict(row) for row in rows], ensure_ascii=False) if as_json else table(rows))
     if failed := [row.error for row in rows if row.score is None]:
         raise TrainingError(
-            f"{len(failed)} of {len(rows)} rows failed ({'; '.join(failed)}); the same command tries again"
+            f"{len(failed)} of {len(rows)} rows failed, the first with: {failed[0]}\n"
+            "once that is mended, the same command tries them again"
         )

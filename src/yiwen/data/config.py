@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from yiwen.config import STRICT
+from yiwen.data import lines
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
 from yiwen.text.clean import CleaningConfig
@@ -78,7 +78,7 @@ def more_tests(data: DataConfig) -> dict[str, CorpusConfig]:
     """The texts of data.more_tests under names of their own: test-FOLDER-FILE."""
     named: dict[str, CorpusConfig] = {}
     for corpus in data.more_tests:
-        path = Path(corpus.src or corpus.path)
+        path = lines.expanded(corpus.src or corpus.path)
         name = "-".join(["test", *([path.parent.name] if path.parent.name else []), path.name.split(".")[0]])
         while name in named:
             name += "-again"

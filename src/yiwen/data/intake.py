@@ -92,7 +92,11 @@ class Split:
 
 
 def column_texts(job: Job, intake: Intake, rows: np.ndarray, columns: tuple[str, ...]) -> Iterator[str]:
-    """Texts of sorted rows, one batch of the spill file at a time."""
+    """Texts of sorted rows, one batch of the spill file at a time.
+
+    Raises:
+        Stopped: If a signal arrived.
+    """
     reader = spilled(job.spill)
     bounds = np.searchsorted(rows, intake.starts)
     for index in range(len(bounds) - 1):
@@ -100,7 +104,9 @@ def column_texts(job: Job, intake: Intake, rows: np.ndarray, columns: tuple[str,
         if len(wanted):
             batch = reader.get_batch(index).take(pa.array(wanted))
             for name in columns:
-                yield from batch.column(name).to_pylist()
+                for text in batch.column(name).to_pylist():
+                    job.stop.check("prepare")
+                    yield text
 
 
 def texts_of(job: Job, intake: Intake, rows: np.ndarray) -> TextPairs:

@@ -5,7 +5,6 @@ Other readers disagree on what a line is (U+2028, NEL, a lone CR ...), which is 
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -22,6 +21,10 @@ Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?P<LE>[^\0]\0){4}|(?P<BE>\0[^\0]){4}")
+"""How a text in UTF-16 begins: with a mark, or with four characters of ASCII."""
+TO_UTF_8: Final = "`iconv -f GB18030 -t UTF-8 OLD > NEW`"
+"""What mends a text in the usual encoding of Chinese before UTF-8."""
 
 
 def find(path: str, *, base: Path) -> Path:
@@ -83,8 +86,9 @@ def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
     [b'a', b'', b'b\\rc']
     """
     for index, raw in enumerate(file):  # binary files know no line end but LF
-        if index == 0 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f UTF-16 -t UTF-8` for example")
+        if index == 0 and (found := _UTF_16.match(raw)):
+            code = f"UTF-16{found.lastgroup or ''}"
+            raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 

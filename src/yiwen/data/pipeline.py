@@ -15,7 +15,8 @@ from yiwen.data.corpus import CorpusConfig, place
 from yiwen.data.fingerprint import n_symbols, ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
 from yiwen.data.labels import check_held_out, count_labels, with_labels
-from yiwen.data.report import ILL_FITTING, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
+from yiwen.data.lines import TO_UTF_8
+from yiwen.data.report import ILL_FITTING, INVALID_UTF_8, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import SPILLED, EncodeTask, clean_block, encode_batch
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
@@ -75,6 +76,11 @@ def run(job: Job, fingerprint: str) -> Report:
     notes += [
         f"{name}: no pair is left of {n}" for name, n, k in zip(job.names, intake.n_read, kept, strict=True) if not k
     ]
+    n_broken, n_read = tally.counts.get(INVALID_UTF_8, 0), sum(intake.n_read)
+    if 2 * n_broken > n_read:
+        notes.append(f"{n_broken} of {n_read} rows are no UTF-8: where they are in GBK, {TO_UTF_8} mends it")
+    if job.data.valid_pairs and not valid.src:
+        notes.append("no pair is left for validation, without which nothing can be trained")
     _write_info(job, fingerprint, models, labels, kept)
     return Report(
         read=sum(intake.n_read),

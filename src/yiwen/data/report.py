@@ -18,8 +18,8 @@ N_EXAMPLES: Final = 3
 _WIDTH: Final = 80
 MAX_PLACES: Final = 10_000
 """Over-long pairs named by place; their number is exact beyond that too."""
-
-
+INVALID_UTF_8: Final = "invalid UTF-8"
+"""Why a pair of broken text is dropped."""
 ILL_FITTING: Final = "the vocabulary given does not fit the text"
 """How a note begins that who trains should see, too."""
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from yiwen.data.corpus import Block, Targets
 from yiwen.data.labels import labels_of, numbered
-from yiwen.data.report import N_EXAMPLES
+from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES
 from yiwen.data.split import Keys, keys_of
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
@@ -73,7 +73,7 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
                 reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
         except UnicodeDecodeError:
-            reason = "invalid UTF-8"
+            reason = INVALID_UTF_8
         if reason is None:
             kept_src.append(src)
             kept_tgt.append(tgt)

@@ -62,7 +62,8 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     """One JSON object a line; a column "translation.en" is the key "en" inside "translation"."""
     first = next(lines.lines_of(path), b"")
     for column in (src_column, tgt_column):
-        if _json_value(first, column) is None:
+        value = _json_at(first, column)
+        if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             raise DataError(
                 f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; name the columns "
                 "with src_column and tgt_column"
@@ -108,16 +109,20 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
 
 def _json_value(line: bytes, column: str) -> bytes | None:
     """The text under a dotted key as UTF-8 (invalid where JSON escapes half a surrogate pair), or None."""
+    return _as_text(_json_at(line, column))
+
+
+def _json_at(line: bytes, column: str) -> Any:
+    """What stands under a dotted key; `...` where nothing does or the line is no JSON."""
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError):
-        return None
+        return ...
     if isinstance(value, dict) and column in value:
-        value = value[column]
-    else:
-        for key in column.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-    return _as_text(value)
+        return value[column]
+    for key in column.split("."):
+        value = value.get(key, ...) if isinstance(value, dict) else ...
+    return value
 
 
 def _as_text(value: Any) -> bytes | None:

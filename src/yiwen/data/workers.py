@@ -17,12 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from yiwen.errors import YiwenError
 from yiwen.stop import StopFlag
 
 T = TypeVar("T")
+
+_PATIENCE_S: Final = 1.0
+"""How long computing threads are waited for when all is to stop."""
 
 
 class Workers:
@@ -81,7 +84,8 @@ class Workers:
 def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     """Call functions that run without Python's lock side by side, polling the stop flag; results in order.
 
-    A stop signal abandons them: they only compute, and nobody will ask for their result.
+    A stop signal abandons them: they only compute, and nobody will ask for their result. One that asks for text polls
+    the flag itself and is waited for: in C++ it would meet the end of the interpreter with an abort.
     """
     results: list[T | BaseException | None] = [None] * len(calls)
 
@@ -95,9 +99,12 @@ def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        while thread.is_alive():
-            stop.check("prepare")
+        while thread.is_alive() and not stop:
             thread.join(0.1)
+    if stop:
+        for thread in threads:
+            thread.join(_PATIENCE_S / len(threads))
+        stop.check("prepare")
     for result in results:
         if isinstance(result, BaseException):
             raise result

@@ -14,6 +14,7 @@ from yiwen.bundle import load_tensors, load_weights, save_tensors
 from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
+from yiwen.stop import NEW_RUN
 from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
 from yiwen.training.state import Progress
 
@@ -55,7 +56,7 @@ def load_checkpoint(
     if progress.data not in ("", data):
         raise CheckpointError(
             f"{path} was trained on the prepared data {progress.data}, now it is {data}: a text or the program that "
-            "prepares it has changed; restore it, or start a new run with --run FOLDER"
+            f"prepares it has changed; restore it, or {NEW_RUN}"
         )
     load_weights(dict(model.named_parameters()), path / "model.safetensors")
     if average is not None:
