@@ -74,6 +74,14 @@ def test_the_model_card_says_what_it_is_and_how_to_use_it(tiny_run: TinyRun) -> 
     assert "validation" not in model_card(open_bundle(tiny_run.early).info).split("The scores")[0]
 
 
+def test_the_card_of_an_encoder_speaks_of_no_other_side(tiny_classifier: Path) -> None:
+    info = open_bundle(tiny_classifier / "best").info
+    text = model_card(info)
+    assert "\n# classify: en\n" in text
+    assert f"; {info.src_vocab_size} subwords; " in text
+    assert "target" not in text
+
+
 def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="missing is no folder; give a bundle, for example runs/NAME/best"):
         open_bundle(tmp_path / "missing")

@@ -199,7 +199,10 @@ def test_a_test_set_that_is_not_here_is_asked_for(
     model: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
-    with pytest.raises(ConfigError, match=r"was trained on data that is not prepared here .*; give --src and --ref"):
+    with pytest.raises(
+        ConfigError,
+        match=r"was trained on data that is not prepared here .*; give --src and --ref, or set YIWEN_RUNS to",
+    ):
         measure(model, threads=1)
 
 

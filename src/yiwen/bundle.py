@@ -330,12 +330,13 @@ def model_card(info: BundleInfo) -> str:
 language: [{", ".join(filter(None, (info.src_lang, info.tgt_lang)))}]
 tags: [{"translation" if is_translator else info.task}, yiwen]
 ---
-# {f"{info.src_lang} -> {info.tgt_lang}" if is_translator else f"{info.task}: {info.src_lang} {info.tgt_lang}"}
+# {f"{info.src_lang} -> {info.tgt_lang}" if is_translator else f"{info.task}: {info.src_lang} {info.tgt_lang}".rstrip()}
 
 A Transformer trained with yiwen {info.yiwen_version}: \
 {shape.n_encoder_layers}{f" + {shape.n_decoder_layers}" if is_translator else " encoder"} layers, \
-d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_vocab_size} source and \
-{info.tgt_vocab_size} target subwords; {info.step} updates ({info.weights} weights).
+d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_vocab_size} \
+{f"source and {info.tgt_vocab_size} target " if is_translator else ""}subwords; \
+{info.step} updates ({info.weights} weights).
 {f"{len(info.labels)} labels: {', '.join(info.labels[:20])}" if info.labels else ""}
 {table}
 The scores are those of the validation set that training looked at; measure on text of your own before you rely on it:

@@ -331,7 +331,8 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
     folder = runs_root() / ".prepared" / bundle.info.data_fingerprint
     if not folder.is_dir():
         raise ConfigError(
-            f"{bundle.folder} was trained on data that is not prepared here ({folder}); give --src and --ref"
+            f"{bundle.folder} was trained on data that is not prepared here ({folder}); give --src and --ref, or set "
+            "YIWEN_RUNS to the folder of its runs"
         )
     store = Store.open(folder)
     tests = [Test(name, *pairs) for name, pairs in {"test": store.test, **store.more_tests}.items() if pairs.src]

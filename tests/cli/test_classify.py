@@ -20,7 +20,7 @@ def test_every_line_gets_its_label(tiny_classifier: Path, tmp_path: Path, capfd:
     found = captured.out.split("\n")
     assert len(found) == len(lines) + 1
     assert found[:3] == [label_of(line.split()) for line in lines[:3]]
-    assert captured.err == "flagged lines: 1 segmented\n"
+    assert captured.err == "flagged lines: 1 empty, 1 segmented\n"
 
 
 def test_probabilities_stand_behind_a_tab(tiny_classifier: Path, tmp_path: Path) -> None:

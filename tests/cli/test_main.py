@@ -183,7 +183,7 @@ def test_a_full_disk_is_named_and_answered(fail_with: Failing, capsys: pytest.Ca
     assert main([]) == 1
     message = capsys.readouterr().err
     assert message.startswith(
-        "error: no space left on the disk: runs/x/model.safetensors; free some, or set YIWEN_RUNS"
+        "error: no space left on the disk: runs/x/model.safetensors; free some, or write to another disk (runs"
     )
 
 

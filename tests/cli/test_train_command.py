@@ -48,6 +48,9 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
 
     mean = run("average", folder, "--output", tmp_path / "mean", "--last", 2)
     assert mean.lines == [f"{tmp_path / 'mean'}: mean of 2 checkpoints"]
+    assert mean.err == ""
+    fewer = run("average", folder, "--output", tmp_path / "fewer", "--last", 7)
+    assert "note: 7 were asked for; the run keeps 3 (training.keep_last)" in fewer.err
     assert open_bundle(tmp_path / "mean").info.weights == "average of 2 checkpoints"
 
 

@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from random_models import architectures, describe, fake_subword
-from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
 from yiwen.cli.main import main
 from yiwen.data.store import Store
@@ -89,7 +88,9 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
     assert trained.engine.description == "torch float32 on cpu"
     assert np.allclose(exported.features(WORDS), trained.features(WORDS), atol=1e-4)
     assert np.allclose(exported.probabilities(WORDS), trained.probabilities(WORDS), atol=1e-4)
-    with pytest.raises(ConfigError, match="an exported engine computes layer 2 alone, not 1; use --engine torch"):
+    with pytest.raises(
+        ConfigError, match="an exported engine computes layer 2 alone, not 1; use engine='torch', where"
+    ):
         exported.features(["a"], layer=1)
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
     with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
@@ -120,11 +121,16 @@ def test_a_bundle_without_weights_classifies_as_before(
         Encoder.load(tmp_path / "small", engine="torch")
 
 
-def test_an_engine_that_is_not_there_is_refused(copy: Path, tiny_run: TinyRun, exported_bundle: Path) -> None:
+def test_an_engine_that_is_not_there_is_refused(copy: Path, tmp_path: Path, exported_bundle: Path) -> None:
     for folder, options in ((copy, {"engine": "ctranslate2"}), (copy, {"engine": "onnx"})):
         with pytest.raises(ConfigError, match="is not to be had; use 'auto' or 'torch'"):
             Encoder.load(folder, **options)
     assert Encoder.load(exported_bundle).engine.description.startswith("torch")  # a translator's export has no states
+    small = shutil.copytree(exported_bundle, tmp_path / "small", ignore=lambda *_: ["model.safetensors"])
+    with pytest.raises(
+        CheckpointError, match=r"without model\.safetensors, and a translator's encoder is computed from"
+    ):
+        Encoder.load(small)
 
 
 def test_an_export_that_computes_something_else_is_not_published(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,11 +85,18 @@ def test_labels_and_their_probabilities(encoder: Encoder) -> None:
         assert prediction.flags == ()
     assert encoder.classify([" ".join(["ba"] * 99)])[0].flags == ("segmented",)
     assert encoder.classify([" ".join(["ba"] * 99)])[0].label == "b"
+    assert [prediction.flags for prediction in encoder.classify(["", " \u200b", "ba"])] == [("empty",), ("empty",), ()]
 
 
 def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, tiny_classifier: Path) -> None:
     with pytest.raises(ConfigError, match=r"layer=3: the encoder has the layers 0 \(embeddings\) to 2, or -1"):
         encoder.features(["a"], layer=3)
+    with pytest.raises(ConfigError, match="layer='1': the encoder has the layers 0"):
+        encoder.features(["a"], layer="1")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"takes a list of texts; give a column of strings, not a table, a set or"):
+        encoder.features({"a", "b"})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"threads=1\.5; use 1 to 512"):
+        Encoder.load(tiny_classifier, threads=1.5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="pooling='attention' is not to be had; use 'mean', 'max' or 'first'"):
         encoder.features(["a"], pooling="attention")
     with pytest.raises(ConfigError, match="is a model of the task 'classify'; train one of the task 'tag'"):

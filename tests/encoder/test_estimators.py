@@ -92,7 +92,9 @@ def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch
     again = pickle.loads(pickle.dumps(classifier))  # noqa: S301
     assert np.array_equal(again.predict_proba(more), probabilities)
     assert not (tmp_path / "runs").exists()
-    other = clone(classifier).set_params(settings=["data.valid_pairs=30", "training.max_steps=1"])
+    other = clone(classifier).set_params(settings="training.max_steps=1")
+    with pytest.raises(DataError, match="9 texts are too few to hold a tenth of them out; give 10 or more"):
+        other.fit(texts[:9], numbers[:9])
     with pytest.raises(NotFittedError):
         other.predict(more)
     assert other.fit(texts, numbers).model_ != classifier.model_
@@ -105,8 +107,8 @@ def test_what_is_no_text_is_refused(tiny_classifier: Path) -> None:
     for wrong in ([[1.0, 2.0]], "a single text", [None], None, [b"a"]):
         with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
             features.fit([]).transform(wrong)
-    with pytest.raises(ConfigError, match="recipe 'tatoeba-en-zh' has task='translate', and there are 1 texts and 1"):
-        EncoderClassifier("tatoeba-en-zh").fit(["a"], [1])
+    with pytest.raises(ConfigError, match="recipe 'tatoeba-en-zh' has task='translate', and there are 10 texts and 10"):
+        EncoderClassifier("tatoeba-en-zh").fit(["a"] * 10, [1] * 10)
 
 
 def test_without_scikit_learn_the_pip_line_is_named() -> None:
@@ -171,7 +173,7 @@ def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypa
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimators, "train_recipe", untrained)
-    classifier = EncoderClassifier().fit(["a", "b"], [1, 2])
+    classifier = EncoderClassifier().fit(["a", "b"] * 5, [1, 2] * 5)
     assert Path(classifier.model_).is_file()
     for copied in (pickle.dumps, copy.deepcopy):
         with pytest.raises(ConfigError, match="its model lies in a temporary folder and would be lost; give folder="):
@@ -183,7 +185,7 @@ def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(estimators, "train_recipe", broken)
     with pytest.raises(DataError):
-        classifier.fit(["a", "b"], [1, 2])
+        classifier.fit(["a", "b"] * 5, [1, 2] * 5)
     assert Path(classifier.model_).is_file()  # the earlier model is still its own
     del classifier
     gc.collect()  # here, where the warning is expected

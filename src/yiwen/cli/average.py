@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,3 +22,5 @@ def average(
 
     n_averaged = average_run(run, output=output, last=last)
     print(f"{output}: mean of {n_averaged} checkpoints")
+    if n_averaged < last:
+        print(f"note: {last} were asked for; the run keeps {n_averaged} (training.keep_last)", file=sys.stderr)

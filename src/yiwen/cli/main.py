@@ -155,8 +155,8 @@ def _os_error_message(error: OSError) -> str:
     where = f": {meant(str(name))}" if name else ""
     if error.errno == errno.ENOSPC:
         return (
-            f"no space left on the disk{where}; free some, or set YIWEN_RUNS to a folder on another disk "
-            "and run the same command again"
+            f"no space left on the disk{where}; free some, or write to another disk (runs are in the folder "
+            "YIWEN_RUNS), and run the same command again"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
         return f"{error.strerror}{where}; give one whose folder is there and that you may read or write"

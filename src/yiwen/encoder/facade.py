@@ -1,7 +1,7 @@
 """The facade of the encoder: text in, arrays, labels or tags out.
 
 Texts of like length travel together; results stand in the order of the input. A text longer than the model has seen
-is encoded in pieces that are pooled as one: nothing is cut off.
+is encoded in pieces that are pooled as one: nothing is cut off, but for a word to tag that alone is longer than that.
 
 Shapes: B pieces, S subwords, D d_model, K labels.
 """
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import numpy as np
 
-from yiwen.bundle import EXPORTED, Bundle, open_bundle
+from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.data.order import longest_first
 from yiwen.engines.select import DTYPES, ENGINES, check_threads, settled
-from yiwen.errors import ConfigError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
@@ -44,7 +44,7 @@ class Prediction:
     probabilities: tuple[float, ...]
     """Of all labels, in the order of the bundle's."""
     flags: tuple[str, ...] = ()
-    """`segmented`: longer than the model has seen, so encoded in pieces."""
+    """`segmented`: longer than the model has seen, so encoded in pieces; `empty`: no text, so nothing to go by."""
 
     def __str__(self) -> str:
         return self.label
@@ -100,10 +100,15 @@ class Encoder:
             where = "cpu" if device == "auto" else device
             shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
             return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
-        from yiwen.engines.encoders import TorchEncoder, load_encoder
-
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
+        if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():
+            raise CheckpointError(
+                f"{bundle.folder} was exported without {WEIGHTS}, and a translator's encoder is computed from them; "
+                "use the bundle that it was exported from"
+            )
+        from yiwen.engines.encoders import TorchEncoder, load_encoder
+
         place, number_type = settled(device=device, dtype=dtype, threads=threads)
         return cls(bundle, TorchEncoder(load_encoder(bundle), device=place, dtype=number_type))
 
@@ -158,7 +163,7 @@ class Encoder:
                 label=self.labels[best],
                 probability=float(row[best]),
                 probabilities=tuple(row.tolist()),
-                flags=("segmented",) if len(parts) > 1 else (),
+                flags=("segmented",) if len(parts) > 1 else () if parts[0] else ("empty",),
             )
             for row, best, parts in zip(rows, rows.argmax(axis=1).tolist(), pieces, strict=True)
         ]
@@ -231,9 +236,11 @@ class Encoder:
         stop: StopFlag | None = None,
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        number = layer + self.n_layers + 1 if layer < 0 else layer
+        number = -1 if not isinstance(layer, int) else layer + self.n_layers + 1 if layer < 0 else layer
         if not 0 <= number <= self.n_layers:
-            raise ConfigError(f"layer={layer}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ...")
+            raise ConfigError(
+                f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ..."
+            )
         way = pooling or self.bundle.info.pooling
         query = self.engine.head.get("query")
         if way not in get_args(Pooling) or (way == "attention" and query is None):

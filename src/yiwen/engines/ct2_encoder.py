@@ -63,7 +63,8 @@ class CT2Encoder:
         """
         if layer != self._n_layers:
             raise ConfigError(
-                f"an exported engine computes layer {self._n_layers} alone, not {layer}; use --engine torch"
+                f"an exported engine computes layer {self._n_layers} alone, not {layer}; use engine='torch', where the "
+                "bundle has its weights, or else the one that it was exported from"
             )
         lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
         src_ids = np.full((len(texts), int(lengths.max())), PAD_ID, dtype=np.int32)

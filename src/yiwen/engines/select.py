@@ -114,8 +114,8 @@ def check_threads(threads: int) -> None:
     Raises:
         ConfigError: If it is none.
     """
-    if not 0 <= threads <= MAX_THREADS:
-        raise ConfigError(f"threads={threads}; use 1 to {MAX_THREADS}, or 0 for all cores")
+    if not (isinstance(threads, int) and 0 <= threads <= MAX_THREADS):
+        raise ConfigError(f"threads={threads!r}; use 1 to {MAX_THREADS}, or 0 for all cores")
 
 
 def _once(make: Callable[[], FindsTerms]) -> Callable[[], FindsTerms]:

@@ -100,7 +100,10 @@ def as_texts(values: Any, taker: str) -> list[str]:
         ConfigError: If it is something else.
     """
     is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
+    is_table |= isinstance(values, set | frozenset)  # which stands in no order
     texts: list[Any] = [None] if is_table or not isinstance(values, Iterable) else list(values)
     if not all(isinstance(text, str) for text in texts):
-        raise ConfigError(f"{taker} takes a list of texts; give a column of strings, not a table or a single text")
+        raise ConfigError(
+            f"{taker} takes a list of texts; give a column of strings, not a table, a set or a single text"
+        )
     return texts
