@@ -1,6 +1,17 @@
-"""`python -m yiwen`: the command of the Python that runs it, whatever stands first on the PATH."""
+"""The command, as `yiwen` and as `python -m yiwen`: of the Python that runs it, whatever stands first on the PATH."""
 
-from yiwen.cli.main import main
+import sys
+
+
+def main() -> int:
+    """Run the command line; Ctrl-C while it is still being imported ends it as later, without a traceback."""
+    try:
+        from yiwen.cli.main import main as run
+    except KeyboardInterrupt:
+        print("stopped by SIGINT", file=sys.stderr)
+        return 130
+    return run()
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

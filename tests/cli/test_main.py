@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import NoReturn
 
 import pytest
 import typer
 
+from yiwen import __main__ as entry
 from yiwen import __version__, errors
 from yiwen.cli import main as cli
 from yiwen.cli.main import COMMANDS, app, main
@@ -317,3 +319,16 @@ def test_a_stream_that_is_closed_ends_in_no_traceback(closed: str, expected: tup
     command = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, program]
     done = subprocess.run(command, input="text", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+def test_ctrl_c_while_the_command_is_still_imported_ends_in_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> NoReturn:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "yiwen.cli.main", Interrupted("yiwen.cli.main"))
+        assert entry.main() == 130
+    assert capsys.readouterr().err == "stopped by SIGINT\n"
