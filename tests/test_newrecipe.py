@@ -213,7 +213,7 @@ def test_a_file_in_another_encoding_is_told_with_what_mends_it() -> None:
         new_recipe((Path("corpus.tsv"),), src_lang="en", tgt_lang="zh")
     assert str(error.value).startswith(
         "corpus.tsv: 0 of 120 rows have text on both sides, "
-        "120 are no UTF-8 (in GBK? `iconv -f GB18030 -t UTF-8 OLD > NEW`); "
+        "120 targets are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`); "
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
-from yiwen.data.lines import TO_UTF_8, find, plain_suffix
+from yiwen.data.lines import find, plain_suffix
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.recipe import runs_root
@@ -36,9 +36,9 @@ class Survey:
     """What a corpus holds."""
 
     n_rows: int = 0
-    n_broken: int = 0
-    """Rows that are no UTF-8."""
     """Lines, rows or units."""
+    n_broken: tuple[int, int] = (0, 0)
+    """Those whose source, and whose target, is no UTF-8."""
     n_pairs: int = 0
     """Those with text on both sides."""
     n_chars: int = 0
@@ -89,11 +89,11 @@ def new_recipe(
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     shown = " and ".join(str(file) for file in files)
     if survey.n_pairs < FEWEST_PAIRS:
-        raise DataError(
-            f"{shown}: {survey.n_pairs} of {survey.n_rows} rows have text on both sides"
-            + (f", {survey.n_broken} are no UTF-8 (in GBK? {TO_UTF_8})" if survey.n_broken else "")
-            + f"; training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
-        )
+        told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides"]
+        for n, side in zip(survey.n_broken, ("sources", "targets"), strict=True):
+            told += [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)"] if n else []
+        needed = f"training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
+        raise DataError(f"{shown}: {', '.join(told)}; {needed}")
     size = size_for(survey.n_pairs)
     text = recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent)
     write_text(output, text)
@@ -115,10 +115,10 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
         for raw_src, raw_tgt in zip(block.src, block.tgt, strict=True):
             if not (raw_src and raw_tgt and raw_src.strip() and raw_tgt.strip()):
                 continue
-            try:
-                src, tgt = raw_src.decode("utf-8"), raw_tgt.decode("utf-8")
-            except UnicodeDecodeError:
-                survey.n_broken += 1
+            src, tgt = raw_src.decode("utf-8", "replace"), raw_tgt.decode("utf-8", "replace")
+            is_broken = src.encode("utf-8") != raw_src, tgt.encode("utf-8") != raw_tgt
+            if any(is_broken):
+                survey.n_broken = survey.n_broken[0] + is_broken[0], survey.n_broken[1] + is_broken[1]
                 continue
             survey.n_pairs += 1
             survey.n_chars += len(tgt)

@@ -323,6 +323,10 @@ def test_null_in_the_first_line_is_a_row_without_text_and_no_missing_column(tmp_
     (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
     corpus = CorpusConfig(path="a.jsonl", src_column="src", tgt_column="tgt")
     assert read(corpus, tmp_path) == [(1, b"a", None), (2, b"b", b"c")]
+    text = '{"translation": null}\n{"translation": {"en": "b", "zh": "c"}}\n'
+    (tmp_path / "b.jsonl").write_text(text, encoding="utf-8")
+    inner = CorpusConfig(path="b.jsonl", src_column="translation.en", tgt_column="translation.zh")
+    assert read(inner, tmp_path) == [(1, None, None), (2, b"b", b"c")]
 
 
 def test_of_two_files_the_damaged_one_is_named(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ def test_lines_end_at_line_feeds_only() -> None:
         ("\ufeffgrün\n", "utf-16-be", "UTF-16"),
         ("Text\t句\n", "utf-16-le", "UTF-16LE"),
         ("Text\t句\n", "utf-16-be", "UTF-16BE"),
+        ("Hi\n", "utf-16-le", "UTF-16LE"),
+        ("Hi!\n", "utf-16-be", "UTF-16BE"),
     ],
 )
 def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, text: str, encoding: str, name: str) -> None:

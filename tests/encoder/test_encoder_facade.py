@@ -85,6 +85,7 @@ def test_labels_and_their_probabilities(encoder: Encoder) -> None:
         assert prediction.flags == ()
     assert encoder.classify([" ".join(["ba"] * 99)])[0].flags == ("segmented",)
     assert encoder.classify([" ".join(["ba"] * 99)])[0].label == "b"
+    assert np.array_equal(encoder.features(["ba"], layer=np.int64(1)), encoder.features(["ba"], layer=1))  # type: ignore[arg-type]
     assert [prediction.flags for prediction in encoder.classify(["", " \u200b", "ba"])] == [("empty",), ("empty",), ()]
 
 

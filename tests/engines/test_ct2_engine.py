@@ -226,7 +226,7 @@ def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, m
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "cannot be read"), ('{"format_version": 99}', "has export format 99"), ("[]", "has export format None")],
+    [("{", "cannot be read"), ('{"format_version": 1}', "has export format 1, this"), ("[]", "has export format None")],
 )
 def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer, content: str, message: str) -> None:
     exported(tmp_path / "model", model)

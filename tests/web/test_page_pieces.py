@@ -138,12 +138,13 @@ def test_terms_are_the_same_where_the_service_reads_them_so(page: Page) -> None:
         "\u3000red\u00a0ball",
         "red ball",
     ]
+    sources += ["\U0001f3f4\U000e0067\U000e007f", "\U0001f3f4\U000e0073\U000e007f"]  # two flags
     lists = {"en>zh": [{"source": source, "target": "x"} for source in sources]}
     page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", lists)
     found = [term["source"] for term in module(page, "glossary", "return m.termsFor('en', 'zh');")]
     kept = {normalise(source): source for source in reversed(sources)}
     assert sorted(found) == sorted(kept.values())
-    assert len(found) == 5
+    assert len(found) == 7
 
 
 def test_a_text_of_more_paragraphs_than_are_remembered_is_shown_whole(page: Page) -> None:

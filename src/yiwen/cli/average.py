@@ -23,4 +23,4 @@ def average(
     n_averaged = average_run(run, output=output, last=last)
     print(f"{output}: mean of {n_averaged} checkpoints")
     if n_averaged < last:
-        print(f"note: {last} were asked for; the run keeps {n_averaged} (training.keep_last)", file=sys.stderr)
+        print(f"note: the run has {n_averaged} scheduled checkpoints, fewer than --last {last}", file=sys.stderr)

@@ -21,10 +21,8 @@ Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
 _BOM = b"\xef\xbb\xbf"
-_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?P<LE>[^\0]\0){4}|(?P<BE>\0[^\0]){4}")
-"""How a text in UTF-16 begins: with a mark, or with four characters of ASCII."""
-TO_UTF_8: Final = "`iconv -f GB18030 -t UTF-8 OLD > NEW`"
-"""What mends a text in the usual encoding of Chinese before UTF-8."""
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?P<LE>([^\0]\0){4}|([^\0]\0){2,}\n\Z)|(?P<BE>(\0[^\0]){4})")
+"""How the first line of a text in UTF-16 begins: with a mark, or with four characters of ASCII; or it has no more."""
 
 
 def find(path: str, *, base: Path) -> Path:

@@ -15,7 +15,6 @@ from yiwen.data.corpus import CorpusConfig, place
 from yiwen.data.fingerprint import n_symbols, ready_models
 from yiwen.data.intake import Intake, Job, Split, column_texts, examples_of, places_of, texts_of
 from yiwen.data.labels import check_held_out, count_labels, with_labels
-from yiwen.data.lines import TO_UTF_8
 from yiwen.data.report import ILL_FITTING, INVALID_UTF_8, MAX_PLACES, N_EXAMPLES, Example, Report, Tally
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import SPILLED, EncodeTask, clean_block, encode_batch
@@ -78,8 +77,10 @@ def run(job: Job, fingerprint: str) -> Report:
     ]
     n_broken, n_read = tally.counts.get(INVALID_UTF_8, 0), sum(intake.n_read)
     if 2 * n_broken > n_read:
-        notes.append(f"{n_broken} of {n_read} rows are no UTF-8: where they are in GBK, {TO_UTF_8} mends it")
-    if job.data.valid_pairs and not valid.src:
+        notes.append(
+            f"{n_broken} of {n_read} rows are no UTF-8: see in which encoding their files are, and convert those"
+        )
+    if job.data.valid_pairs and not held_out["valid"].src:
         notes.append("no pair is left for validation, without which nothing can be trained")
     _write_info(job, fingerprint, models, labels, kept)
     return Report(

@@ -121,7 +121,8 @@ def _json_at(line: bytes, column: str) -> Any:
     if isinstance(value, dict) and column in value:
         return value[column]
     for key in column.split("."):
-        value = value.get(key, ...) if isinstance(value, dict) else ...
+        if value is not None:  # null has null inside
+            value = value.get(key, ...) if isinstance(value, dict) else ...
     return value
 
 

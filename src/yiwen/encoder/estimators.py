@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from yiwen.text.normalise import as_texts, normalise
 with needing("Estimators need scikit-learn", extra="sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, column_or_1d
-
-_FEWEST_TEXTS: Final = 10
 
 
 class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,8 +97,8 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             DataError: If there is too little text.
         """
         texts = as_texts(X, "an encoder")
-        if len(texts) < _FEWEST_TEXTS:
-            raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give {_FEWEST_TEXTS} or more")
+        if len(texts) < 10:
+            raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
         self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
         loaded = load_recipe(self.recipe, [self.settings] if isinstance(self.settings, str) else list(self.settings))
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):

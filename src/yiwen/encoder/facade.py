@@ -236,7 +236,7 @@ class Encoder:
         stop: StopFlag | None = None,
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        number = -1 if not isinstance(layer, int) else layer + self.n_layers + 1 if layer < 0 else layer
+        number = -1 if not hasattr(layer, "__index__") else layer + self.n_layers + 1 if layer < 0 else layer
         if not 0 <= number <= self.n_layers:
             raise ConfigError(
                 f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ..."

@@ -22,7 +22,8 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import MANIFEST, write_json
 from yiwen.text.subword import Subword
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""1 could write `<pad>` and `<s>`."""
 _INFO: Final = "export.json"
 
 COMPUTE_TYPES: Final = {
@@ -56,7 +57,7 @@ class ExportInfo:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     format_version: int = FORMAT_VERSION
-    """Layout of the folder; a newer one than this program knows is refused."""
+    """What the folder holds; another than this program writes is refused, since an export is made again in minutes."""
     dtype: str
     """Number type: a key of `COMPUTE_TYPES`."""
     max_len: int
@@ -82,16 +83,16 @@ def read_info(folder: Path) -> ExportInfo:
     """Read `export.json`.
 
     Raises:
-        CheckpointError: If it cannot be read or is of a newer format.
+        CheckpointError: If it cannot be read or is of another format.
     """
     path = folder / _INFO
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         version = table.get("format_version") if isinstance(table, dict) else None
-        if not isinstance(version, int) or version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
             raise CheckpointError(
-                f"{folder} has export format {version}, this yiwen knows up to {FORMAT_VERSION}; upgrade yiwen, or "
-                "export the model again"
+                f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
+                "upgrade yiwen where that is the newer"
             )
         return parse(ExportInfo, table, source=str(path))
     except (OSError, ValueError, ConfigError) as error:

@@ -114,7 +114,7 @@ def check_threads(threads: int) -> None:
     Raises:
         ConfigError: If it is none.
     """
-    if not (isinstance(threads, int) and 0 <= threads <= MAX_THREADS):
+    if not (hasattr(threads, "__index__") and 0 <= threads <= MAX_THREADS):
         raise ConfigError(f"threads={threads!r}; use 1 to {MAX_THREADS}, or 0 for all cores")
 
 

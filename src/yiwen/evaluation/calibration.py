@@ -229,7 +229,8 @@ def usual_lengths(
 def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
     """Logistic regression: `weights`, `error` and `reliability` of a `Calibration`.
 
-    What is likelier is never less sure for it, nor what has an odd length surer, whatever few pairs say.
+    At the same length what is likelier is never less sure, and at the same likelihood what has an odd length never
+    surer, whatever few pairs say.
     Source: Platt 1999, with a weak ridge.
     """
     import numpy as np

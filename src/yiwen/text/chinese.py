@@ -253,7 +253,7 @@ def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
 
 def _set(line: str, pairs: bool) -> str:
     # What one rule mends may be another's to mend, a quotation its neighbour's. Mostly one round is enough. Of hundreds
-    # of quotations that touch each other some stay as they are: it would take as many rounds.
+    # of quotations that touch each other some are left, for a second call: it would take as many rounds.
     for _ in range(9 + min(line.count('"'), 64)):
         mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
         for _, pattern, replace in _RULES:

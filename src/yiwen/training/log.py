@@ -42,7 +42,7 @@ class Record:
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one JSON object; what is no finite number (the loss where no update counted) is null there."""
         undefined = {key: None for key, value in line.items() if isinstance(value, float) and not math.isfinite(value)}
-        self._file.write(json.dumps({**line, **undefined}, ensure_ascii=False).encode() + b"\n")
+        self._file.write(json.dumps({**line, **undefined}, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self._file.flush()
 
     def sync(self) -> int:

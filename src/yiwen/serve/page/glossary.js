@@ -17,6 +17,9 @@ function all() {
   return lists;
 }
 
+/** What the service drops of a term before it looks at it. */
+const INVISIBLE = /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]/g;
+
 /** Characters of a term that the service takes. */
 const LONGEST_TERM = 200;
 
@@ -32,7 +35,7 @@ export function termsFor(from, to) {
   const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
   const isTaken = (/** @type {Term} */ { source, target }) =>
     /[\p{L}\p{N}\p{P}\p{S}]/u.test(source) && source.length <= LONGEST_TERM && target.length <= LONGEST_TERM;
-  const plain = (/** @type {string} */ text) => text.replace(/(?![\u200c\u200d])\p{Cf}/gu, "").normalize("NFC").replace(/\s+/gu, " ").trim();
+  const plain = (/** @type {string} */ text) => text.replace(INVISIBLE, "").normalize("NFC").replace(/\s+/gu, " ").trim();
   const terms = lists.flatMap(([, list]) => list).filter(isTaken).reverse();
   return [...new Map(terms.map((term) => [plain(term.source), term])).values()].reverse();
 }
