@@ -41,8 +41,7 @@ class Record:
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one JSON object; what is no finite number (the loss where no update counted) is null there."""
-        undefined = {key: None for key, value in line.items() if isinstance(value, float) and not math.isfinite(value)}
-        self._file.write(json.dumps({**line, **undefined}, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        self._file.write(json.dumps(_finite(line), ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self._file.flush()
 
     def sync(self) -> int:
@@ -53,6 +52,12 @@ class Record:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def whole_lines(path: Path) -> int:
