@@ -20,8 +20,8 @@ careful PyTorch user writes, and no more than training needs. `benchmarks/sides/
 which make their own batches of the same text and size.
 
 Share of peak: 6 x (encoder parameters x source tokens + (decoder + output parameters) x target tokens) / seconds,
-divided by the best matrix product measured here, in bf16 where the processor computes it itself, else in float32
-(4096 x 256 x 1024, best of five, same threads; on a GPU, which that would not fill, 8192 x 8192 x 8192).
+divided by the best matrix product measured here, in bf16 or float32, whichever is faster (4096 x 256 x
+1024, best of five, same threads; on a GPU, which that would not fill, bf16 and 8192 x 8192 x 8192).
 Prints one JSON object as its last line.
 """
 
@@ -180,6 +180,12 @@ def summary(
         for name in names[1:]
     }
     by_processor = zip(*(rates(side, "tgt_tokens", "processor_seconds") for side in (ours, base)), strict=True)
+    chosen = hardware.choose(  # as its windows did
+        device=options.device,
+        precision=options.precision,
+        threads=options.threads,
+        batch_tokens=options.batch_tokens,
+    )
     memory = {side: max(found["peak_mib"] for found in windows[side]) for side in names}
     per_src, per_tgt = flops_per_token(options.model)
 
@@ -200,7 +206,7 @@ def summary(
         ),
         "parameters": windows[ours][0]["parameters"],
         "device": options.device,
-        "precision": hardware.choose(device=options.device, precision=options.precision).precision,
+        "precision": chosen.precision,
         "ratio": ratios[base]["median"],
         "ratio_min": ratios[base]["min"],
         "ratio_max": ratios[base]["max"],

@@ -36,22 +36,37 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, st
         seen.append(("products", precision, threads))
         return "onednn" if precision == "float32" else "torch"
 
+    def precision(*, threads: int) -> str:
+        seen.append(("precision", "", threads))
+        return "bf16" if threads > 1 else "float32"
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(hardware, "faster_attention", attention)
     monkeypatch.setattr(hardware, "faster_products", products)
+    monkeypatch.setattr(hardware, "faster_precision", precision)
     return seen
 
 
-@pytest.mark.parametrize("has_bf16", [True, False])
-def test_bf16_is_chosen_where_the_processor_has_it(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
-    monkeypatch.setattr(hardware, "has_native_bf16", lambda: has_bf16)
-    chosen = hardware.choose()
-    assert chosen.device == "cpu"
-    assert chosen.precision == ("bf16" if has_bf16 else "float32")
-    assert hardware.choose(precision="float32").precision == "float32"
-    assert hardware.choose(precision="bf16").precision == "bf16"
+@pytest.mark.parametrize(("threads", "expected"), [(1, "float32"), (2, "bf16")])
+def test_bf16_is_chosen_where_the_processor_has_it_and_is_faster_with_it(
+    asked: list, threads: int, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "has_native_bf16", lambda: True)
+    for _ in range(2):
+        chosen = hardware.choose(threads=threads)
+        assert (chosen.device, chosen.precision) == ("cpu", expected)
+    assert asked[0] == ("precision", "", threads)
+    assert [what for what, *_ in asked] == ["precision", "attention", "products"]  # once
+    monkeypatch.setattr(hardware, "has_native_bf16", lambda: False)
+    assert hardware.choose(threads=threads).precision == "float32"
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_a_precision_asked_for_is_not_measured(asked: list, precision: str) -> None:
+    assert hardware.choose(precision=precision, threads=2).precision == precision
+    assert "precision" not in [what for what, *_ in asked]
 
 
 def test_attention_and_products_are_measured_once_for_each_precision_and_number_of_threads(asked: list) -> None:

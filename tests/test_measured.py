@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from yiwen import measured
-from yiwen.measured import best_seconds, faster_attention, faster_products, remembered
+from yiwen.measured import best_seconds, faster_attention, faster_precision, faster_products, remembered
 from yiwen.model.linear import has_onednn
 
 QUESTION = {"what": "colour", "processor": "p", "threads": 3}
@@ -122,3 +122,36 @@ def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.Monkey
     assert faster_products(precision="float32", threads=1) == "torch"
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)  # imitated by PyTorch
     assert faster_products(precision="bf16", threads=1) == "torch"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ([0.9, 1.0, 1.0, 1.0], "float32"),
+        ([1.0, 0.9, 1.0, 1.0], "float32"),
+        ([1.0, 1.0, 0.5, 2.0], "bf16"),
+        ([1.0, 1.0, 2.0, 0.5], "bf16"),
+        ([0.99, 1.0, 1.0, 1.0], "bf16"),  # a tie
+    ],
+)
+def test_a_precision_is_as_fast_as_its_faster_library(
+    seconds: list[float], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types = []
+
+    def products(*arguments: object) -> torch.Tensor:
+        types.append(torch.is_autocast_enabled("cpu"))
+        return torch.nn.functional.linear(*arguments[:3])  # type: ignore[arg-type]
+
+    def timed(ways: list, **_: float) -> list[float]:
+        for way in ways:
+            way()
+        assert torch.get_num_threads() == 3
+        return seconds
+
+    monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: True)
+    monkeypatch.setattr("yiwen.model.linear.torch_product", products)
+    monkeypatch.setattr("yiwen.model.linear.onednn_product", products)
+    monkeypatch.setattr(measured, "best_seconds", timed)
+    assert faster_precision(threads=3) == expected
+    assert types == [False] * 4 + [True] * 4  # a layer has two products

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yiwen.hardware import has_native_bf16
+from yiwen.hardware import choose
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
@@ -115,7 +115,7 @@ def train_rates(
         max_steps=updates * reports,
         learning_rate=1e-4,
         label_smoothing_factor=0.1,
-        bf16=has_native_bf16(),
+        bf16=choose().is_bf16,
         use_cpu=True,
         remove_unused_columns=False,
         save_strategy="no",

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yiwen.hardware import has_native_bf16
+from yiwen.hardware import choose
 from yiwen.model.config import PRESETS, ModelConfig
 
 REPORTS = 5
@@ -106,7 +106,7 @@ def eole(folder: Path, config: ModelConfig, options: argparse.Namespace, **varia
             "dropout": [config.dropout],
             "attention_dropout": [0.0],
             "label_smoothing": 0.1,
-            "compute_dtype": "bf16" if has_native_bf16() else "fp32",
+            "compute_dtype": "bf16" if choose().is_bf16 else "fp32",
         },
         "model": {
             "architecture": "transformer",

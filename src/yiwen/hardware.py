@@ -10,12 +10,13 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
-from yiwen.measured import faster_attention, faster_products, remembered
+from yiwen.measured import faster_attention, faster_precision, faster_products, remembered
 
 if TYPE_CHECKING:
     from torch import nn
@@ -67,7 +68,7 @@ def choose(
     products: str = "auto",
     batch_tokens: int = 0,
 ) -> Hardware:
-    """Decide everything that is left open; on a CPU attention and products are measured, once per machine.
+    """Decide everything that is left open; on a CPU by measurements, once per machine.
 
     Args:
         device: `auto`, or a device of torch.
@@ -88,13 +89,12 @@ def choose(
         device = "cuda" if has_cuda else "cpu"
     check_device(device)
     is_cpu = device == "cpu"
-    if precision == "auto":
-        fast_bf16 = (
-            has_native_bf16() if is_cpu else has_cuda and torch.cuda.is_bf16_supported(including_emulation=False)
-        )
-        precision = "bf16" if fast_bf16 else "float32"
     threads = threads or default_threads()
     shards = _shards(threads, batch_tokens) if is_cpu else 1
+    if precision == "auto" and is_cpu:  # some processors multiply bf16 themselves, and float32 faster
+        precision = _measured("precision", "", threads // shards) if has_native_bf16() else "float32"
+    elif precision == "auto":
+        precision = "bf16" if has_cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     check_products(products, device=device, precision=precision)
     if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
         raise ConfigError(
@@ -239,12 +239,13 @@ def default_threads() -> int:
 
 
 def _measured(what: str, precision: str, threads: int) -> str:
-    answers, faster = (Attention, faster_attention) if what == "attention" else (Products, faster_products)
-    return remembered(
-        {"what": what, **question(precision=precision, threads=threads)},
-        is_answer=lambda answer: answer in get_args(answers),
-        measure=lambda: faster(precision=precision, threads=threads),
-    )
+    answers, measure = {
+        "precision": (Precision, partial(faster_precision, threads=threads)),
+        "attention": (Attention, partial(faster_attention, precision=precision, threads=threads)),
+        "products": (Products, partial(faster_products, precision=precision, threads=threads)),
+    }[what]
+    asked = {"what": what, **question(precision=precision, threads=threads)}
+    return remembered(asked, is_answer=lambda answer: answer in get_args(answers), measure=measure)
 
 
 def check_products(products: str, *, device: str, precision: str) -> None:

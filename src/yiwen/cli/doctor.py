@@ -101,11 +101,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if report["hardware"] is None:
         lines.append("training  not possible: torch is missing")
     else:
-        precision = "bf16 is native" if report["hardware"]["native_bf16"] else "bf16 is not native, float32 is faster"
-        lines += [
-            f"training  on {report['hardware']['device']}; {precision}",
-            f"          {report['hardware']['chosen']}",
-        ]
+        lines += [f"training  on {report['hardware']['device']}", f"          {report['hardware']['chosen']}"]
     lines += ["", "packages"]
     lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
     for extra, names in sorted(report["missing"].items()):

@@ -80,7 +80,7 @@ class TrainingConfig:
     seed: int = 1
     """Where all randomness starts: first weights, order, dropout."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """Number type of matrix products; auto: bf16 where the hardware has it. Weights and losses stay float32."""
+    """Number type of matrix products; auto: bf16 where that is faster. Weights and losses stay float32."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
