@@ -6,9 +6,9 @@
 Text: people's translations of a development set are taken for good ones. What is usual is measured on every other
 line; the rest is checked as it is (false alarms) and with a fault planted in it: a clause omitted, a phrase repeated, a
 number changed, a placeholder lost; then the halves change places. Multi30k, Tatoeba, 3AM, Wikipedia and the Python
-manual where YIWEN_DATA is set, else the generated demo corpus. Once by lengths and a lexicon of the set's training text
-alone, and once more with each model of the two languages, which is asked where those leave a doubt and whose training
-text the lexicon is learnt from. It translates nothing here.
+manual where YIWEN_DATA is set, else the generated demo corpus. Once by lengths alone, weighed by the set's own training
+text, and once more with each model of the two languages, which is asked where those leave a doubt and whose training
+text weights and lexicon are learnt from. It translates nothing here.
 
 Model: the development set of a model's recipe is translated with checks and without, in turn, by processor time. Faults
 are planted into the translations that passed. Without --model this part is left out.
@@ -40,11 +40,12 @@ from yiwen.data.demo import write_demo
 from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
 from yiwen.engines.engine import Engine
-from yiwen.evaluation.calibration import Calibration, Usual, likeliest, sentence_scores, usual_lengths
+from yiwen.evaluation.calibration import Calibration, Usual, sentence_scores, usual_lengths
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
 from yiwen.evaluation.omission import Coverage
 from yiwen.evaluation.review import Answer, Rules, review
+from yiwen.evaluation.weights import Weights, learn_weights
 from yiwen.measure import calibrate_once
 from yiwen.recipe import runs_root
 from yiwen.search.hypothesis import Hypothesis
@@ -71,6 +72,8 @@ FOUND_BY = {
 LARGE = 0.4
 """Share of the characters from which on an omitted clause is counted once more, as a large one."""
 
+Known = tuple[Weights, Coverage]
+"""What training text tells of omissions."""
 Flags = Callable[[Pair], tuple[str, ...]]
 """What the checks say of a pair."""
 
@@ -92,16 +95,17 @@ def text_part(folder: Path, models: Sequence[tuple[str, Translator]], *, is_quic
         config = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(pair,), valid=valid, test_pairs=0)
         prepared = prepare(config, TokenizerConfig(), root=folder, base=home, stop=StopFlag(), progress=False)
         store = Store.open(prepared.folder)
-        coverage = Coverage.of(**likeliest(store), source=store.source)
+        nothing = Coverage((), ())  # who asks no model leaves no words out
         pairs = [(normalise(a), normalise(b)) for a, b in zip(*store.valid, strict=True)]
         pairs = [both for both in pairs if all(both)]
-        ways: list[tuple[str | None, Engine | None, Coverage, Subword, Subword]] = [
-            (None, None, coverage, store.source, store.target)
+        ways: list[tuple[str | None, Engine | None, Known, Subword, Subword]] = [
+            (None, None, (learn_weights(store), nothing), store.source, store.target)
         ]
         for model, translator in models:
             bundle = translator.bundle
             if (bundle.info.src_lang, bundle.info.tgt_lang) == (src, tgt) and translator.usual is not None:
-                ways.append((model, translator.engine, translator.usual.coverage, bundle.source, bundle.target))
+                known = translator.usual.weights, translator.usual.coverage
+                ways.append((model, translator.engine, known, bundle.source, bundle.target))
         for asked, engine, known, source, target in ways:
             began = time.perf_counter()
             rows.append({"set": name, "asked": asked} | checked_set(pairs, engine, known, source, target, src, tgt))
@@ -112,7 +116,7 @@ def text_part(folder: Path, models: Sequence[tuple[str, Translator]], *, is_quic
 def checked_set(
     pairs: Sequence[Pair],
     engine: Engine | None,
-    coverage: Coverage,
+    known: Known,
     source: Subword,
     target: Subword,
     src: str,
@@ -125,9 +129,11 @@ def checked_set(
     for half in (0, 1):
         seen = pairs[half::2]
         sources, references = zip(*seen, strict=True)
-        lengths = usual_lengths(source.encode(sources), target.encode(references), coverage, engine=engine)
+        weights, coverage = known
+        ids = source.encode(sources), target.encode(references)
+        lengths = usual_lengths(*ids, weights, coverage=coverage, engine=engine)
         nothing: dict[str, Any] = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
-        usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage)
+        usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage, weights)
         flags = flags_of(usual, engine, source, target, src, tgt)
         for pair in pairs[1 - half :: 2]:
             found = flags(pair)
@@ -146,7 +152,7 @@ def flags_of(usual: Usual | None, engine: Any, source: Subword, target: Subword,
             *pair,
             src_lang=src,
             tgt_lang=tgt,
-            has_odd_length=usual is not None and usual.is_odd_length(len(src_ids), len(tgt_ids)),
+            has_odd_length=usual is not None and usual.is_odd_length(src_ids, tgt_ids),
             is_incomplete=usual is not None and usual.incomplete(engine, [src_ids], [tgt_ids])[0],
         )
 

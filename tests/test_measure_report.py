@@ -13,7 +13,7 @@ import pytest
 from tiny_model import TinyRun
 from yiwen.errors import ConfigError
 from yiwen.evaluation import calibration
-from yiwen.measure import calibrate_model, calibrate_once, measure
+from yiwen.measure import calibrate_once, measure
 from yiwen.search import SearchConfig
 from yiwen.translator import Translator
 
@@ -68,7 +68,7 @@ def test_a_measured_model_is_calibrated_once(model: Path, tmp_path: Path, monkey
     assert translator.usual.calibration.n_pairs == 30
     monkeypatch.setattr(calibration, "calibrate", None)  # not called again
     calibrate_once(translator)
-    calibrate_model(model)
+    calibrate_once(Translator.load(model, threads=1))
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
@@ -77,7 +77,7 @@ def test_what_may_not_be_written_stays_uncalibrated(model: Path, monkeypatch: py
         raise OSError(number, "may not be written")
 
     monkeypatch.setattr(calibration, "calibrate", refuse)
-    calibrate_model(model)
+    calibrate_once(Translator.load(model, threads=1))
     assert Translator.load(model, threads=1).usual is None
 
 

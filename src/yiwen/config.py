@@ -185,7 +185,6 @@ def _explain(cls: type[Any], problem: Any, source: str) -> str:
     while not is_unknown and len(path) > 1 and not (path[-1].isdigit() or _is_field(cls, path)):
         path.pop()  # of a setting that may be of several types pydantic names the one it tried
     key = ".".join(path) or "the file"
-    context = problem.get("ctx", {})
     match problem["type"]:
         case "unexpected_keyword_argument":
             known = [field.name for field in dataclasses.fields(_class_at(cls, path[:-1]) or cls)]
@@ -195,7 +194,7 @@ def _explain(cls: type[Any], problem: Any, source: str) -> str:
         case "missing":
             return f"{source}: {key} is missing; {_meaning(cls, path)}"
         case "value_error":  # raised by a __post_init__ of ours, which names value, rule and remedy
-            return f"{source}: {context['error']}"
+            return f"{source}: {problem['ctx']['error']}"
         case _:
             rule = problem["msg"][0].lower() + problem["msg"][1:]
             return (

@@ -104,8 +104,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         files = sorted(file for file in temporary.rglob("*") if file.is_file())
         for file in (*files, *(folder for folder in temporary.rglob("*") if folder.is_dir())):
             fsync(file)
-        hashes = {file.relative_to(temporary).as_posix(): sha256(file) for file in files}
-        write_json(temporary / MANIFEST, hashes)
+        write_json(temporary / MANIFEST, {file.relative_to(temporary).as_posix(): sha256(file) for file in files})
     except BaseException:
         remove(temporary)
         raise

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yiwen.bundle import CALIBRATION, find_bundle
+from yiwen.bundle import find_bundle
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import may_write, write_json, write_text
@@ -233,12 +233,6 @@ def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
             parts += translation_sections(measured.evaluation, measured.comparison, measured.details, note=note)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, page(f"{measurements[0].model}: {measurements[0].test_set}", parts))
-
-
-def calibrate_model(model: Path, *, stop: StopFlag | None = None) -> None:
-    """Calibrate a model, as `calibrate_once` does."""
-    if not (find_bundle(model) / CALIBRATION).is_dir():
-        calibrate_once(Translator.load(model), stop=stop)
 
 
 def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> None:

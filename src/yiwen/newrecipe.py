@@ -87,16 +87,14 @@ def new_recipe(
         find(str(file), base=Path())
     corpus = _corpus(files, columns or _columns(files, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
-    shown = " and ".join(str(file) for file in files)
     if survey.n_pairs < FEWEST_PAIRS:
         told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides"]
         for n, side in zip(survey.n_broken, ("sources", "targets"), strict=True):
             told += [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)"] if n else []
         needed = f"training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
-        raise DataError(f"{shown}: {', '.join(told)}; {needed}")
+        raise DataError(f"{' and '.join(map(str, files))}: {', '.join(told)}; {needed}")
     size = size_for(survey.n_pairs)
-    text = recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent)
-    write_text(output, text)
+    write_text(output, recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent))
     return output, survey, size
 
 
@@ -253,10 +251,8 @@ def _rounded(number: float) -> int:
 
 
 def _corpus_lines(corpus: CorpusConfig, folder: Path) -> str:
-    lines: dict[str, Any] = {}
-    for name in ("src", "tgt", "path"):
-        if value := getattr(corpus, name):
-            lines[name] = _path_from(folder, Path(value))
+    paths = {name: getattr(corpus, name) for name in ("src", "tgt", "path")}
+    lines: dict[str, Any] = {name: _path_from(folder, Path(path)) for name, path in paths.items() if path}
     if (corpus.src_column, corpus.tgt_column) != ("src", "tgt"):
         lines |= {"src_column": corpus.src_column, "tgt_column": corpus.tgt_column}
     return "\n".join(f"{name} = {toml_text(value)}" for name, value in lines.items())

@@ -131,8 +131,7 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
         several = {key: values for key, values in choices.items() if len(values) > 1}
         varieties = [dict(zip(several, values, strict=True)) for values in itertools.product(*several.values())]
     for varied in varieties:
-        chosen = first | varied
-        loaded = load_recipe(recipe, [f"{key}={value}" for key, value in chosen.items()])
+        loaded = load_recipe(recipe, [f"{key}={value}" for key, value in (first | varied).items()])
         words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
         name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120] or "alone"
         twin = "" if all(cell.folder.name != name for cell in cells) else f"-{len(cells) + 1}"
@@ -248,5 +247,4 @@ def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> t
     ours, theirs = (
         (result["folder"] / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1] for result in (group[0], first[0])
     )
-    metric = group[0]["metric"]
-    return mean, *difference_interval(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metric=metric)
+    return mean, *difference_interval(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metric=group[0]["metric"])

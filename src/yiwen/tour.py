@@ -173,8 +173,7 @@ def _is_earlier_demo(run: Path) -> bool:
     recipe = run / "recipe.toml"
     if not recipe.is_file():
         return False
-    data = read_toml(recipe).get("data", {})
-    if f"${{{TEXT_VARIABLE}}}" not in str(data):
+    if f"${{{TEXT_VARIABLE}}}" not in str(read_toml(recipe).get("data", {})):
         raise ConfigError(f"{run} holds another run, which the demo will not replace; give another --run FOLDER")
     with one_writer(run):
         return True
@@ -188,8 +187,7 @@ def _show_text(folder: Path) -> str:
 
 def _show_score(measured: Measurement) -> str:
     bleu, chrf = measured.evaluation["bleu"], measured.evaluation["chrf"]
-    n_lines = measured.evaluation.n_lines
-    scores = f"BLEU {bleu.value:.2f}, chrF2 {chrf.value:.2f} on {n_lines:,} sentences"
+    scores = f"BLEU {bleu.value:.2f}, chrF2 {chrf.value:.2f} on {measured.evaluation.n_lines:,} sentences"
     return f"{scores}; BLEU was computed as\n  {bleu.signature}"
 
 

@@ -22,12 +22,15 @@ from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
 from yiwen.evaluation.calibration import Usual, calibrate, fit_confidence, open_calibration, usual_lengths
 from yiwen.evaluation.omission import Coverage
+from yiwen.evaluation.weights import Weights
+from yiwen.measure import calibrate_once
 from yiwen.translator import Translator
 
 N_WORDS = 11
 COVERAGE = Coverage(tuple({10 + word: 0.9, 30: 0.1} for word in range(N_WORDS)), (True,) * N_WORDS)
 """Each source word 0 ... 10 becomes the target word that is 10 more, now and then 30."""
-
+WEIGHTS = Weights((1.0,) * N_WORDS, (1.0,) * 30 + (0.5,))
+SRC, TGT = list(range(10)), list(range(10, 20))
 
 NOBODY: Any = None
 """The engine of a calibration that asks none."""
@@ -43,9 +46,9 @@ def pairs(n: int) -> tuple[list[list[int]], list[list[int]]]:
 
 @pytest.fixture(scope="module")
 def usual() -> Usual:
-    lengths = usual_lengths(*pairs(500), COVERAGE)
+    lengths = usual_lengths(*pairs(500), WEIGHTS)
     confidence = {"good_at": 50.0, "weights": (2.0, 1.0, 0.0, -1.0), "error": 0.0, "reliability": ()}
-    return Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE)
+    return Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE, WEIGHTS)
 
 
 def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incomplete(usual: Usual) -> None:
@@ -58,14 +61,16 @@ def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incompl
 
 
 def test_odd_lengths_are_told_either_way(usual: Usual) -> None:
-    assert [usual.is_odd_length(10, n) for n in (2, 10, 11, 40)] == [True, False, False, True]
+    src = list(range(10))
+    assert [usual.is_odd_length(src, [12] * n) for n in (2, 10, 11, 40)] == [True, False, False, True]
+    assert not usual.is_odd_length(src, [12] * 9 + [30] * 4)  # which weigh half as much
 
 
 def test_confidence_is_a_probability_that_rises_with_the_log_probability(usual: Usual) -> None:
-    found = [usual.confidence(log_prob, 10, 10) for log_prob in (-1000.0, -30.0, -3.0, -0.1)]
+    found = [usual.confidence(log_prob, SRC, TGT) for log_prob in (-1000.0, -30.0, -3.0, -0.1)]
     assert all(value is not None and 0 <= value <= 1 for value in found)
     assert found == sorted(found)  # type: ignore[type-var]
-    assert usual.confidence(math.nan, 10, 10) is None
+    assert usual.confidence(math.nan, SRC, TGT) is None
 
 
 def test_a_fitted_confidence_is_calibrated_on_the_other_half() -> None:
@@ -97,8 +102,8 @@ def test_where_nearly_all_are_alike_nothing_is_known(n_good: int, usual: Usual) 
     x = [[1.0, -value / 100, 2.0, value / 50] for value in range(100)]
     fitted = fit_confidence(x, [value < n_good for value in range(100)])
     assert fitted == {"weights": (), "error": 0.0, "reliability": ()}
-    nothing = Usual(dataclasses.replace(usual.calibration, **fitted), COVERAGE)
-    assert nothing.confidence(-0.1, 10, 10) is None
+    nothing = Usual(dataclasses.replace(usual.calibration, **fitted), COVERAGE, WEIGHTS)
+    assert nothing.confidence(-0.1, SRC, TGT) is None
     assert fit_confidence(x, [value < 95 for value in range(100)])["weights"][1] > 0
 
 
@@ -173,18 +178,22 @@ def test_what_a_translation_leaves_out_is_found_with_the_stored_lexicon_and_the_
     assert np.mean(usual.incomplete(engine, src_ids, half)) >= 0.95
 
 
-def test_a_calibration_of_before_models_were_asked_asks_none(
-    calibrated: Path, held_out: tuple[list[list[int]], ...], tmp_path: Path
+def test_a_calibration_of_before_subwords_had_weights_is_measured_anew(
+    calibrated: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(calibrated, tmp_path / "old")
     path = tmp_path / "old" / "calibration" / "calibration.json"
     table = json.loads(path.read_text("utf-8"))
-    del table["doubtful_at"]
-    path.write_text(json.dumps(table | {"incomplete_at": 4.0}), encoding="utf-8")
+    path.write_text(json.dumps(table | {"format_version": 1, "coverage": [1.0, 0.5]}), encoding="utf-8")
+    (path.parent / "weights.json").unlink()
     signed(path.parent)
-    usual = open_calibration(open_bundle(tmp_path / "old"))
-    assert usual is not None
-    assert np.mean(usual.incomplete(NOBODY, held_out[0], held_out[2])) >= 0.9
+    translator = Translator.load(tmp_path / "old", threads=1)
+    assert translator.usual is None
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
+    monkeypatch.setattr(module, "MIN_PAIRS", 10)
+    calibrate_once(translator)
+    assert json.loads(path.read_text("utf-8"))["format_version"] == 2
+    assert Translator.load(tmp_path / "old", threads=1).usual == translator.usual is not None
 
 
 def test_a_damaged_calibration_is_refused(calibrated: Path, tmp_path: Path) -> None:

@@ -72,5 +72,4 @@ def _packed(values: np.ndarray) -> dict[str, Any]:
 
 def _links(weights_JI: np.ndarray) -> list[list[float]]:
     """[source word, target word, weight] of all that count for something."""
-    places = np.argwhere(weights_JI.T >= 0.05).tolist()
-    return [[i, j, round(float(weights_JI[j, i]), 3)] for i, j in places]
+    return [[i, j, round(float(weights_JI[j, i]), 3)] for i, j in np.argwhere(weights_JI.T >= 0.05).tolist()]

@@ -35,9 +35,10 @@ def export(
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
-    from yiwen.measure import calibrate_model
+    from yiwen.measure import calibrate_once
     from yiwen.recipe import runs_root
     from yiwen.stop import stop_on_signals
+    from yiwen.translator import Translator
 
     if to != "ctranslate2":
         raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
@@ -58,7 +59,7 @@ def export(
         if bundle.info.task == "translate":
             report = export_ctranslate2(bundle, shortlist=store if shortlist else None, stop=stop, **how)
             if output is None or report.verification["is_verified"]:  # else nothing here computes with what it holds
-                calibrate_model(report.folder, stop=stop)
+                calibrate_once(Translator.load(report.folder), stop=stop)
         else:
             report, show = export_encoder(bundle, stop=stop, **how), print_encoder_report
     show(report, Console(stderr=as_json))

@@ -169,7 +169,6 @@ def _report(error: BaseException, message: str, *, code: int, is_error: bool = T
 
     if os.environ.get("YIWEN_TRACEBACK", "0") not in ("", "0"):
         traceback.print_exception(error)
-    text = Text.assemble(("error: ", "bold red") if is_error else "", message)
     # Never wrapped: a path broken at column 80 can be neither copied nor searched for.
-    Console(stderr=True, soft_wrap=True).print(text)
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red") if is_error else "", message))
     return code

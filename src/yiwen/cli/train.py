@@ -27,18 +27,19 @@ def train(
     """Train a model; its text is prepared first where needed."""
     from rich.console import Console
 
-    from yiwen.measure import calibrate_model
+    from yiwen.measure import calibrate_once
     from yiwen.recipe import load_recipe
     from yiwen.runs import train_recipe
     from yiwen.stop import stop_on_signals
     from yiwen.tasks.config import COMMANDS
+    from yiwen.translator import Translator
 
     console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
     with stop_on_signals() as stop:
         folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
         if loaded.recipe.task == "translate" and progress.best_score is not None:
-            calibrate_model(folder, stop=stop)
+            calibrate_once(Translator.load(folder), stop=stop)
     command = COMMANDS[loaded.recipe.task]
     result = tell_best(folder, progress, console, then=f"{command} {shlex.quote(str(folder / 'best'))} < YOUR_TEXT")
     if as_json:

@@ -99,13 +99,8 @@ class Batch:
 
     def shard(self, number: int, n_shards: int) -> Batch:
         """Every n_shards-th row, from row `number` on: rows are sorted, so that all shards are alike."""
-        tgt_out = self.tgt_out[number::n_shards]
-        return Batch(
-            src_ids=self.src_ids[number::n_shards],
-            tgt_in=self.tgt_in[number::n_shards],
-            tgt_out=tgt_out,
-            n_tokens=int((tgt_out != PAD_ID).sum()),
-        )
+        src_ids, tgt_in, tgt_out = (ids[number::n_shards] for ids in (self.src_ids, self.tgt_in, self.tgt_out))
+        return Batch(src_ids, tgt_in, tgt_out, n_tokens=int((tgt_out != PAD_ID).sum()))
 
     def cut(self, batch_tokens: int) -> list[Batch]:
         """The rows by like length in batches of at most batch_tokens positions a side, padding counted.
@@ -161,8 +156,7 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
     batches: Update = []
     for start in range(0, len(rows), WINDOW):
         batches += _fill(rows[start : start + WINDOW], lengths, batch_tokens)
-    shuffled = [batches[i] for i in rng.permutation(len(batches))]
-    return _gather(shuffled, lengths, update_tokens)
+    return _gather([batches[i] for i in rng.permutation(len(batches))], lengths, update_tokens)
 
 
 def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:

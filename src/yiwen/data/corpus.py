@@ -123,8 +123,7 @@ def place(paths: tuple[Path, ...], number: int) -> str:
     """Where pair `number` of a corpus stands, for a message: "train.en.gz line 7", "memory.tmx unit 7"."""
     suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
     units = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row", ".csv": "row", ".conll": "sentence"}
-    unit = units.get(suffix, "line")
-    return f"{paths[0].name} {unit} {number}"
+    return f"{paths[0].name} {units.get(suffix, 'line')} {number}"
 
 
 def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Block]:

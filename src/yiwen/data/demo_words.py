@@ -107,10 +107,9 @@ def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
     head, *rest = en.split()
     label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
     many = plural_form or " ".join(_plural_phrase(head, rest))
-    name = _plain(words(en))
     one = words(en)
     forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
-    return Filler(name, forms, {"": words(zh), "m": words(measure, label)})
+    return Filler(_plain(one), forms, {"": words(zh), "m": words(measure, label)})
 
 
 def nouns(rows: str) -> tuple[Filler, ...]:
@@ -225,8 +224,7 @@ def _chinese(value: int) -> Words:
             result.append(("零", None))
         result.append((_DIGITS[hundreds] + "百", "h"))
     if rest or not result:
-        gap = result and (rest < 10 or not hundreds)
-        if gap:
+        if result and (rest < 10 or not hundreds):
             result.append(("零", "z"))
         result.append((_chinese_below_100(rest, leading=not result), "u"))
     return tuple(result)

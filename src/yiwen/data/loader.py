@@ -53,8 +53,7 @@ def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
     """The batch with a share of its source subwords replaced by unk; equal seeds hide the same ones."""
     if share == 0:
         return batch
-    generator = torch.Generator().manual_seed(seed)
-    is_hidden = torch.rand(batch.src_ids.shape, generator=generator) < share
+    is_hidden = torch.rand(batch.src_ids.shape, generator=torch.Generator().manual_seed(seed)) < share
     is_word = (batch.src_ids != PAD_ID) & (batch.src_ids != EOS_ID)
     return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & is_word, UNK_ID))
 

@@ -174,9 +174,8 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
     """Learn the subword models from a seeded sample of the training rows, or copy the one given."""
     if job.tokenizer.model:
         given = ready_models(job.tokenizer.model, base=job.base)
-        copies = tuple(
-            job.folder / name for name in (("source.spm", "target.spm") if len(given) > 1 else ("shared.spm",))
-        )
+        names = ("source.spm", "target.spm") if len(given) > 1 else ("shared.spm",)
+        copies = [job.folder / name for name in names]
         for found, path in zip(given, copies, strict=True):
             if not Subword.load(found).has_bytes:
                 notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")

@@ -83,8 +83,7 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
             if dropped[reason] <= N_EXAMPLES:
                 examples.setdefault(reason, []).append((line, _shown(raw_src), _shown(raw_tgt)))
     batch = pa.record_batch({"src": kept_src, "tgt": kept_tgt, "line": kept_line}, schema=SPILLED)
-    keys = keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled)
-    return Cleaned(len(block.src), batch, keys, dropped, examples)
+    return Cleaned(len(block.src), batch, keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled), dropped, examples)
 
 
 class EncodeTask(NamedTuple):

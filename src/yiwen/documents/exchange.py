@@ -202,5 +202,4 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
 
 def _escaped(token: Token) -> Token:
     """A tag or a text of HTML that stands in XML."""
-    after = escaped(token.text) if token.kind == "break" else token.text
-    return token._replace(raw=escaped(token.raw), text=after)
+    return token._replace(raw=escaped(token.raw), text=escaped(token.text) if token.kind == "break" else token.text)

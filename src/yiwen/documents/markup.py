@@ -141,9 +141,8 @@ def string_tokens(source: str) -> list[Token]:
         elif rest.endswith("/") or name.lower() in VOID:
             tokens.append(Token("point", raw))
         else:
-            tokens.append(
-                Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0])
-            )  # </c> ends <c.red>
+            # </c> ends <c.red>
+            tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
     return tokens
 
 

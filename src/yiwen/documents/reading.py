@@ -102,8 +102,7 @@ class Document:
         packed = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(self.data)) as old, zipfile.ZipFile(packed, "w") as new:
             for info in old.infolist():
-                content = changed.get(info.filename) or old.read(info)
-                new.writestr(info, content, info.compress_type)
+                new.writestr(info, changed.get(info.filename) or old.read(info), info.compress_type)
         return packed.getvalue()
 
     def _encoded(self, name: str, text: str) -> bytes:

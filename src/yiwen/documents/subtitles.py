@@ -69,8 +69,7 @@ def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
         if dash := _DASH.match(row):
             yield Token("point", dash[0])
         for token in string_tokens(row[dash.end() :] if dash else row):
-            is_escaped = is_vtt and token.kind == "text"
-            yield token._replace(text=html.unescape(token.text)) if is_escaped else token
+            yield token._replace(text=html.unescape(token.text)) if is_vtt and token.kind == "text" else token
 
 
 def _srt(text: str) -> str:

@@ -137,8 +137,7 @@ def print_encoder_report(report: ExportReport, console: Console) -> None:
         f"  as float32: {exact['n_texts']:,} texts, states within {exact['largest_state_difference']:.1g}",
     ]
     rounded = report.verification.get(report.dtype, {}) if report.dtype != "float32" else {}
-    for name, value in rounded.items():
-        lines.append(f"  as {report.dtype}: {name.replace('_', ' ')} {value:.6g}")
+    lines += [f"  as {report.dtype}: {name.replace('_', ' ')} {value:.6g}" for name, value in rounded.items()]
     if not report.verification["is_verified"]:
         lines.append(f"  unverified: CTranslate2 cannot compute {report.dtype} on this machine's processor")
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

@@ -133,8 +133,7 @@ def _measured(
         if labels is not None:
             wrong = [(t, " ".join(p), " ".join(g)) for t, p, g in zip(texts, predicted, gold, strict=True) if p != g]
             title = f"{test.name}: {len(texts):,} texts by {measurement.model}"
-            page = label_report(labels, title=title, mistakes=wrong[:_N_MISTAKES])
-            write_text(written.with_suffix(".html"), page)
+            write_text(written.with_suffix(".html"), label_report(labels, title=title, mistakes=wrong[:_N_MISTAKES]))
     return measurement
 
 

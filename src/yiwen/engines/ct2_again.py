@@ -76,8 +76,7 @@ def _everything(
             ends.append(Seen(tuple(prefix), shift_at_prefix + row[-1], True))
     ends += [Seen(h.ids, h.log_prob + shift, True) for h in run(limit + 1) if h.is_finished]
     shift = shift if limit > p else shift_at_prefix
-    going_on = [Seen(h.ids, h.log_prob + shift, False) for h in run(limit) if not h.is_finished]
-    return ends, going_on
+    return ends, [Seen(h.ids, h.log_prob + shift, False) for h in run(limit) if not h.is_finished]
 
 
 def _scored_again(runtime: Runtime, source: Ids, seen: Sequence[Seen], config: SearchConfig) -> list[Hypothesis]:

@@ -50,8 +50,7 @@ def greedy_once(
             ids = tuple(map(id_of, result.hypotheses[0]))
             # The call goes on past every limit, so what is within its limit has ended.
             log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
-            hypothesis = settled_greedy(ids, log_prob, limit=limits[i], config=config)
-            if hypothesis is not None:
+            if (hypothesis := settled_greedy(ids, log_prob, limit=limits[i], config=config)) is not None:
                 yield i, [hypothesis]
 
 
@@ -73,6 +72,5 @@ def beam_once(
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
         for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
-            settled = settled_beam(seen, limit=limits[i], config=config)
-            if settled is not None:
+            if (settled := settled_beam(seen, limit=limits[i], config=config)) is not None:
                 yield i, settled

@@ -72,8 +72,7 @@ class CT2Encoder:
             row[: len(ids)] = ids
             row[len(ids)] = EOS_ID
         as_view = ctranslate2.StorageView.from_array
-        output = self._encoder.forward_batch(as_view(src_ids), as_view(lengths))
-        states = output.last_hidden_state
+        states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
         on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)
         states_BSD: Array = np.array(on_cpu)
         return states_BSD

@@ -73,9 +73,8 @@ class CT2Engine:
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
-        per_replica = max(1, threads // self.replicas)
         self._runtime = Runtime(
-            open_translator(folder, self.info.dtype, device, self.replicas, per_replica),
+            open_translator(folder, self.info.dtype, device, self.replicas, max(1, threads // self.replicas)),
             source=source,
             target=target,
             replicas=self.replicas,
@@ -122,11 +121,10 @@ class CT2Engine:
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         if config.beam_size == 1:
             again = greedy_again
-            once = greedy_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop)
+            found = dict(greedy_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
         else:
             again = beam_again
-            once = beam_once(self._runtime, sources, limits, free, config, stop=stop)
-        found = dict(once)
+            found = dict(beam_once(self._runtime, sources, limits, free, config, stop=stop))
         for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)

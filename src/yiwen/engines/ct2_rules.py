@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis, best_first
-from yiwen.search.penalties import length_divisor
+from yiwen.search.penalties import length_divisor, scored
 
 IMPOSSIBLE = -1e9
 """Sums below this are CTranslate2's marks for hypotheses that do not exist."""
@@ -70,7 +70,7 @@ def settled_greedy(
         return Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)
     if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
         return None
-    return Hypothesis(ids, log_prob / length_divisor(len(ids) + 1, config), log_prob, True)
+    return scored(ids, log_prob, config)
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
@@ -107,10 +107,7 @@ def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> l
 
 def hypotheses(seen: Iterable[Seen], config: SearchConfig) -> list[Hypothesis]:
     """The same with our scores."""
-    return [
-        Hypothesis(h.ids, h.log_prob / length_divisor(len(h.ids) + h.is_finished, config), h.log_prob, h.is_finished)
-        for h in seen
-    ]
+    return [scored(h.ids, h.log_prob, config, is_finished=h.is_finished) for h in seen]
 
 
 def replay(ends: Iterable[Seen], going_on: Iterable[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis]:

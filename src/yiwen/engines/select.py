@@ -193,10 +193,9 @@ def _torch(
     bundle: Bundle, *, device: str, dtype: str, threads: int, note: str, others: Sequence[Bundle] = ()
 ) -> Opened:
     if not _has_torch():
-        has_export = (bundle.folder / EXPORTED).is_dir()
         remedy = (
             "leave engine, device and dtype out to use the exported engine that the bundle holds"
-            if has_export
+            if (bundle.folder / EXPORTED).is_dir()
             else f"where torch is installed, make an exported engine with `yiwen export {bundle.folder} --to "
             "ctranslate2` and use the bundle that then holds one"
         )

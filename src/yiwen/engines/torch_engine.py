@@ -180,8 +180,7 @@ class TorchEngine:
         step, state = self._start(sources)
         task = self._task(sources, prefixes, config)
         if config.sampling:
-            singles = extend(step, state, task, config, pick=sampler(config, generator))
-            flat = [single[0] for single in singles]
+            flat = [single for (single,) in extend(step, state, task, config, pick=sampler(config, generator))]
             groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
             return [sorted(group, key=lambda h: -h.score) for group in groups]
         if config.beam_size == 1 and watch is None:

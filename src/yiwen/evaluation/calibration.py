@@ -21,7 +21,8 @@ from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
-from yiwen.evaluation.omission import Coverage, after_asking, shortness
+from yiwen.evaluation.omission import Coverage, after_asking
+from yiwen.evaluation.weights import Weights, learn_weights
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from yiwen.data.store import Store
     from yiwen.engines.engine import Engine, Ids, Sentences
 
+FORMERLY: Final = 1
+"""A layout that is measured anew rather than read."""
 MIN_PAIRS: Final = 100
 """Fewer validation pairs do not tell what is usual."""
 N_TARGETS: Final = 10
@@ -61,18 +64,16 @@ class Calibration:
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
-    format_version: Literal[1] = 1
+    format_version: Literal[2] = 2
     """Layout of the folder; a newer one than this program knows is refused."""
     n_pairs: int
     """Validation pairs that it was measured on."""
     shortness: tuple[float, float]
-    """Of log(source / target) subwords, mean and standard deviation."""
-    coverage: tuple[float, float]
-    """The same of what the least covered words in a row get."""
-    doubtful_at: float | None = None
-    """Standard deviations of both together from which on the model is asked; None: it never is."""
+    """Of what `Weights.shortness` says, mean and standard deviation."""
+    doubtful_at: float | None
+    """Standard deviations of shortness from which on the model is asked; None: it never is."""
     incomplete_at: float
-    """Standard deviations, after asking, from which on a translation is incomplete."""
+    """The same, after asking, from which on a translation is incomplete."""
     odd_at: float
     """Standard deviations of shortness, either way, from which on a length is odd."""
     good_at: float
@@ -91,10 +92,11 @@ class Usual:
 
     calibration: Calibration
     coverage: Coverage
+    weights: Weights
 
-    def is_odd_length(self, n_src: int, n_tgt: int) -> bool:
+    def is_odd_length(self, src_ids: Ids, tgt_ids: Ids) -> bool:
         """True where a translation is far shorter or longer than translations of such a source are."""
-        return abs(self._shortness(n_src, n_tgt)) > self.calibration.odd_at
+        return abs(self._shortness(src_ids, tgt_ids)) > self.calibration.odd_at
 
     def incomplete(
         self, engine: Engine, src_ids: Sentences, tgt_ids: Sentences, *, stop: StopFlag | None = None
@@ -106,31 +108,27 @@ class Usual:
             src_ids, tgt_ids: Subwords of the sources and of their translations.
             stop: Polled between batches.
         """
-        doubts = list(map(self._doubt, src_ids, tgt_ids))
+        doubts = list(map(self._shortness, src_ids, tgt_ids))
         at = self.calibration.doubtful_at
         if at is not None:
             doubts = after_asking(engine, self.coverage, src_ids, tgt_ids, doubts, doubtful_at=at, stop=stop)
         return [doubt > self.calibration.incomplete_at for doubt in doubts]
 
-    def _doubt(self, src_ids: Ids, tgt_ids: Ids) -> float:
-        """How short a translation is and how little its least covered words get, in standard deviations."""
-        short = self._shortness(len(src_ids), len(tgt_ids))
-        return short - _z(self.coverage.least(src_ids, tgt_ids), self.calibration.coverage) if short > 0 else 0.0
-
-    def confidence(self, log_prob: float, n_src: int, n_tgt: int) -> float | None:
+    def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float | None:
         """Probability that a translation is good; None where its log-probability is not known, or nothing can tell."""
         if not (self.calibration.weights and math.isfinite(log_prob)):
             return None
-        features = _features(log_prob, n_tgt, self._shortness(n_src, n_tgt))
+        features = _features(log_prob, len(tgt_ids), self._shortness(src_ids, tgt_ids))
         logit = math.fsum(w * x for w, x in zip(self.calibration.weights, features, strict=True))
         return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
 
-    def _shortness(self, n_src: int, n_tgt: int) -> float:
-        return _z(shortness(n_src, n_tgt), self.calibration.shortness)
+    def _shortness(self, src_ids: Ids, tgt_ids: Ids) -> float:
+        mean, deviation = self.calibration.shortness
+        return (self.weights.shortness(src_ids, tgt_ids) - mean) / deviation
 
 
 def open_calibration(bundle: Bundle) -> Usual | None:
-    """What is usual for a bundle; None where it was never calibrated.
+    """What is usual for a bundle; None where it was never calibrated, or by a version that knew less of lengths.
 
     Raises:
         CheckpointError: If the folder is damaged or of a newer format.
@@ -139,12 +137,15 @@ def open_calibration(bundle: Bundle) -> Usual | None:
     if not folder.is_dir():
         return None
     verify_manifest(folder)
-    table, lexicon = (json.loads((folder / name).read_text("utf-8")) for name in ("calibration.json", "lexicon.json"))
+    table = json.loads((folder / "calibration.json").read_text("utf-8"))
+    if table.get("format_version") == FORMERLY:
+        return None  # and `calibrate` puts a new one in its place
     try:
         calibration = parse(Calibration, table, source=str(folder / "calibration.json"))
     except ConfigError as error:
         raise CheckpointError(f"{error}; upgrade yiwen, or remove {folder} and evaluate the model again") from error
-    return Usual(calibration, Coverage.of(**lexicon, source=bundle.source))
+    lexicon, weights = (json.loads((folder / name).read_text("utf-8")) for name in ("lexicon.json", "weights.json"))
+    return Usual(calibration, Coverage.of(**lexicon, source=bundle.source), Weights(**weights))
 
 
 def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | None = None) -> Usual | None:
@@ -172,10 +173,12 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)
-    lexicon = likeliest(store)
-    lengths = usual_lengths(src, ref, Coverage.of(**lexicon, source=bundle.source), engine=engine, stop=stop)
+    lexicon, weights = likeliest(store), learn_weights(store)
+    coverage = Coverage.of(**lexicon, source=bundle.source)
+    lengths = usual_lengths(src, ref, weights, coverage=coverage, engine=engine, stop=stop)
+    mean, deviation = lengths["shortness"]
     features = [
-        _features(h.log_prob, len(h.ids), _z(shortness(len(ids), len(h.ids)), lengths["shortness"]))
+        _features(h.log_prob, len(h.ids), (weights.shortness(ids, h.ids) - mean) / deviation)
         for ids, h in zip(src, best, strict=True)
     ]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
@@ -185,6 +188,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", dataclasses.asdict(calibration))
         (folder / "lexicon.json").write_text(json.dumps(lexicon), encoding="utf-8")
+        (folder / "weights.json").write_text(json.dumps(dataclasses.asdict(weights)), encoding="utf-8")
     return open_calibration(bundle)
 
 
@@ -197,33 +201,28 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt
 def usual_lengths(
     src: Sentences,
     ref: Sentences,
-    coverage: Coverage,
+    weights: Weights,
     *,
+    coverage: Coverage | None = None,
     engine: Engine | None = None,
     stop: StopFlag | None = None,
 ) -> dict[str, Any]:
     """What good translations are like: the fields of a `Calibration` about lengths and omissions.
 
-    Without an engine omissions are told from lengths and the lexicon alone.
+    Without a lexicon and an engine omissions are told from lengths alone.
     """
     import numpy as np
 
-    short = np.array([shortness(len(a), len(b)) for a, b in zip(src, ref, strict=True)])
-    covered = np.array([coverage.least(a, b) for a, b in zip(src, ref, strict=True)])
-    usual = [(float(values.mean()), max(float(values.std()), 0.05)) for values in (short, covered)]
-    z = (short - usual[0][0]) / usual[0][1]
-    doubts = np.where(z < 0, 0, z - (covered - usual[1][0]) / usual[1][1])
+    short = np.array(list(map(weights.shortness, src, ref)))
+    usual = float(short.mean()), max(float(short.std()), 0.05)
+    doubts: list[float] = ((short - usual[0]) / usual[1]).tolist()
+    odd_at = max(float(np.quantile(np.abs(doubts), 1 - FALSE_ALARMS / 5)), 3.0)
     doubtful_at = None
-    if engine is not None:
+    if coverage is not None and engine is not None:
         doubtful_at = max(float(np.quantile(doubts, 1 - DOUBTFUL)), LEAST_DOUBT)
-        doubts = np.array(after_asking(engine, coverage, src, ref, doubts.tolist(), doubtful_at=doubtful_at, stop=stop))
-    return {
-        "shortness": usual[0],
-        "coverage": usual[1],
-        "doubtful_at": doubtful_at,
-        "incomplete_at": max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT),
-        "odd_at": max(float(np.quantile(np.abs(z), 1 - FALSE_ALARMS / 5)), 3.0),
-    }
+        doubts = after_asking(engine, coverage, src, ref, doubts, doubtful_at=doubtful_at, stop=stop)
+    incomplete_at = max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT)
+    return {"shortness": usual, "doubtful_at": doubtful_at, "incomplete_at": incomplete_at, "odd_at": odd_at}
 
 
 def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
@@ -300,8 +299,3 @@ def likeliest(store: Store) -> dict[str, list[list[Any]]]:
 def _features(log_prob: float, n_tgt: int, short: float) -> tuple[float, ...]:
     """What the confidence is told from: 1, log-probability a subword, log of subwords, how odd the length is."""
     return 1.0, log_prob / (n_tgt + 1), math.log(n_tgt + 1), abs(short)
-
-
-def _z(value: float, usual: tuple[float, float]) -> float:
-    mean, deviation = usual
-    return (value - mean) / deviation

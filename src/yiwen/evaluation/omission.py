@@ -1,11 +1,12 @@
-"""Is something of the source missing in the translation? Told from lengths and a lexicon, then by the model itself.
+"""Is something of the source missing in the translation? Told from lengths, then by the model itself.
 
-Each target subword is shared out among the source subwords that may have become it (posterior of IBM Model 1): what a
-source word gets is its coverage. A dropped clause leaves words in a row that get next to nothing, and a translation
-that is shorter than translations usually are; the two together tell more than each alone, and cost microseconds.
-
-Of the few translations that they leave in doubt the model is asked: a translation that lacks words is likelier for a
+A translation that lacks a clause weighs less than translations of such a source do (`weights`), which costs
+microseconds. Of the few that this leaves in doubt the model is asked: a translation that lacks words is likelier for a
 source that lacks them, too (contrastive conditioning, Vamvas and Sennrich 2022). That costs no search.
+
+Which words it may lack, a lexicon tells. Each target subword is shared out among the source subwords that may have
+become it (posterior of IBM Model 1): what a source word gets is its coverage. A dropped clause leaves words in a row
+that get next to nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from yiwen.text.subword import Subword
 if TYPE_CHECKING:
     from yiwen.engines.engine import Engine, Ids, Sentences
 
-N_WORDS: Final = 3
-"""Words in a row that are looked at together: one may rightly have no counterpart, three hardly."""
-N_DROPPED: Final = 4
-"""Words in a row that a source is tried without, as long as a quarter of it stays. Other numbers find no more, nor do
-several of them."""
-WEIGHT: Final = 0.15
-"""What a nat of likelihood gained counts beside standard deviations of length and coverage ..."""
+SIZES: Final = (2, 4, 6)
+"""Words in a row that a source is tried without, as long as a quarter of it stays: one may rightly have no
+counterpart."""
+WEIGHT: Final = 0.12
+"""What a nat of likelihood gained counts beside standard deviations of length ..."""
 LEAST_GAIN: Final = -10.0
 """... and what no gain at all does."""
 
@@ -51,20 +50,17 @@ class Coverage:
         pieces = source.pieces(range(source.vocab_size))
         return cls(tuple(becomes), tuple(piece[0] == "▁" or ord(piece[0]) > 0x2E7F for piece in pieces))
 
-    def least(self, src_ids: Ids, tgt_ids: Ids) -> float:
-        """What the least covered `N_WORDS` source words in a row get, in target subwords."""
-        words = self._words(src_ids, tgt_ids)[1]
-        return min(_in_a_row(words, min(N_WORDS, len(words))))
+    def without(self, src_ids: Ids, tgt_ids: Ids) -> list[list[int]]:
+        """The source without the words in a row that a translation covers least: once for each of `SIZES`."""
+        starts, words = self.words(src_ids, tgt_ids)
+        found = []
+        for n in sorted({min(size, 3 * len(words) // 4) for size in SIZES}):
+            covered = [sum(words[start : start + n]) for start in range(len(words) - n + 1)]
+            first = covered.index(min(covered))
+            found.append([*src_ids[: starts[first]], *src_ids[starts[first + n] :]])
+        return found
 
-    def without(self, src_ids: Ids, tgt_ids: Ids) -> list[int]:
-        """The source without the `N_DROPPED` words in a row that a translation covers least."""
-        starts, words = self._words(src_ids, tgt_ids)
-        n = min(N_DROPPED, 3 * len(words) // 4)
-        covered = _in_a_row(words, n)
-        first = covered.index(min(covered))
-        return [*src_ids[: starts[first]], *src_ids[starts[first + n] :]]
-
-    def _words(self, src_ids: Ids, tgt_ids: Ids) -> tuple[list[int], list[float]]:
+    def words(self, src_ids: Ids, tgt_ids: Ids) -> tuple[list[int], list[float]]:
         """Where each source word starts, and at last the end; what each gets, in target subwords."""
         counts = Counter(tgt_ids)
         found = [[(id_, self.becomes[src][id_]) for id_ in self.becomes[src].keys() & counts.keys()] for src in src_ids]
@@ -80,11 +76,6 @@ class Coverage:
                 words.append(0.0)
             words[-1] += sum(probability / total[id_] * counts[id_] for id_, probability in entries)
         return [*starts, len(src_ids)], words
-
-
-def shortness(n_src: int, n_tgt: int) -> float:
-    """How short a translation is: the logarithm of source over target subwords, 2 added to each to spare short ones."""
-    return math.log((n_src + 2) / (n_tgt + 2))
 
 
 def after_asking(
@@ -103,7 +94,7 @@ def after_asking(
         engine: The model.
         coverage: Tells which words to leave out of the sources.
         src_ids, tgt_ids: Subwords of the sources and of their translations.
-        doubts: Standard deviations of shortness and coverage, one a translation.
+        doubts: Standard deviations of shortness, one a translation.
         doubtful_at: Where asking begins.
         stop: Polled between batches.
     """
@@ -111,12 +102,14 @@ def after_asking(
     asked = [i for i, doubt in enumerate(doubts) if doubt > doubtful_at]
     if not asked:  # mostly; a shared engine would have to be waited for
         return told
-    sources = [src_ids[i] for i in asked] + [coverage.without(src_ids[i], tgt_ids[i]) for i in asked]
-    scores = list(map(math.fsum, engine.score(sources, [tgt_ids[i] for i in asked] * 2, stop=stop)))
-    for i, whole, shorter in zip(asked, scores[: len(asked)], scores[len(asked) :], strict=True):
-        told[i] = doubts[i] + WEIGHT * max(shorter - whole, LEAST_GAIN)
+    tried = [(i, shorter) for i in asked for shorter in coverage.without(src_ids[i], tgt_ids[i])]
+    sources = [src_ids[i] for i in asked] + [shorter for _, shorter in tried]
+    targets = [tgt_ids[i] for i in asked] + [tgt_ids[i] for i, _ in tried]
+    scores = list(map(math.fsum, engine.score(sources, targets, stop=stop)))
+    whole = dict(zip(asked, scores, strict=False))
+    gains = dict.fromkeys(asked, LEAST_GAIN)
+    for (i, _), score in zip(tried, scores[len(asked) :], strict=True):
+        gains[i] = max(gains[i], score - whole[i])
+    for i, gain in gains.items():
+        told[i] = doubts[i] + WEIGHT * gain
     return told
-
-
-def _in_a_row(words: Sequence[float], n: int) -> list[float]:
-    return [sum(words[start : start + n]) for start in range(len(words) - n + 1)]

@@ -122,9 +122,9 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
             src_lang=info.src_lang,
             tgt_lang=info.tgt_lang,
             is_finished=best.is_finished,
-            has_odd_length=usual is not None and usual.is_odd_length(len(ids), len(best.ids)),
+            has_odd_length=usual is not None and usual.is_odd_length(ids, best.ids),
             is_incomplete=is_incomplete,
         )
-        confidence = None if usual is None else usual.confidence(best.log_prob, len(ids), len(best.ids))
+        confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))
     return checked

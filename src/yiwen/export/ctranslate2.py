@@ -128,8 +128,7 @@ def _write_verified(
     info = new_info(bundle, dtype)
     limit = min(bundle.info.max_src_tokens, model.config.max_len) - 1
     test_set = verify.make_test_set(source, valid, limit=max(1, limit))
-    alignment = bundle.info.alignment
-    write_model(folder, model, source=source, target=target, dtype=dtype, alignment=alignment)
+    write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
     write_info(folder, info)
     with TemporaryDirectory() as exact_folder:
         exact = Path(exact_folder)

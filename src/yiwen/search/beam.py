@@ -23,7 +23,7 @@ from torch import Tensor
 from yiwen.search.config import SearchConfig
 from yiwen.search.continuations import best_continuations
 from yiwen.search.hypothesis import Hypothesis, best_first
-from yiwen.search.penalties import length_divisor
+from yiwen.search.penalties import scored
 from yiwen.search.step import State, StepFn, Task, places_kept
 
 Watch = Callable[[Tensor, Tensor, Tensor], None]
@@ -115,8 +115,7 @@ def _collect_ends(
     for place, ids, log_prob in zip(places.tolist(), sentences_ids, top_sums[places, ranks].tolist(), strict=True):
         hypotheses = found[place]
         if hypotheses is not None:
-            score = log_prob / length_divisor(len(ids) + 1, config)
-            hypotheses.append(Hypothesis(tuple(ids), score, log_prob, is_finished=True))
+            hypotheses.append(scored(tuple(ids), log_prob, config))
 
 
 def _collect_cut(found: list[Hypothesis], sums_W: Tensor, history_WT: Tensor, config: SearchConfig) -> None:
@@ -124,4 +123,4 @@ def _collect_cut(found: list[Hypothesis], sums_W: Tensor, history_WT: Tensor, co
     ended = {hypothesis.ids for hypothesis in found}
     for log_prob, ids in zip(sums_W.tolist(), map(tuple, history_WT.tolist()), strict=True):
         if len(found) < config.beam_size and log_prob > -math.inf and ids not in ended:
-            found.append(Hypothesis(ids, log_prob / length_divisor(len(ids), config), log_prob, is_finished=False))
+            found.append(scored(ids, log_prob, config, is_finished=False))

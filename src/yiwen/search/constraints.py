@@ -17,7 +17,7 @@ import torch
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.penalties import length_divisor
+from yiwen.search.penalties import length_divisor, scored
 from yiwen.search.step import State, StepFn, Task
 
 Ids = tuple[int, ...]
@@ -74,17 +74,10 @@ def constrained_search(
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
         kept = _allocated(able or candidates, W, task.eos_id)
-        for c in kept:
-            if c.ids[-1] == task.eos_id:
-                score = c.total / length_divisor(len(c.ids), config)
-                found.append(Hypothesis(c.ids[:-1], score, c.total, is_finished=True))
+        found += [scored(c.ids[:-1], c.total, config) for c in kept if c.ids[-1] == task.eos_id]
         if t >= limit:  # what did not just end is cut
             ended = {hypothesis.ids for hypothesis in found}
-            cut = [
-                Hypothesis(ids, total / length_divisor(len(ids), config), total, False)
-                for total, ids in going
-                if ids not in ended
-            ]
+            cut = [scored(ids, total, config, is_finished=False) for total, ids in going if ids not in ended]
             found += cut[: max(0, config.beam_size - len(found))]
         goes_on = [c for c in kept if c.ids[-1] != task.eos_id]
         # A bank of its own lets worse ones end first, so they have to be better than what goes on.

@@ -8,7 +8,7 @@ from torch import Tensor
 from yiwen.search.config import SearchConfig
 from yiwen.search.continuations import best_continuations
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.penalties import length_divisor
+from yiwen.search.penalties import scored
 from yiwen.search.sampling import Pick
 from yiwen.search.step import State, StepFn, Task, places_kept
 
@@ -53,8 +53,7 @@ def extend(
             is_finished = token == task.eos_id
             if is_finished or t >= task.max_lens[sentence]:
                 total = sums[sentence] + (gain if is_finished else 0.0)
-                score = total / length_divisor(len(ids[sentence]) + is_finished, config)
-                found[sentence] = Hypothesis(tuple(ids[sentence]), score, total, is_finished)
+                found[sentence] = scored(tuple(ids[sentence]), total, config, is_finished=is_finished)
             else:
                 ids[sentence].append(token)
                 sums[sentence] += gain

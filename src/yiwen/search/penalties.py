@@ -1,8 +1,12 @@
-"""Length penalties: without one, every added token lowers a hypothesis and short translations win."""
+"""Length penalties: without one, every added token lowers a hypothesis and short translations win.
+
+Imports no torch.
+"""
 
 from __future__ import annotations
 
 from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 
 
 def length_divisor(length: int, config: SearchConfig) -> float:
@@ -18,3 +22,8 @@ def length_divisor(length: int, config: SearchConfig) -> float:
             return float(max(length, 1) ** config.length_penalty)
         case "none":
             return 1.0
+
+
+def scored(ids: tuple[int, ...], log_prob: float, config: SearchConfig, *, is_finished: bool = True) -> Hypothesis:
+    """A hypothesis with its score; eos counts where it was reached."""
+    return Hypothesis(ids, log_prob / length_divisor(len(ids) + is_finished, config), log_prob, is_finished)

@@ -103,8 +103,7 @@ def _tags(given: str | list[str] | None) -> list[str]:
 async def languages(asked: DeepLSide, call: Call) -> Any:
     """Languages of one side, as DeepL."""
     pairs = call.service.pairs
-    is_source = asked.type == "source"
-    codes, told = (pairs.sources, {}) if is_source else (pairs.targets(), {"supports_formality": False})
+    codes, told = (pairs.sources, {}) if asked.type == "source" else (pairs.targets(), {"supports_formality": False})
     return [{"language": code.upper(), "name": name_of(code)[0], **told} for code in codes]
 
 

@@ -151,8 +151,7 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
     src: list[tuple[int, int]] = []
     tgt: list[tuple[int, int]] = []
     links: list[tuple[int, int, float]] = []
-    aligned = way.hops[0].align(sources, targets, stop=stop)
-    for piece, found in zip(pieces, aligned, strict=True):
+    for piece, found in zip(pieces, way.align(sources, targets, stop=stop), strict=True):
         links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
         src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
         tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]
@@ -200,8 +199,7 @@ async def attention(asked: AttentionRequest, call: Call) -> Any:
     way = call.service.pairs.way(asked.source, asked.target)
     if len(way.hops) > 1:
         raise ApiError(404, "no_attention", f"{way.name} goes through another language; ask for one pair at a time")
-    bundle = way.hops[0].bundle
-    return await call.run(lambda stop: attention_of(bundle, asked.source_text, asked.target_text))
+    return await call.run(lambda stop: attention_of(way.hops[0].bundle, asked.source_text, asked.target_text))
 
 
 async def correct(asked: Correction, call: Call) -> Any:

@@ -134,13 +134,10 @@ class Jobs:
                 self._forget(old)
             # Clients of LibreTranslate never say that they are done with one; and nobody keeps others out by leaving
             # what is translated where it is.
-            held = Counter(job.call.owner for job in self._jobs.values())
-            ended = [job for job in self._jobs.values() if job.is_fetched or job.status == "error"]
-            ended += [
-                job
-                for job in self._jobs.values()
-                if job.status == "done" and held[job.call.owner] > held[call.owner] + 1
-            ]
+            kept = self._jobs.values()
+            held = Counter(job.call.owner for job in kept)
+            ended = [job for job in kept if job.is_fetched or job.status == "error"]
+            ended += [job for job in kept if job.status == "done" and held[job.call.owner] > held[call.owner] + 1]
             if len(self._jobs) >= self._max_documents and ended:
                 self._forget(ended[0])
             if len(self._jobs) >= self._max_documents:

@@ -17,8 +17,7 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
-        operation = _operation(endpoint, texts, schemas)
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, texts, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "yiwen", "version": __version__, "description": "Translation by models of one's own."},

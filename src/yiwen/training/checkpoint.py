@@ -98,7 +98,6 @@ def remove_old(folder: Path, *, keep_last: int) -> None:
     """Remove all but the last `keep_last` scheduled checkpoints, and every unscheduled one but the newest of all."""
     *older, _newest = checkpoints(folder)
     scheduled = [path for path in checkpoints(folder) if read_progress(path).is_scheduled]
-    kept = set(scheduled[-keep_last:])
     for path in older:
-        if path not in kept:
+        if path not in scheduled[-keep_last:]:
             remove(path)

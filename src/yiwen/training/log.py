@@ -18,7 +18,6 @@ from yiwen.files import write_text
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch.utils.tensorboard import SummaryWriter
 
     from yiwen.training.validation import Validation
 
@@ -70,6 +69,8 @@ class TrainingLog:
 
     def __init__(self, run: Path, *, step: int, max_steps: int, metrics_bytes: int, console: Console | None) -> None:
         """Open the outputs of a run that stands at `step`; a console of None keeps silent."""
+        from torch.utils.tensorboard import SummaryWriter
+
         timing = run / "timing.jsonl"
         self._seconds_before = _seconds_at(timing, step)
         with ExitStack() as opened:  # where one cannot be opened, those before it are closed
@@ -78,7 +79,8 @@ class TrainingLog:
             self._timing = Record(timing, n_bytes=whole_lines(timing))
             opened.callback(self._timing.close)
             self._folder = run / "tensorboard"
-            self._board = _board(self._folder, step)
+            # purge_step hides what a killed start wrote after its last checkpoint.
+            self._board = SummaryWriter(str(self._folder), purge_step=step + 1)
             opened.callback(self._board.close)
             self._opened = opened.pop_all()
         self._console = console or Console(quiet=True, stderr=True)
@@ -201,10 +203,3 @@ def _seconds_at(timing: Path, step: int) -> float:
             if entry["step"] <= step:
                 seconds = entry["seconds"]  # the last counts: earlier ones may be of a start that was killed
     return seconds
-
-
-def _board(folder: Path, step: int) -> SummaryWriter:
-    from torch.utils.tensorboard import SummaryWriter
-
-    # purge_step hides what a killed start wrote after its last checkpoint.
-    return SummaryWriter(str(folder), purge_step=step + 1)

@@ -67,18 +67,16 @@ class ValidationSet:
         dtype = torch.bfloat16 if is_bf16 else torch.float32
         engine = TorchEngine(copy.deepcopy(model), device=device, dtype=dtype)
         loss = self._loss(engine.model, device, stop)
-        sources = [self.src_ids[i] for i in self.decoded]
-        found = engine.search(sources, config=SearchConfig(beam_size=1), stop=stop)
+        found = engine.search([self.src_ids[i] for i in self.decoded], config=SearchConfig(beam_size=1), stop=stop)
         decoded = self.store.target.decode([hypotheses[0].ids for hypotheses in found])
         translations = [""] * len(self.src)
         for i, text in zip(self.decoded, decoded, strict=True):
             translations[i] = text
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
-        samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
         picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
         return Validation(
             scores={"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score},
-            samples=samples,
+            samples=list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES],
             picture=picture,
             drawing=drawing,
         )
