@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from yiwen import measured
-from yiwen.measured import best_seconds, faster_attention, faster_precision, faster_products, remembered
+from yiwen.measured import FEWEST_ROUNDS, best_seconds, faster_attention, faster_precision, faster_products, remembered
 from yiwen.model.linear import has_onednn
 
 QUESTION = {"what": "colour", "processor": "p", "threads": 3}
@@ -76,17 +77,37 @@ def test_without_the_variable_the_cache_is_in_the_home(tmp_path: Path, monkeypat
 
 def test_ways_take_turns_and_the_best_of_each_counts() -> None:
     order: list[str] = []
-    pauses = iter([0.0, 0.0, 0.02, 0.0, 0.0])
+    pauses = iter([0.02, 0.04, 0.02, 0.02])
 
     def slow() -> None:
         order.append("slow")
         time.sleep(next(pauses, 0.0))
 
-    best = best_seconds([slow, lambda: order.append("quick")], rounds=3, limit=9.0)
+    def quick() -> None:
+        order.append("quick")
+        time.sleep(0.02)
+
+    best = best_seconds([slow, quick], rounds=3, limit=9.0)
     assert order == ["slow", "quick"] * 4  # the first round warms up
-    assert best[0] < 0.02
+    assert best[0] < 0.04
     assert len(best_seconds([slow], rounds=50, limit=0.0)) == 1
-    assert order[8:] == ["slow"] * 2
+    assert order[8:] == ["slow"] * (1 + FEWEST_ROUNDS)
+
+
+def test_what_is_hopeless_takes_no_time_from_the_others() -> None:
+    order: list[str] = []
+
+    def way(name: str, seconds: float) -> Callable[[], None]:
+        def run() -> None:
+            order.append(name)
+            time.sleep(seconds)
+
+        return run
+
+    best = best_seconds([way("quick", 0.01), way("slower", 0.015), way("hopeless", 0.2)], rounds=4, limit=9.0)
+    assert order.count("hopeless") == 2  # once to warm up, once timed
+    assert order.count("quick") == order.count("slower") == 5
+    assert best[2] >= 0.2
 
 
 needs_bf16 = pytest.mark.skipif(not has_onednn(torch.bfloat16), reason="oneDNN has no bf16 on this processor")

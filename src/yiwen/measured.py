@@ -28,6 +28,11 @@ Question = Mapping[str, str | int]
 TIE: Final = 1.05
 """How many times faster a way must be for us to leave the usual one: clocks on a busy machine are no better."""
 
+HOPELESS: Final = 3.0
+"""How many times slower a way must be once not to be tried again: what it would take, the others get."""
+FEWEST_ROUNDS: Final = 3
+"""Where a second core starts another program, one round may say anything."""
+
 _ROWS: Final = 64
 _LENGTHS: Final = (16, 24, 48)
 """Sentences, and subwords of short, usual and long ones: what attention is timed on."""
@@ -127,16 +132,19 @@ def best_seconds(ways: Sequence[Callable[[], object]], *, rounds: int = 9, limit
     Args:
         ways: What to time; each runs once before the clock counts.
         rounds: Turns at most.
-        limit: Seconds after which no new round begins.
+        limit: Seconds after which no new round begins, but for `FEWEST_ROUNDS`.
     """
     best = [math.inf] * len(ways)
     for way in ways:
         way()
     began = time.perf_counter()
     for number in range(rounds):
-        if number > 0 and time.perf_counter() - began > limit:
+        if number >= FEWEST_ROUNDS and time.perf_counter() - began > limit:
             break
+        quickest = min(best)
         for place, way in enumerate(ways):
+            if best[place] > HOPELESS * quickest:
+                continue
             start = time.perf_counter()
             way()
             best[place] = min(best[place], time.perf_counter() - start)
