@@ -20,7 +20,7 @@ from yiwen.data.store import Store, TextPairs
 from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
-from yiwen.evaluation.calibration import Usual, calibrate, fit_confidence, open_calibration, usual_lengths
+from yiwen.evaluation.calibration import MOST_DOUBT, Usual, calibrate, fit_confidence, open_calibration, usual_lengths
 from yiwen.evaluation.omission import Coverage
 from yiwen.evaluation.weights import Weights
 from yiwen.measure import calibrate_once
@@ -58,6 +58,18 @@ def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incompl
     dropped = [[*b[:2], *b[2 + len(a) // 2 :]] for a, b in zip(src, tgt, strict=True)]
     assert np.mean(usual.incomplete(NOBODY, src, dropped)) > 0.9
     assert not any(usual.incomplete(NOBODY, src, [[*ids, *ids] for ids in tgt]))
+
+
+def test_references_that_leave_things_out_themselves_do_not_hide_what_a_model_leaves_out() -> None:
+    src, tgt = pairs(500)
+    loose = [ids[: len(ids) // 3] if i % 20 == 0 else ids for i, ids in enumerate(tgt)]  # one in twenty
+    lengths = usual_lengths(src, loose, WEIGHTS)
+    assert lengths["incomplete_at"] == MOST_DOUBT
+    confidence = {"good_at": 50.0, "weights": (), "error": 0.0, "reliability": ()}
+    usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE, WEIGHTS)
+    dropped = [ids[: len(ids) // 3] for ids in tgt]
+    assert np.mean(usual.incomplete(NOBODY, src, dropped)) > 0.9
+    assert np.mean(usual.incomplete(NOBODY, src, tgt)) == 0.0
 
 
 def test_odd_lengths_are_told_either_way(usual: Usual) -> None:

@@ -46,7 +46,9 @@ FALSE_ALARMS: Final = 0.008
 DOUBTFUL: Final = 0.06
 """Share of them that the model is asked about."""
 LEAST_DOUBT: Final = 1.0
-"""Standard deviations below which nobody is asked and nothing called incomplete, however alike the references are."""
+"""Standard deviations below which nobody is asked and nothing called incomplete, however alike the references are ..."""
+MOST_DOUBT: Final = 3.0
+"""... and above which a translation is, however many references leave something out themselves."""
 GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
 """Sentence chrF2 from which on a translation counts as good, by BLEU's tokeniser for the language: where a character
 is as much as a syllable, few n-grams of six characters meet."""
@@ -221,7 +223,7 @@ def usual_lengths(
     if coverage is not None and engine is not None:
         doubtful_at = max(float(np.quantile(doubts, 1 - DOUBTFUL)), LEAST_DOUBT)
         doubts = after_asking(engine, coverage, src, ref, doubts, doubtful_at=doubtful_at, stop=stop)
-    incomplete_at = max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT)
+    incomplete_at = min(max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT), MOST_DOUBT)
     return {"shortness": usual, "doubtful_at": doubtful_at, "incomplete_at": incomplete_at, "odd_at": odd_at}
 
 

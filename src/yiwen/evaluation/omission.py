@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIZES: Final = (2, 4, 6)
 """Words in a row that a source is tried without, as long as a quarter of it stays: one may rightly have no
 counterpart."""
-WEIGHT: Final = 0.12
+WEIGHT: Final = 0.1
 """What a nat of likelihood gained counts beside standard deviations of length ..."""
 LEAST_GAIN: Final = -10.0
 """... and what no gain at all does."""
