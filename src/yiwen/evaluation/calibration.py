@@ -46,7 +46,7 @@ FALSE_ALARMS: Final = 0.008
 DOUBTFUL: Final = 0.06
 """Share of them that the model is asked about."""
 LEAST_DOUBT: Final = 1.0
-"""Standard deviations below which nobody is asked and nothing called incomplete, however alike the references are ..."""
+"""Standard deviations below which nobody is asked and nothing is called incomplete, however alike references are ..."""
 MOST_DOUBT: Final = 3.0
 """... and above which a translation is, however many references leave something out themselves."""
 GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
