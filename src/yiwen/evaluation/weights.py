@@ -69,7 +69,6 @@ def learn_weights(store: Store) -> Weights:
     tgt_even = np.ones(store.target.vocab_size)
     src_weights = _fitted(src, src_even, tgt.sums(tgt_even))
     tgt_weights = _fitted(tgt, tgt_even, src.sums(src_weights))
-    tgt_weights *= len(tgt.ids) / tgt.sums(tgt_weights).sum()  # a fit shrinks what it fits
     src_weights = _fitted(src, src_even, tgt.sums(tgt_weights))
     return Weights(tuple(src_weights.round(3).tolist()), tuple(tgt_weights.round(3).tolist()))
 
