@@ -10,17 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yiwen.evaluation.weights import LEAST_WEIGHT, N_STEPS, RIDGE, SPARED, Weights, _fitted, _Side, learn_weights
+from yiwen.evaluation.weights import (
+    COUNTED,
+    LEAST_WEIGHT,
+    N_STEPS,
+    RIDGE,
+    SPARED,
+    Weights,
+    _fitted,
+    _Side,
+    learn_weights,
+)
 
 N_WORDS, N_PAIRS = 11, 3000
-UNSEEN = N_WORDS
+UNSEEN, STOP = N_WORDS, N_WORDS + 1
+PIECES = [*(f"▁{chr(97 + word)}" for word in range(N_WORDS + 1)), "."]
 
 
 class Pairs:
     """As much of a store as is needed: each source word is said in as many target words as its id modulo 3 and one."""
 
-    source = SimpleNamespace(vocab_size=N_WORDS + 1)
-    target = SimpleNamespace(vocab_size=N_WORDS + 1)
+    source = target = SimpleNamespace(vocab_size=N_WORDS + 2, pieces=lambda ids: [PIECES[id_] for id_ in ids])
 
     def __init__(self, src: list[list[int]], tgt: list[list[int]]) -> None:
         self.sides = [np.array(ids) for ids in src], [np.array(ids) for ids in tgt]
@@ -88,7 +98,7 @@ def test_weights_are_the_least_squares_with_a_ridge() -> None:
     counts = rng.integers(0, 4, (200, 7))
     counts[:, 0] += 1  # no pair is empty
     ids = np.concatenate([np.repeat(np.arange(7), row) for row in counts])
-    side = _Side(ids, np.repeat(np.arange(200), counts.sum(axis=1)))
+    side = _Side(ids, np.repeat(np.arange(200), counts.sum(axis=1)), 200)
     wanted = counts @ rng.uniform(0.5, 2.0, 7) + rng.uniform(0, 2, 200)
     even = np.full(7, 1.1)
     scaled = counts / wanted[:, None]
@@ -100,7 +110,26 @@ def test_weights_are_the_least_squares_with_a_ridge() -> None:
 def test_where_counting_is_exact_all_weigh_the_same() -> None:
     src = [[1, 2, 3], [2, 1], [3, 3, 1, 2]]
     weights = learn_weights(Pairs(src, src))  # type: ignore[arg-type]
-    assert weights == Weights((1.0,) * (N_WORDS + 1), (1.0,) * (N_WORDS + 1))
+    assert weights == Weights((*(1.0,) * (N_WORDS + 1), 0.0), (*(1.0,) * (N_WORDS + 1), 0.0))
+
+
+def test_a_full_stop_stands_whatever_is_missing_and_weighs_nothing() -> None:
+    rng = random.Random(5)
+    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(3, 7))] for _ in range(300)]
+    tgt = [[id_ for word in ids for id_ in said(word)] for ids in src]
+    ended = learn_weights(Pairs([[*ids, STOP] for ids in src], [[*ids, STOP] for ids in tgt]))  # type: ignore[arg-type]
+    assert ended == learn_weights(Pairs(src, tgt))  # type: ignore[arg-type]
+    assert ended.src[STOP] == ended.tgt[STOP] == 0.0
+    only = learn_weights(Pairs([[1, 2], [STOP], [3]], [[1, 2], [STOP, STOP], [STOP]]))  # type: ignore[arg-type]
+    assert all(0.0 <= weight <= 2.0 for weight in (*only.src, *only.tgt))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "counts"),
+    [(("▁the", "7", "中", "，", "▁,", "<0xE5>"), True), (("。", ".", "▁", "▁...", "”", "（"), False)],
+)
+def test_what_is_said_and_commas_count(pieces: tuple[str, ...], counts: bool) -> None:
+    assert [bool(COUNTED.search(piece)) for piece in pieces] == [counts] * 6
 
 
 def test_no_word_can_be_left_out_for_nothing() -> None:
