@@ -43,9 +43,9 @@ from yiwen.engines.engine import Engine
 from yiwen.evaluation.calibration import Calibration, Usual, sentence_scores, usual_lengths
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
-from yiwen.evaluation.omission import Coverage
+from yiwen.evaluation.omission import Coverage, Weights
 from yiwen.evaluation.review import Answer, Rules, review
-from yiwen.evaluation.weights import Weights, learn_weights
+from yiwen.evaluation.weights import learn_weights
 from yiwen.measure import calibrate_once
 from yiwen.recipe import runs_root
 from yiwen.search.hypothesis import Hypothesis

@@ -21,8 +21,7 @@ from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
 from yiwen.evaluation.calibration import MOST_DOUBT, Usual, calibrate, fit_confidence, open_calibration, usual_lengths
-from yiwen.evaluation.omission import Coverage
-from yiwen.evaluation.weights import Weights
+from yiwen.evaluation.omission import Coverage, Weights
 from yiwen.measure import calibrate_once
 from yiwen.translator import Translator
 

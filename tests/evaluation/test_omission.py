@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from yiwen.engines.engine import Ids
-from yiwen.evaluation.omission import LEAST_GAIN, WEIGHT, Coverage, after_asking
+from yiwen.evaluation.omission import LEAST_GAIN, SPARED, WEIGHT, Coverage, Weights, after_asking
 from yiwen.stop import StopFlag
 
 PLAIN = Coverage(tuple({10 + word: 1.0} for word in range(7)), (True,) * 7)
@@ -36,6 +37,14 @@ class Copier:
             (Counter(id_ + 10 for id_ in src) - Counter(tgt)).total() for src, tgt in zip(sources, targets, strict=True)
         ]
         return [[-1.0] * len(tgt) + [-3.0 * n] for tgt, n in zip(targets, lacks, strict=True)]
+
+
+def test_shortness_grows_as_a_translation_shrinks() -> None:
+    weights = Weights((1.0, 2.0), (0.5, 3.0))
+    assert weights.shortness([0, 1], [1]) == 0.0
+    assert weights.shortness([0, 1, 1], [1]) == pytest.approx(math.log((5 + SPARED) / (3 + SPARED)))
+    assert weights.shortness([1], [1, 0]) == pytest.approx(-math.log((3.5 + SPARED) / (2 + SPARED)))
+    assert weights.shortness([], []) == 0.0
 
 
 def test_a_target_word_is_shared_out_among_the_words_that_it_may_have_come_from() -> None:

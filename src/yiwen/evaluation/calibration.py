@@ -21,8 +21,7 @@ from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
-from yiwen.evaluation.omission import Coverage, after_asking
-from yiwen.evaluation.weights import Weights, learn_weights
+from yiwen.evaluation.omission import Coverage, Weights, after_asking
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -162,6 +161,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     Returns:
         What was written; None where the validation text is too small to tell.
     """
+    from yiwen.evaluation.weights import learn_weights
+
     limit = min(bundle.info.max_src_tokens - 1, bundle.room)
     src, ref = (
         side.encode([normalise(text) for text in texts])

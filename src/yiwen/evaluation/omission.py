@@ -11,6 +11,7 @@ that get next to nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from yiwen.text.subword import Subword
 if TYPE_CHECKING:
     from yiwen.engines.engine import Engine, Ids, Sentences
 
+SPARED: Final = 5.0
+"""Subwords added to both sides when their weights are compared, to spare short texts."""
 SIZES: Final = (2, 4, 6)
 """Words in a row that a source is tried without, as long as a quarter of it stays: one may rightly have no
 counterpart."""
@@ -30,6 +33,19 @@ WEIGHT: Final = 0.1
 """What a nat of likelihood gained counts beside standard deviations of length ..."""
 LEAST_GAIN: Final = -10.0
 """... and what no gain at all does."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each id of either side weighs, in target subwords: see `learn_weights`."""
+
+    src: tuple[float, ...]
+    tgt: tuple[float, ...]
+
+    def shortness(self, src_ids: Ids, tgt_ids: Ids) -> float:
+        """How short a translation is: log of what the source weighs over what the translation does."""
+        whole, part = sum(self.src[id_] for id_ in src_ids), sum(self.tgt[id_] for id_ in tgt_ids)
+        return math.log((whole + SPARED) / (part + SPARED))
 
 
 @dataclass(frozen=True)
@@ -102,14 +118,10 @@ def after_asking(
     asked = [i for i, doubt in enumerate(doubts) if doubt > doubtful_at]
     if not asked:  # mostly; a shared engine would have to be waited for
         return told
-    tried = [(i, shorter) for i in asked for shorter in coverage.without(src_ids[i], tgt_ids[i])]
-    sources = [src_ids[i] for i in asked] + [shorter for _, shorter in tried]
-    targets = [tgt_ids[i] for i in asked] + [tgt_ids[i] for i, _ in tried]
-    scores = list(map(math.fsum, engine.score(sources, targets, stop=stop)))
-    whole = dict(zip(asked, scores, strict=False))
-    gains = dict.fromkeys(asked, LEAST_GAIN)
-    for (i, _), score in zip(tried, scores[len(asked) :], strict=True):
-        gains[i] = max(gains[i], score - whole[i])
-    for i, gain in gains.items():
-        told[i] = doubts[i] + WEIGHT * gain
+    groups = [[src_ids[i], *coverage.without(src_ids[i], tgt_ids[i])] for i in asked]
+    targets = [tgt_ids[i] for i, group in zip(asked, groups, strict=True) for _ in group]
+    scores = map(math.fsum, engine.score(list(itertools.chain.from_iterable(groups)), targets, stop=stop))
+    for i, group in zip(asked, groups, strict=True):
+        whole, *shorter = itertools.islice(scores, len(group))
+        told[i] = doubts[i] + WEIGHT * max(max(shorter) - whole, LEAST_GAIN)
     return told

@@ -8,116 +8,84 @@ direction of a canonical correlation analysis (Hotelling 1936), held near where 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
+from yiwen.data.lexical import sample
+from yiwen.evaluation.omission import Weights
+from yiwen.text.subword import Subword
+
 if TYPE_CHECKING:
-    import numpy as np
-
     from yiwen.data.store import Store
-    from yiwen.engines.engine import Ids
-    from yiwen.text.subword import Subword
 
-SPARED: Final = 5.0
-"""Subwords added to both sides, to spare short ones."""
+COUNTED: Final = re.compile(r"[\w,،、，;；:：]")
+"""What a subword holds that counts. A comma goes with its clause; a full stop stands at the end whatever is missing."""
 RIDGE: Final = 2.0
 """How strongly a weight is held to what all subwords weigh; a subword that was never met weighs just that."""
 LEAST_WEIGHT: Final = 0.05
-"""No subword weighs less: nothing can be left out for nothing."""
+"""No subword that counts weighs less: nothing can be left out for nothing."""
 N_TURNS: Final = 2
 """How often each side is fitted to the other; further turns find no more."""
 N_STEPS: Final = 30
 """Steps of conjugate gradients."""
-COUNTED: Final = re.compile(r"[\w,،、，;；:：]")
-"""What a subword holds that counts. A comma goes with its clause; a full stop stands at the end whatever is missing."""
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What `weights.json` says: of each id of either side what it weighs, in target subwords."""
-
-    src: tuple[float, ...]
-    tgt: tuple[float, ...]
-
-    def shortness(self, src_ids: Ids, tgt_ids: Ids) -> float:
-        """How short a translation is: log of what the source weighs over what the translation does."""
-        whole, part = sum(self.src[id_] for id_ in src_ids), sum(self.tgt[id_] for id_ in tgt_ids)
-        return math.log((whole + SPARED) / (part + SPARED))
-
-
-class _Side(NamedTuple):
-    """One side of all pairs: the subwords that count."""
-
-    ids: np.ndarray
-    rows: np.ndarray
-    """The pair of each."""
-    n_pairs: int
-
-    @classmethod
-    def of(cls, texts: Sequence[np.ndarray], counts: np.ndarray) -> _Side:
-        """Keep of each text the ids that count."""
-        import numpy as np
-
-        ids, rows = np.concatenate(texts), np.repeat(np.arange(len(texts)), list(map(len, texts)))
-        return cls(ids[counts[ids]], rows[counts[ids]], len(texts))
-
-    def sums(self, weights: np.ndarray) -> np.ndarray:
-        """What each pair weighs."""
-        import numpy as np
-
-        return np.bincount(self.rows, weights[self.ids], minlength=self.n_pairs)
 
 
 def learn_weights(store: Store) -> Weights:
     """Weights by which both sides of the training pairs weigh about the same."""
-    import numpy as np
-
-    from yiwen.data.lexical import sample
-
-    texts, counts = sample(store), [_counts(store.source), _counts(store.target)]
-    src, tgt = map(_Side.of, texts, counts)
-    src_even = np.full(store.source.vocab_size, len(tgt.ids) / max(len(src.ids), 1))
-    tgt_even = np.ones(store.target.vocab_size)
-    src_weights = _fitted(src, src_even, tgt.sums(tgt_even))
+    src, tgt = map(_Side.of, sample(store), (store.source, store.target))
+    even = len(tgt.ids) / max(len(src.ids), 1)
+    src_weights = _fitted(src, even, tgt.sums(np.ones(len(tgt.counts))))
     for _ in range(N_TURNS):
-        tgt_weights = _fitted(tgt, tgt_even, src.sums(src_weights))
-        src_weights = _fitted(src, src_even, tgt.sums(tgt_weights))
-    found = (src_weights * counts[0], tgt_weights * counts[1])
-    return Weights(*(tuple(weights.round(3).tolist()) for weights in found))
+        tgt_weights = _fitted(tgt, 1.0, src.sums(src_weights))
+        src_weights = _fitted(src, even, tgt.sums(tgt_weights))
+    return Weights(tuple(src_weights.round(3).tolist()), tuple(tgt_weights.round(3).tolist()))
 
 
-def _counts(vocabulary: Subword) -> np.ndarray:
-    """Of each id whether it counts."""
-    import numpy as np
+class _Side(NamedTuple):
+    """One side of all pairs."""
 
-    return np.array([bool(COUNTED.search(piece)) for piece in vocabulary.pieces(range(vocabulary.vocab_size))])
+    ids: np.ndarray
+    """The subwords that count, pair after pair."""
+    rows: np.ndarray
+    """The pair of each."""
+    n_pairs: int
+    counts: np.ndarray
+    """Of each id of the vocabulary whether it counts."""
+
+    @classmethod
+    def of(cls, texts: Sequence[np.ndarray], vocabulary: Subword) -> _Side:
+        pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+        counts = np.array([COUNTED.search(piece) is not None for piece in pieces])
+        ids, rows = np.concatenate(texts), np.repeat(np.arange(len(texts)), list(map(len, texts)))
+        return cls(ids[counts[ids]], rows[counts[ids]], len(texts), counts)
+
+    def sums(self, weights: np.ndarray) -> np.ndarray:
+        """What each pair weighs."""
+        return np.bincount(self.rows, weights[self.ids], minlength=self.n_pairs)
 
 
-def _fitted(side: _Side, even: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _fitted(side: _Side, even: float, wanted: np.ndarray) -> np.ndarray:
     """Weights near `even` by which the pairs of a side weigh what is wanted, by conjugate gradients.
 
     A pair's error counts by 1 / wanted, as if it varied like a sum of that many independent words.
     """
-    import numpy as np
-
     certainty = 1 / np.maximum(wanted, 1.0)
 
     def per_subword(of_pairs: np.ndarray) -> np.ndarray:
-        return np.bincount(side.ids, (of_pairs * certainty)[side.rows], minlength=len(even))
+        return np.bincount(side.ids, (of_pairs * certainty)[side.rows], minlength=len(side.counts))
 
-    change = np.zeros_like(even)
-    residual = per_subword(wanted - side.sums(even))
+    weights = np.full(len(side.counts), even)
+    residual = per_subword(wanted - side.sums(weights))
     direction, size = residual, residual @ residual
     for _ in range(N_STEPS):
         if size == 0:
             break
         turned = per_subword(side.sums(direction)) + RIDGE * direction
         step = size / (direction @ turned)
-        change, residual = change + step * direction, residual - step * turned
+        weights, residual = weights + step * direction, residual - step * turned
         size, before = residual @ residual, size
         direction = residual + size / before * direction
-    fitted: np.ndarray = np.maximum(even + change, LEAST_WEIGHT)
-    return fitted
+    return np.where(side.counts, np.maximum(weights, LEAST_WEIGHT), 0.0)
