@@ -114,9 +114,11 @@ def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
         sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
 
 
-def test_a_run_that_cannot_go_on_is_told_with_a_remedy_that_a_sweep_has(recipe: str) -> None:
+def test_a_run_that_cannot_go_on_is_told_with_a_remedy_that_a_sweep_has(recipe: str, tmp_path: Path) -> None:
+    own = shutil.copytree(Path(recipe).parent, tmp_path / "own", ignore=shutil.ignore_patterns("runs"))
+    path = own / Path(recipe).name  # the other is everybody's
+    recipe = str(path)
     sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
-    path = Path(recipe)
     path.write_text(re.sub("learning_rate = .*", "learning_rate = 0.004", path.read_text("utf-8")), encoding="utf-8")
     _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
     assert all("undo the changes, or start a new sweep with --folder FOLDER" in row.error for row in rows)

@@ -61,22 +61,18 @@ def test_pieces_of_a_word_count_together() -> None:
 
 
 def test_a_source_is_tried_without_the_words_that_the_translation_covers_least() -> None:
-    tried = PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 15, 16])  # 1, 2, 3 and 4 got nothing
-    assert tried == [[0, 3, 4, 5, 6], [0, 5, 6], [5, 6]]
-    assert PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 11, 15])[1] == [0, 5, 6]  # the first of two places with the least
+    assert PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 15, 16]) == [0, 5, 6]  # 1, 2, 3 and 4 got nothing
+    assert PLAIN.without([0, 1, 2, 3, 4, 5, 6], [10, 11, 15]) == [0, 5, 6]  # the first of three places with the least
 
 
-@pytest.mark.parametrize(
-    ("n", "left"), [(1, [1]), (2, [1]), (3, [1]), (4, [2, 1]), (5, [3, 2]), (6, [4, 2]), (7, [5, 3, 2]), (9, [7, 5, 3])]
-)
-def test_a_quarter_of_the_source_stays(n: int, left: list[int]) -> None:
-    coverage = Coverage(({},) * 9, (True,) * 9)
-    assert [len(ids) for ids in coverage.without(list(range(n)), [10])] == left
+@pytest.mark.parametrize(("n", "left"), [(1, 1), (2, 1), (3, 1), (4, 1), (5, 2), (6, 2), (7, 3)])
+def test_a_quarter_of_the_source_stays(n: int, left: int) -> None:
+    assert len(PLAIN.without(list(range(n)), [10])) == left
 
 
 def test_a_word_is_dropped_with_all_its_pieces() -> None:
     coverage = Coverage(tuple({id_ + 10: 1.0} for id_ in range(7)), (True, False, True, True, True, True, True))
-    assert coverage.without([0, 1, 2, 3, 4, 5, 6], [15, 16])[1] == [5, 6]
+    assert coverage.without([0, 1, 2, 3, 4, 5, 6], [15, 16]) == [5, 6]
 
 
 def test_a_translation_that_lacks_words_is_likelier_for_a_source_that_lacks_them() -> None:
@@ -84,7 +80,7 @@ def test_a_translation_that_lacks_words_is_likelier_for_a_source_that_lacks_them
     src, whole, part = [0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15], [10, 15]
     found = after_asking(engine, PLAIN, [src, src], [whole, part], [1.5, 1.5], doubtful_at=1.0)  # type: ignore[arg-type]
     assert found == pytest.approx([1.5, 1.5 + WEIGHT * 12.0])  # four words at 3 nats; a whole one gains nothing
-    assert {tuple(src) for src, tgt in engine.asked if tgt == part} == {tuple(src), (0, 3, 4, 5), (0, 5)}
+    assert {tuple(src) for src, tgt in engine.asked if tgt == part} == {tuple(src), (0, 5)}
 
 
 def test_only_doubtful_translations_are_asked_about() -> None:

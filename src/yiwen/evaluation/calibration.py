@@ -42,7 +42,7 @@ LEAST_PROBABILITY: Final = 0.02
 """... that it becomes at least so often. With all of them an omission is told no better."""
 FALSE_ALARMS: Final = 0.008
 """Share of validation references that may be called incomplete."""
-DOUBTFUL: Final = 0.04
+DOUBTFUL: Final = 0.03
 """Share of them that the model is asked about."""
 LEAST_DOUBT: Final = 1.0
 """Standard deviations below which nobody is asked and nothing is called incomplete, however alike references are ..."""
