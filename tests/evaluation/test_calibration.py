@@ -8,6 +8,7 @@ import math
 import random
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from tiny_model import TinyRun, signed
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
+from yiwen.engines.engine import Ids
 from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
@@ -59,16 +61,25 @@ def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incompl
     assert not any(usual.incomplete(NOBODY, src, [[*ids, *ids] for ids in tgt]))
 
 
-def test_references_that_leave_things_out_themselves_do_not_hide_what_a_model_leaves_out() -> None:
+class Indifferent:
+    """A model that finds all equally likely."""
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids], **_: object) -> list[list[float]]:
+        return [[-1.0] for _ in sources]
+
+
+@pytest.mark.parametrize("engine", [None, Indifferent()])
+def test_references_that_leave_things_out_themselves_do_not_hide_what_a_model_leaves_out(engine: Any) -> None:
     src, tgt = pairs(500)
     loose = [ids[: len(ids) // 3] if i % 20 == 0 else ids for i, ids in enumerate(tgt)]  # one in twenty
-    lengths = usual_lengths(src, loose, WEIGHTS)
+    lengths = usual_lengths(src, loose, WEIGHTS, coverage=COVERAGE, engine=engine)
     assert lengths["incomplete_at"] == MOST_DOUBT
+    assert lengths["doubtful_at"] == (None if engine is None else MOST_DOUBT)
     confidence = {"good_at": 50.0, "weights": (), "error": 0.0, "reliability": ()}
     usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE, WEIGHTS)
     dropped = [ids[: len(ids) // 3] for ids in tgt]
-    assert np.mean(usual.incomplete(NOBODY, src, dropped)) > 0.9
-    assert np.mean(usual.incomplete(NOBODY, src, tgt)) == 0.0
+    assert np.mean(usual.incomplete(engine, src, dropped)) > 0.9
+    assert np.mean(usual.incomplete(engine, src, tgt)) == 0.0
 
 
 def test_odd_lengths_are_told_either_way(usual: Usual) -> None:

@@ -222,9 +222,9 @@ def usual_lengths(
     odd_at = max(float(np.quantile(np.abs(doubts), 1 - FALSE_ALARMS / 5)), 3.0)
     doubtful_at = None
     if coverage is not None and engine is not None:
-        doubtful_at = max(float(np.quantile(doubts, 1 - DOUBTFUL)), LEAST_DOUBT)
+        doubtful_at = float(np.clip(np.quantile(doubts, 1 - DOUBTFUL), LEAST_DOUBT, MOST_DOUBT))
         doubts = after_asking(engine, coverage, src, ref, doubts, doubtful_at=doubtful_at, stop=stop)
-    incomplete_at = min(max(float(np.quantile(doubts, 1 - FALSE_ALARMS)), LEAST_DOUBT), MOST_DOUBT)
+    incomplete_at = float(np.clip(np.quantile(doubts, 1 - FALSE_ALARMS), LEAST_DOUBT, MOST_DOUBT))
     return {"shortness": usual, "doubtful_at": doubtful_at, "incomplete_at": incomplete_at, "odd_at": odd_at}
 
 
