@@ -123,13 +123,13 @@ def checked_set(
     tgt: str,
 ) -> dict[str, Any]:
     """Check one development set, clean and with faults; an engine is asked about doubtful translations."""
+    weights, coverage = known
     rng = random.Random(1)
     alarms: Counter[str] = Counter()
     faults: list[tuple[str, bool, float]] = []
     for half in (0, 1):
         seen = pairs[half::2]
         sources, references = zip(*seen, strict=True)
-        weights, coverage = known
         ids = source.encode(sources), target.encode(references)
         lengths = usual_lengths(*ids, weights, coverage=coverage, engine=engine)
         nothing: dict[str, Any] = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}

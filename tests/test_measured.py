@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from yiwen import measured
-from yiwen.measured import FEWEST_ROUNDS, best_seconds, faster_attention, faster_precision, faster_products, remembered
+from yiwen.measured import (
+    FEWEST_ROUNDS,
+    HOPELESS,
+    best_seconds,
+    faster_attention,
+    faster_precision,
+    faster_products,
+    remembered,
+)
 from yiwen.model.linear import has_onednn
 
 QUESTION = {"what": "colour", "processor": "p", "threads": 3}
@@ -75,39 +84,43 @@ def test_without_the_variable_the_cache_is_in_the_home(tmp_path: Path, monkeypat
         assert measured._cache_folder() == tmp_path / "home" / ".cache" / "yiwen"
 
 
-def test_ways_take_turns_and_the_best_of_each_counts() -> None:
-    order: list[str] = []
-    pauses = iter([0.02, 0.04, 0.02, 0.02])
+class Clock:
+    """Ways that take as long as they are told to, by a clock of their own."""
 
-    def slow() -> None:
-        order.append("slow")
-        time.sleep(next(pauses, 0.0))
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.order: list[str] = []
+        monkeypatch.setattr(measured, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
-    def quick() -> None:
-        order.append("quick")
-        time.sleep(0.02)
+    def way(self, name: str, *seconds: float) -> Callable[[], None]:
+        """One that takes these seconds in turn, the last of them ever after."""
+        takes = itertools.chain(seconds, itertools.repeat(seconds[-1]))
 
-    best = best_seconds([slow, quick], rounds=3, limit=9.0)
-    assert order == ["slow", "quick"] * 4  # the first round warms up
-    assert best[0] < 0.04
-    assert len(best_seconds([slow], rounds=50, limit=0.0)) == 1
-    assert order[8:] == ["slow"] * (1 + FEWEST_ROUNDS)
-
-
-def test_what_is_hopeless_takes_no_time_from_the_others() -> None:
-    order: list[str] = []
-
-    def way(name: str, seconds: float) -> Callable[[], None]:
         def run() -> None:
-            order.append(name)
-            time.sleep(seconds)
+            self.order.append(name)
+            self.now += next(takes)
 
         return run
 
-    best = best_seconds([way("quick", 0.01), way("slower", 0.015), way("hopeless", 0.2)], rounds=4, limit=9.0)
-    assert order.count("hopeless") == 2  # once to warm up, once timed
-    assert order.count("quick") == order.count("slower") == 5
-    assert best[2] >= 0.2
+
+def test_ways_take_turns_and_the_best_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    ways = [clock.way("slow", 1.0, 4.0, 2.0, 3.0), clock.way("quick", 9.0, 2.0)]
+    assert best_seconds(ways, rounds=3, limit=99.0) == [2.0, 2.0]  # the first round warms up
+    assert clock.order == ["slow", "quick"] * 4
+
+
+def test_a_few_rounds_are_timed_whatever_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    best_seconds([clock.way("slow", 5.0)], rounds=50, limit=1.0)
+    assert clock.order == ["slow"] * (1 + FEWEST_ROUNDS)
+
+
+def test_what_is_hopeless_takes_no_time_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    ways = [clock.way("quick", 1.0), clock.way("slower", HOPELESS), clock.way("hopeless", HOPELESS + 0.1)]
+    assert best_seconds(ways, rounds=4, limit=99.0) == pytest.approx([1.0, HOPELESS, HOPELESS + 0.1])
+    assert [clock.order.count(name) for name in ("quick", "slower", "hopeless")] == [5, 5, 2]  # warming up counted
 
 
 needs_bf16 = pytest.mark.skipif(not has_onednn(torch.bfloat16), reason="oneDNN has no bf16 on this processor")
