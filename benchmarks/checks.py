@@ -5,10 +5,10 @@
 
 Text: people's translations of a development set are taken for good ones. What is usual is measured on every other
 line; the rest is checked as it is (false alarms) and with a fault planted in it: a clause omitted, a phrase repeated, a
-number changed, a placeholder lost; then the halves change places. Multi30k, Tatoeba, 3AM, Wikipedia and the Python
-manual where YIWEN_DATA is set, else the generated demo corpus. Once by lengths alone, weighed by the set's own training
-text, and once more with each model of the two languages, which is asked where those leave a doubt and whose training
-text weights and lexicon are learnt from. It translates nothing here.
+number changed, a placeholder lost; then the halves change places. Multi30k, Tatoeba, 3AM, Wikipedia, the Python and the
+PostgreSQL manual where YIWEN_DATA is set, else the generated demo corpus. Once with weights of subwords learnt from the
+set's own training text, and once more with those of each model of the two languages, from all that it was trained on.
+It translates nothing here.
 
 Model: the development set of a model's recipe is translated with checks and without, in turn, by processor time. Faults
 are planted into the translations that passed. Without --model this part is left out.
@@ -39,11 +39,10 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
-from yiwen.engines.engine import Engine
 from yiwen.evaluation.calibration import Calibration, Usual, sentence_scores, usual_lengths
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
-from yiwen.evaluation.omission import Coverage, Weights
+from yiwen.evaluation.omission import Weights
 from yiwen.evaluation.review import Answer, Rules, review
 from yiwen.evaluation.weights import learn_weights
 from yiwen.measure import calibrate_once
@@ -62,6 +61,7 @@ SETS: tuple[tuple[str, str, str, str, str], ...] = (
     ("3am-en-zh", "train", "dev", "en", "zh"),
     ("mlqe-wiki-en-zh", "train", "dev", "en", "zh"),
     ("pydocs-en-zh", "train", "dev", "en", "zh"),
+    ("pgdocs-en-zh", "train", "dev", "en", "zh"),
 )
 FOUND_BY = {
     "clause omitted": {"omission", "length_ratio"},
@@ -72,8 +72,6 @@ FOUND_BY = {
 LARGE = 0.4
 """Share of the characters from which on an omitted clause is counted once more, as a large one."""
 
-Known = tuple[Weights, Coverage]
-"""What training text tells of omissions."""
 Flags = Callable[[Pair], tuple[str, ...]]
 """What the checks say of a pair."""
 
@@ -95,35 +93,26 @@ def text_part(folder: Path, models: Sequence[tuple[str, Translator]], *, is_quic
         config = DataConfig(src_lang=src, tgt_lang=tgt, corpora=(pair,), valid=valid, test_pairs=0)
         prepared = prepare(config, TokenizerConfig(), root=folder, base=home, stop=StopFlag(), progress=False)
         store = Store.open(prepared.folder)
-        nothing = Coverage((), ())  # who asks no model leaves no words out
         pairs = [(normalise(a), normalise(b)) for a, b in zip(*store.valid, strict=True)]
         pairs = [both for both in pairs if all(both)]
-        ways: list[tuple[str | None, Engine | None, Known, Subword, Subword]] = [
-            (None, None, (learn_weights(store), nothing), store.source, store.target)
+        ways: list[tuple[str | None, Weights, Subword, Subword]] = [
+            (None, learn_weights(store), store.source, store.target)
         ]
-        for model, translator in models:
+        for each, translator in models:
             bundle = translator.bundle
             if (bundle.info.src_lang, bundle.info.tgt_lang) == (src, tgt) and translator.usual is not None:
-                known = translator.usual.weights, translator.usual.coverage
-                ways.append((model, translator.engine, known, bundle.source, bundle.target))
-        for asked, engine, known, source, target in ways:
+                ways.append((each, translator.usual.weights, bundle.source, bundle.target))
+        for model, weights, source, target in ways:
             began = time.perf_counter()
-            rows.append({"set": name, "asked": asked} | checked_set(pairs, engine, known, source, target, src, tgt))
-            print(f"{name}, {asked or 'no model'}: {time.perf_counter() - began:.0f} s", flush=True)
+            rows.append({"set": name, "model": model} | checked_set(pairs, weights, source, target, src, tgt))
+            print(f"{name}, weights of {model or 'its own'}: {time.perf_counter() - began:.0f} s", flush=True)
     return rows
 
 
 def checked_set(
-    pairs: Sequence[Pair],
-    engine: Engine | None,
-    known: Known,
-    source: Subword,
-    target: Subword,
-    src: str,
-    tgt: str,
+    pairs: Sequence[Pair], weights: Weights, source: Subword, target: Subword, src: str, tgt: str
 ) -> dict[str, Any]:
-    """Check one development set, clean and with faults; an engine is asked about doubtful translations."""
-    weights, coverage = known
+    """Check one development set, clean and with faults."""
     rng = random.Random(1)
     alarms: Counter[str] = Counter()
     faults: list[tuple[str, bool, float]] = []
@@ -131,10 +120,10 @@ def checked_set(
         seen = pairs[half::2]
         sources, references = zip(*seen, strict=True)
         ids = source.encode(sources), target.encode(references)
-        lengths = usual_lengths(*ids, weights, coverage=coverage, engine=engine)
+        lengths = usual_lengths(*ids, weights)
         nothing: dict[str, Any] = {"good_at": 0.0, "weights": (), "error": 0.0, "reliability": ()}
-        usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), coverage, weights)
-        flags = flags_of(usual, engine, source, target, src, tgt)
+        usual = Usual(Calibration(n_pairs=len(seen), **lengths, **nothing), weights)
+        flags = flags_of(usual, source, target, src, tgt)
         for pair in pairs[1 - half :: 2]:
             found = flags(pair)
             alarms.update({*found, "any"} if found else ())
@@ -143,7 +132,7 @@ def checked_set(
     return {"lines": len(pairs), "false_alarms": false_alarms, "found": summary(faults)}
 
 
-def flags_of(usual: Usual | None, engine: Any, source: Subword, target: Subword, src: str, tgt: str) -> Flags:
+def flags_of(usual: Usual | None, source: Subword, target: Subword, src: str, tgt: str) -> Flags:
     """The checks as a function of a pair."""
 
     def flags(pair: Pair) -> tuple[str, ...]:
@@ -153,7 +142,7 @@ def flags_of(usual: Usual | None, engine: Any, source: Subword, target: Subword,
             src_lang=src,
             tgt_lang=tgt,
             has_odd_length=usual is not None and usual.is_odd_length(src_ids, tgt_ids),
-            is_incomplete=usual is not None and usual.incomplete(engine, [src_ids], [tgt_ids])[0],
+            is_incomplete=usual is not None and usual.is_incomplete(src_ids, tgt_ids),
         )
 
     return flags
@@ -210,7 +199,7 @@ def model_part(translator: Translator, rounds: int) -> dict[str, Any]:
         if beam == 5:
             bundle = translator.bundle
             vocabularies, languages = (bundle.source, bundle.target), (info.src_lang, info.tgt_lang)
-            flags = flags_of(translator.usual, translator.engine, *vocabularies, *languages)
+            flags = flags_of(translator.usual, *vocabularies, *languages)
             passed = [(s, t.text) for s, t in zip(sources, found[True], strict=True) if not FAULTS & {*t.flags}]
             rng = random.Random(1)
             faults = [fault for pair in passed for fault in planted(pair, flags, *languages, rng)]
@@ -262,7 +251,7 @@ def gains(plain: Any, checked: Any, references: Sequence[str], before: Sequence[
 def as_markdown(result: dict[str, Any]) -> str:
     """The result for a reader."""
     kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
-    header = ["development set", "model asked", "lines", "false alarms", *kinds]
+    header = ["development set", "weights of", "lines", "false alarms", *kinds]
     lines = [" | ".join(header), " | ".join(["---", "---", *["---:"] * (len(header) - 2)])]
     for row in result["sets"]:
         shares = [
@@ -270,7 +259,7 @@ def as_markdown(result: dict[str, Any]) -> str:
             for kind in kinds
         ]
         alarms = f"{row['false_alarms'].get('any', 0):.2%}"
-        lines.append(" | ".join([row["set"], row["asked"] or "none", f"{row['lines']:,}", alarms, *shares]))
+        lines.append(" | ".join([row["set"], row["model"] or "its own", f"{row['lines']:,}", alarms, *shares]))
     table = "\n".join(f"| {line} |" for line in lines)
     return f"""# Checks, {result["date"]}
 

@@ -87,8 +87,8 @@ CHINESE = {
     "flagged": "有标记",
     "repairs with a higher chrF2": "修复后 chrF2 更高",
     "planted into translations of": "植入它的译文",
-    "model asked": "问了哪个模型",
-    "none": "无",
+    "weights of": "权重来自",
+    "its own": "集合自己",
     "confidence and share that was good; expected calibration error": "置信度与好译文的比例；期望校准误差",
     "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
     "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
@@ -251,13 +251,13 @@ def checks(results: list[Result], say: Say) -> str:
     kinds = sorted({kind for row in result["sets"] for kind in row["found"]})
     rows = [
         [
-            *(row["set"], row["asked"] or say("none"), f"{row['lines']:,}"),
+            *(row["set"], row["model"] or say("its own"), f"{row['lines']:,}"),
             percent(row["false_alarms"].get("any", 0), 1),
             *(percent(row["found"][kind]["share"]) if kind in row["found"] else "" for kind in kinds),
         ]
         for row in result["sets"]
     ]
-    parts = [table(["development set", "model asked", "lines", "false alarms", *kinds], rows, say)]
+    parts = [table(["development set", "weights of", "lines", "false alarms", *kinds], rows, say)]
     rows = [
         [
             *(f"{model['name']}, {say('beam')} {beam}", percent(b["looking"], 1), percent(b["all"], 1)),

@@ -8,9 +8,7 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,27 +16,21 @@ import pytest
 from tiny_model import TinyRun, signed
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
-from yiwen.engines.engine import Ids
 from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
 from yiwen.evaluation.calibration import MOST_DOUBT, Usual, calibrate, fit_confidence, open_calibration, usual_lengths
-from yiwen.evaluation.omission import Coverage, Weights
+from yiwen.evaluation.omission import Weights
 from yiwen.measure import calibrate_once
 from yiwen.translator import Translator
 
 N_WORDS = 11
-COVERAGE = Coverage(tuple({10 + word: 0.9, 30: 0.1} for word in range(N_WORDS)), (True,) * N_WORDS)
-"""Each source word 0 ... 10 becomes the target word that is 10 more, now and then 30."""
 WEIGHTS = Weights((1.0,) * N_WORDS, (1.0,) * 30 + (0.5,))
 SRC, TGT = list(range(10)), list(range(10, 20))
 
-NOBODY: Any = None
-"""The engine of a calibration that asks none."""
-
 
 def pairs(n: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Sources, and translations with a word more or less."""
+    """Sources of words 0 ... 10; translations of words that are 10 more, and now and then of a light word besides."""
     rng = random.Random(1)
     src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(7, 13))] for _ in range(n)]
     tgt = [[10 + word for word in ids] + [30] * rng.randint(0, 2) for ids in src]
@@ -49,37 +41,28 @@ def pairs(n: int) -> tuple[list[list[int]], list[list[int]]]:
 def usual() -> Usual:
     lengths = usual_lengths(*pairs(500), WEIGHTS)
     confidence = {"good_at": 50.0, "weights": (2.0, 1.0, 0.0, -1.0), "error": 0.0, "reliability": ()}
-    return Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE, WEIGHTS)
+    return Usual(module.Calibration(n_pairs=500, **lengths, **confidence), WEIGHTS)
 
 
 def test_a_dropped_stretch_is_found_and_good_translations_are_not_called_incomplete(usual: Usual) -> None:
     src, tgt = pairs(1000)
     src, tgt = src[500:], tgt[500:]
-    assert np.mean(usual.incomplete(NOBODY, src, tgt)) < 0.03
+    assert np.mean(list(map(usual.is_incomplete, src, tgt))) < 0.03
     dropped = [[*b[:2], *b[2 + len(a) // 2 :]] for a, b in zip(src, tgt, strict=True)]
-    assert np.mean(usual.incomplete(NOBODY, src, dropped)) > 0.9
-    assert not any(usual.incomplete(NOBODY, src, [[*ids, *ids] for ids in tgt]))
+    assert np.mean(list(map(usual.is_incomplete, src, dropped))) > 0.9
+    assert not any(map(usual.is_incomplete, src, [[*ids, *ids] for ids in tgt]))
 
 
-class Indifferent:
-    """A model that finds all equally likely."""
-
-    def score(self, sources: Sequence[Ids], targets: Sequence[Ids], **_: object) -> list[list[float]]:
-        return [[-1.0] for _ in sources]
-
-
-@pytest.mark.parametrize("engine", [None, Indifferent()])
-def test_references_that_leave_things_out_themselves_do_not_hide_what_a_model_leaves_out(engine: Any) -> None:
+def test_references_that_leave_things_out_themselves_do_not_hide_what_a_model_leaves_out() -> None:
     src, tgt = pairs(500)
     loose = [ids[: len(ids) // 3] if i % 20 == 0 else ids for i, ids in enumerate(tgt)]  # one in twenty
-    lengths = usual_lengths(src, loose, WEIGHTS, coverage=COVERAGE, engine=engine)
+    lengths = usual_lengths(src, loose, WEIGHTS)
     assert lengths["incomplete_at"] == MOST_DOUBT
-    assert lengths["doubtful_at"] == (None if engine is None else MOST_DOUBT)
     confidence = {"good_at": 50.0, "weights": (), "error": 0.0, "reliability": ()}
-    usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), COVERAGE, WEIGHTS)
+    usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), WEIGHTS)
     dropped = [ids[: len(ids) // 3] for ids in tgt]
-    assert np.mean(usual.incomplete(engine, src, dropped)) > 0.9
-    assert np.mean(usual.incomplete(engine, src, tgt)) == 0.0
+    assert np.mean(list(map(usual.is_incomplete, src, dropped))) > 0.9
+    assert not any(map(usual.is_incomplete, src, tgt))
 
 
 def test_odd_lengths_are_told_either_way(usual: Usual) -> None:
@@ -124,7 +107,7 @@ def test_where_nearly_all_are_alike_nothing_is_known(n_good: int, usual: Usual) 
     x = [[1.0, -value / 100, 2.0, value / 50] for value in range(100)]
     fitted = fit_confidence(x, [value < n_good for value in range(100)])
     assert fitted == {"weights": (), "error": 0.0, "reliability": ()}
-    nothing = Usual(dataclasses.replace(usual.calibration, **fitted), COVERAGE, WEIGHTS)
+    nothing = Usual(dataclasses.replace(usual.calibration, **fitted), WEIGHTS)
     assert nothing.confidence(-0.1, SRC, TGT) is None
     assert fit_confidence(x, [value < 95 for value in range(100)])["weights"][1] > 0
 
@@ -187,26 +170,24 @@ def held_out(calibrated: Path, tiny_run: TinyRun) -> tuple[list[list[int]], list
     return bundle.source.encode(src), bundle.target.encode(tgt), bundle.target.encode(half)
 
 
-def test_what_a_translation_leaves_out_is_found_with_the_stored_lexicon_and_the_model(
+def test_what_a_translation_leaves_out_is_found_with_the_stored_weights(
     calibrated: Path, held_out: tuple[list[list[int]], ...]
 ) -> None:
-    bundle = open_bundle(calibrated)
-    usual = open_calibration(bundle)
+    usual = open_calibration(open_bundle(calibrated))
     assert usual is not None
-    assert usual.calibration.doubtful_at is not None
-    engine = open_engine(bundle, engine="torch", threads=1).engine
     src_ids, whole, half = held_out
-    assert np.mean(usual.incomplete(engine, src_ids, whole)) <= 0.05
-    assert np.mean(usual.incomplete(engine, src_ids, half)) >= 0.95
+    assert np.mean(list(map(usual.is_incomplete, src_ids, whole))) <= 0.05
+    assert np.mean(list(map(usual.is_incomplete, src_ids, half))) >= 0.95
 
 
-def test_a_calibration_of_before_subwords_had_weights_is_measured_anew(
-    calibrated: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("former", [{"format_version": 1, "coverage": [1.0]}, {"format_version": 2, "doubtful_at": 1}])
+def test_a_calibration_of_an_earlier_form_is_measured_anew(
+    former: dict[str, object], calibrated: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(calibrated, tmp_path / "old")
     path = tmp_path / "old" / "calibration" / "calibration.json"
     table = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(table | {"format_version": 1, "coverage": [1.0, 0.5]}), encoding="utf-8")
+    path.write_text(json.dumps(table | former), encoding="utf-8")
     (path.parent / "weights.json").unlink()
     signed(path.parent)
     translator = Translator.load(tmp_path / "old", threads=1)
@@ -214,7 +195,7 @@ def test_a_calibration_of_before_subwords_had_weights_is_measured_anew(
     monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
     monkeypatch.setattr(module, "MIN_PAIRS", 10)
     calibrate_once(translator)
-    assert json.loads(path.read_text("utf-8"))["format_version"] == 2
+    assert json.loads(path.read_text("utf-8"))["format_version"] == 3
     assert Translator.load(tmp_path / "old", threads=1).usual == translator.usual is not None
 
 

@@ -217,17 +217,17 @@ def test_planted_faults_change_one_thing_and_leave_the_source(load: Any) -> None
 def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_path: Path) -> None:
     row = {
         "set": "a b-c",
-        "asked": None,
+        "model": None,
         "lines": 1000,
         "false_alarms": {"any": 0.0123},
         "found": {"number changed": {"n": 40, "share": 0.95}},
     }
-    rows = [row, row | {"asked": "m"}]
+    rows = [row, row | {"model": "m"}]
     result = {"benchmark": "checks", "date": "2026-01-01", "sets": rows, "models": [], "hardware": {"processor": "P"}}
     (tmp_path / "checks.json").write_text(json.dumps(result), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["checks"]
-    assert "| development set | model asked | lines | false alarms | number changed |" in page
-    assert "| a b-c | none | 1,000 | 1.2 % | 95 % |\n| a b-c | m | 1,000 | 1.2 % | 95 % |" in page
+    assert "| development set | weights of | lines | false alarms | number changed |" in page
+    assert "| a b-c | its own | 1,000 | 1.2 % | 95 % |\n| a b-c | m | 1,000 | 1.2 % | 95 % |" in page
     beam = {
         "looking": 0.01, "all": 0.05, "flagged_before": 0.04, "flagged_after": 0.01, "repaired": 0.03,
         "bleu": [38.0, 38.1], "chrf": [60.0, 60.2], "changed": 30, "changed_better": 0.7, "changed_chrf": [40.0, 45.0],

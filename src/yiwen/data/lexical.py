@@ -41,9 +41,14 @@ class LexicalTable:
         return np.where(self.pairs[places] == wanted, self.probabilities[places], 0.0)
 
 
-def sample(store: Store) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Training pairs to learn from, drawn at random where all of them would be too many; always the same."""
-    cells = (store.src_lengths.astype(np.int64) + 1) * store.tgt_lengths
+def sample(store: Store, sizes: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Training pairs to learn from, drawn at random where all of them would be too many; always the same.
+
+    Args:
+        store: Where they are.
+        sizes: What each costs, of `MAX_CELLS` together; its cells in a `LexicalTable` if not given.
+    """
+    cells = (store.src_lengths.astype(np.int64) + 1) * store.tgt_lengths if sizes is None else sizes
     rows = np.random.default_rng(_SEED).permutation(len(store))
     rows = np.sort(rows[: max(1, int(np.searchsorted(np.cumsum(cells[rows]), MAX_CELLS)))])
     return store.src_ids(rows), store.tgt_ids(rows)

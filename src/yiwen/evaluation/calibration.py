@@ -1,16 +1,15 @@
 """What is usual for a model, measured once on its validation text and kept in its bundle.
 
-    calibration/   calibration.json  lexicon.json  manifest.json
+    calibration/   calibration.json  weights.json  manifest.json
 
-How long translations are, how well they cover their sources, and how often a translation is good that the model finds
-so likely. With it the checks know what is odd, and a translation has a confidence that means something. A bundle
-without the folder is checked for less, and its translations have no confidence.
+How much translations weigh beside their sources, and how often a translation is good that the model finds so likely.
+With it the checks know what is odd, and a translation has a confidence that means something. A bundle without the
+folder is checked for less, and its translations have no confidence.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
-from yiwen.evaluation.omission import Coverage, Weights, after_asking
+from yiwen.evaluation.omission import Weights
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -32,20 +31,14 @@ if TYPE_CHECKING:
     from yiwen.data.store import Store
     from yiwen.engines.engine import Engine, Ids, Sentences
 
-FORMERLY: Final = 1
-"""A layout that is measured anew rather than read."""
+FORMERLY: Final = (1, 2)
+"""Layouts that are measured anew rather than read."""
 MIN_PAIRS: Final = 100
 """Fewer validation pairs do not tell what is usual."""
-N_TARGETS: Final = 10
-"""Targets kept of each source subword ..."""
-LEAST_PROBABILITY: Final = 0.02
-"""... that it becomes at least so often. With all of them an omission is told no better."""
-FALSE_ALARMS: Final = 0.008
+FALSE_ALARMS: Final = 0.01
 """Share of validation references that may be called incomplete."""
-DOUBTFUL: Final = 0.03
-"""Share of them that the model is asked about."""
 LEAST_DOUBT: Final = 1.0
-"""Standard deviations below which nobody is asked and nothing is called incomplete, however alike references are ..."""
+"""Standard deviations below which nothing is called incomplete, however alike references are ..."""
 MOST_DOUBT: Final = 3.0
 """... and above which a translation is, however many references leave something out themselves."""
 GOOD: Final = {"13a": 50.0, "zh": 25.0, "char": 25.0}
@@ -65,18 +58,16 @@ class Calibration:
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
-    format_version: Literal[2] = 2
+    format_version: Literal[3] = 3
     """Layout of the folder; a newer one than this program knows is refused."""
     n_pairs: int
     """Validation pairs that it was measured on."""
     shortness: tuple[float, float]
     """Of what `Weights.shortness` says, mean and standard deviation."""
-    doubtful_at: float | None
-    """Standard deviations of shortness from which on the model is asked; None: it never is."""
     incomplete_at: float
-    """The same, after asking, from which on a translation is incomplete."""
+    """Standard deviations of shortness from which on a translation is incomplete."""
     odd_at: float
-    """Standard deviations of shortness, either way, from which on a length is odd."""
+    """The same, either way, from which on a length is odd."""
     good_at: float
     """Sentence chrF2 from which on a translation counted as good."""
     weights: tuple[float, ...]
@@ -92,28 +83,15 @@ class Usual:
     """A bundle's calibration, ready for questions."""
 
     calibration: Calibration
-    coverage: Coverage
     weights: Weights
 
     def is_odd_length(self, src_ids: Ids, tgt_ids: Ids) -> bool:
         """True where a translation is far shorter or longer than translations of such a source are."""
         return abs(self._shortness(src_ids, tgt_ids)) > self.calibration.odd_at
 
-    def incomplete(
-        self, engine: Engine, src_ids: Sentences, tgt_ids: Sentences, *, stop: StopFlag | None = None
-    ) -> list[bool]:
-        """Of each translation, whether something of its source is missing in it.
-
-        Args:
-            engine: The model, which is asked where the calibration says so.
-            src_ids, tgt_ids: Subwords of the sources and of their translations.
-            stop: Polled between batches.
-        """
-        doubts = list(map(self._shortness, src_ids, tgt_ids))
-        at = self.calibration.doubtful_at
-        if at is not None:
-            doubts = after_asking(engine, self.coverage, src_ids, tgt_ids, doubts, doubtful_at=at, stop=stop)
-        return [doubt > self.calibration.incomplete_at for doubt in doubts]
+    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
+        """True where something of the source is missing in a translation."""
+        return self._shortness(src_ids, tgt_ids) > self.calibration.incomplete_at
 
     def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float | None:
         """Probability that a translation is good; None where its log-probability is not known, or nothing can tell."""
@@ -139,14 +117,13 @@ def open_calibration(bundle: Bundle) -> Usual | None:
         return None
     verify_manifest(folder)
     table = json.loads((folder / "calibration.json").read_text("utf-8"))
-    if table.get("format_version") == FORMERLY:
+    if table.get("format_version") in FORMERLY:
         return None  # and `calibrate` puts a new one in its place
     try:
         calibration = parse(Calibration, table, source=str(folder / "calibration.json"))
     except ConfigError as error:
         raise CheckpointError(f"{error}; upgrade yiwen, or remove {folder} and evaluate the model again") from error
-    lexicon, weights = (json.loads((folder / name).read_text("utf-8")) for name in ("lexicon.json", "weights.json"))
-    return Usual(calibration, Coverage.of(**lexicon, source=bundle.source), Weights(**weights))
+    return Usual(calibration, Weights(**json.loads((folder / "weights.json").read_text("utf-8"))))
 
 
 def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | None = None) -> Usual | None:
@@ -176,9 +153,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     scores = sentence_scores(bundle.target.decode([h.ids for h in best]), references, tgt_lang=bundle.info.tgt_lang)
-    lexicon, weights = likeliest(store), learn_weights(store)
-    coverage = Coverage.of(**lexicon, source=bundle.source)
-    lengths = usual_lengths(src, ref, weights, coverage=coverage, engine=engine, stop=stop)
+    weights = learn_weights(store)
+    lengths = usual_lengths(src, ref, weights)
     mean, deviation = lengths["shortness"]
     features = [
         _features(h.log_prob, len(h.ids), (weights.shortness(ids, h.ids) - mean) / deviation)
@@ -190,7 +166,6 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
         return None
     with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", dataclasses.asdict(calibration))
-        (folder / "lexicon.json").write_text(json.dumps(lexicon), encoding="utf-8")
         (folder / "weights.json").write_text(json.dumps(dataclasses.asdict(weights)), encoding="utf-8")
     return open_calibration(bundle)
 
@@ -201,31 +176,16 @@ def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt
     return [float(chrf.sentence_score(h, [r]).score) for h, r in zip(hypotheses, references, strict=True)]
 
 
-def usual_lengths(
-    src: Sentences,
-    ref: Sentences,
-    weights: Weights,
-    *,
-    coverage: Coverage | None = None,
-    engine: Engine | None = None,
-    stop: StopFlag | None = None,
-) -> dict[str, Any]:
-    """What good translations are like: the fields of a `Calibration` about lengths and omissions.
-
-    Without a lexicon and an engine omissions are told from lengths alone.
-    """
+def usual_lengths(src: Sentences, ref: Sentences, weights: Weights) -> dict[str, Any]:
+    """What good translations are like: the fields of a `Calibration` about lengths and omissions."""
     import numpy as np
 
     short = np.array(list(map(weights.shortness, src, ref)))
     usual = float(short.mean()), max(float(short.std()), 0.05)
-    doubts: list[float] = ((short - usual[0]) / usual[1]).tolist()
-    odd_at = max(float(np.quantile(np.abs(doubts), 1 - FALSE_ALARMS / 5)), 3.0)
-    doubtful_at = None
-    if coverage is not None and engine is not None:
-        doubtful_at = float(np.clip(np.quantile(doubts, 1 - DOUBTFUL), LEAST_DOUBT, MOST_DOUBT))
-        doubts = after_asking(engine, coverage, src, ref, doubts, doubtful_at=doubtful_at, stop=stop)
+    doubts = (short - usual[0]) / usual[1]
     incomplete_at = float(np.clip(np.quantile(doubts, 1 - FALSE_ALARMS), LEAST_DOUBT, MOST_DOUBT))
-    return {"shortness": usual, "doubtful_at": doubtful_at, "incomplete_at": incomplete_at, "odd_at": odd_at}
+    odd_at = max(float(np.quantile(np.abs(doubts), 1 - FALSE_ALARMS / 5)), 3.0)
+    return {"shortness": usual, "incomplete_at": incomplete_at, "odd_at": odd_at}
 
 
 def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool]) -> dict[str, Any]:
@@ -277,26 +237,6 @@ def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if not is_wrong.any():
             return weights
         used &= ~is_wrong
-
-
-def likeliest(store: Store) -> dict[str, list[list[Any]]]:
-    """What the training text says that each source subword becomes, cut down to what tells an omission."""
-    import numpy as np
-
-    from yiwen.data.lexical import model_1, sample
-
-    n_src, n_tgt = store.source.vocab_size, store.target.vocab_size
-    table = model_1(*sample(store), src_vocab_size=n_src, tgt_vocab_size=n_tgt)
-    is_likely = table.probabilities >= LEAST_PROBABILITY
-    pairs, shares = table.pairs[is_likely], table.probabilities[is_likely]
-    order = np.lexsort((-shares, pairs // n_tgt))
-    targets, shares = pairs[order] % n_tgt, shares[order].round(3)
-    starts = np.searchsorted(pairs, np.arange(n_src + 1) * n_tgt)
-    entries = [slice(start, min(start + N_TARGETS, end)) for start, end in itertools.pairwise(starts)]
-    return {
-        "targets": [targets[entry].tolist() for entry in entries],
-        "probabilities": [shares[entry].tolist() for entry in entries],
-    }
 
 
 def _features(log_prob: float, n_tgt: int, short: float) -> tuple[float, ...]:

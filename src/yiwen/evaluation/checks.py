@@ -3,7 +3,7 @@
     cut            the length limit ended it
     loop           it says a phrase again and again that the source says less often
     length_ratio   it is far shorter or longer than translations of such a text are
-    omission       words of the source in a row on which hardly anything of the translation rests
+    omission       it weighs less than translations of such a text do, as where a clause is missing
     numbers        a number of one side is missing on the other
     placeholders   so is a placeholder, a tag or an address
 

@@ -109,13 +109,9 @@ def _repair(
 def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules) -> list[Answer]:
     """Answers with their faults and their confidence."""
     info, usual = rules.bundle.info, rules.usual
-    found = [answer.hypotheses[0] for answer in answers]
-    incomplete = [False] * len(found)
-    if usual is not None:
-        src_ids = [ids for _, ids in sources]
-        incomplete = usual.incomplete(rules.engine, src_ids, [best.ids for best in found], stop=rules.stop)
     checked = []
-    for answer, best, (source, ids), is_incomplete in zip(answers, found, sources, incomplete, strict=True):
+    for answer, (source, ids) in zip(answers, sources, strict=True):
+        best = answer.hypotheses[0]
         flags = check(
             source,
             answer.texts[0],
@@ -123,7 +119,7 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
             tgt_lang=info.tgt_lang,
             is_finished=best.is_finished,
             has_odd_length=usual is not None and usual.is_odd_length(ids, best.ids),
-            is_incomplete=is_incomplete,
+            is_incomplete=usual is not None and usual.is_incomplete(ids, best.ids),
         )
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))

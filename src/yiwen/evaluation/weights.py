@@ -27,15 +27,16 @@ RIDGE: Final = 2.0
 """How strongly a weight is held to what all subwords weigh; a subword that was never met weighs just that."""
 LEAST_WEIGHT: Final = 0.05
 """No subword that counts weighs less: nothing can be left out for nothing."""
-N_TURNS: Final = 2
+N_TURNS: Final = 3
 """How often each side is fitted to the other; further turns find no more."""
-N_STEPS: Final = 30
-"""Steps of conjugate gradients."""
+N_STEPS: Final = 10
+"""Steps of conjugate gradients; further ones find no more either."""
 
 
 def learn_weights(store: Store) -> Weights:
     """Weights by which both sides of the training pairs weigh about the same."""
-    src, tgt = map(_Side.of, sample(store), (store.source, store.target))
+    texts = sample(store, store.src_lengths + store.tgt_lengths)
+    src, tgt = map(_Side.of, texts, (store.source, store.target))
     even = len(tgt.ids) / max(len(src.ids), 1)
     src_weights = _fitted(src, even, tgt.sums(np.ones(len(tgt.counts))))
     for _ in range(N_TURNS):
@@ -68,7 +69,7 @@ class _Side(NamedTuple):
 
 
 def _fitted(side: _Side, even: float, wanted: np.ndarray) -> np.ndarray:
-    """Weights near `even` by which the pairs of a side weigh what is wanted, by conjugate gradients.
+    """Weights near `even` by which the pairs of a side weigh what is wanted, by preconditioned conjugate gradients.
 
     A pair's error counts by 1 / wanted, as if it varied like a sum of that many independent words.
     """
@@ -79,13 +80,15 @@ def _fitted(side: _Side, even: float, wanted: np.ndarray) -> np.ndarray:
 
     weights = np.full(len(side.counts), even)
     residual = per_subword(wanted - side.sums(weights))
-    direction, size = residual, residual @ residual
+    often = per_subword(np.ones(side.n_pairs)) + RIDGE
+    direction = residual / often
+    size = residual @ direction
     for _ in range(N_STEPS):
         if size == 0:
             break
         turned = per_subword(side.sums(direction)) + RIDGE * direction
         step = size / (direction @ turned)
         weights, residual = weights + step * direction, residual - step * turned
-        size, before = residual @ residual, size
-        direction = residual + size / before * direction
+        size, before = residual @ (residual / often), size
+        direction = residual / often + size / before * direction
     return np.where(side.counts, np.maximum(weights, LEAST_WEIGHT), 0.0)
