@@ -26,5 +26,5 @@ class Weights:
 
     def shortness(self, src_ids: Ids, tgt_ids: Ids) -> float:
         """How short a translation is: log of what the source weighs over what the translation does."""
-        whole, part = sum(self.src[id_] for id_ in src_ids), sum(self.tgt[id_] for id_ in tgt_ids)
+        whole, part = sum(map(self.src.__getitem__, src_ids)), sum(map(self.tgt.__getitem__, tgt_ids))
         return math.log((whole + SPARED) / (part + SPARED))
