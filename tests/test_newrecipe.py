@@ -237,10 +237,39 @@ def test_swapped_sides_are_noticed() -> None:
         new_recipe((write("a.zh", CHINESE), write("a.en", ENGLISH)), src_lang="en", tgt_lang="zh")
 
 
+def test_swapped_sides_in_one_script_are_noticed() -> None:
+    french = [f"Voici la phrase numéro {n} de cette longue collection." for n in range(120)]
+    english = [f"This is sentence number {n} of this long collection." for n in range(120)]
+    with pytest.raises(DataError, match=r"seem to be swapped: 'Voici la phrase numéro 0 .*' should be en and"):
+        new_recipe((write("a.en", french), write("a.fr", english)), src_lang="en", tgt_lang="fr")
+    new_recipe((write("b.en", english), write("b.fr", french)), src_lang="en", tgt_lang="fr")
+
+
+@pytest.mark.parametrize(
+    "header", ["ZH\tEN", "zh-CN\ten-US", "n\tzh_Hans\ten_GB", "Chinese\tEnglish", "translation.zh\ttranslation.en"]
+)
+def test_columns_are_found_however_their_language_is_spelt(header: str) -> None:
+    *_, zh, en = names = header.split("\t")
+    before = "7\t" * (len(names) - 2)
+    tsv = write("corpus.tsv", [header, *(f"{before}{tgt}\t{src}" for src, tgt in PAIRS)])
+    json_lines = write("rows.jsonl", [json.dumps({zh: tgt, en: src}) for src, tgt in PAIRS])
+    for file in (tsv, json_lines):
+        path, survey, _ = new_recipe((file,), src_lang="en", tgt_lang="zh")
+        assert (survey.n_rows, survey.samples[0]) == (120, PAIRS[0])
+        (corpus,) = load_recipe(str(path)).recipe.data.corpora
+        assert (corpus.src_column, corpus.tgt_column) == (en, zh)
+
+
 def test_unknown_columns_are_refused() -> None:
-    file = write("corpus.jsonl", ['{"a": "b"}'])
-    with pytest.raises(DataError, match="the first line has no text under 'src'"):
-        new_recipe((file,), src_lang="en", tgt_lang="zh")
+    named = r"has the columns a, b, b.c, none of them for en or none for zh; name them with --src-column and"
+    with pytest.raises(DataError, match=f"corpus.jsonl {named}"):
+        new_recipe((write("corpus.jsonl", ['{"a": "x", "b": {"c": "y"}}']),), src_lang="en", tgt_lang="zh")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"a": ["x"], "b": [{"c": "y"}]}), "corpus.parquet")
+    with pytest.raises(DataError, match=f"corpus.parquet {named}"):
+        new_recipe((Path("corpus.parquet"),), src_lang="en", tgt_lang="zh")
+    with pytest.raises(DataError, match=r"corpus.jsonl: the first line has no text under 'src'"):
+        new_recipe((write("corpus.jsonl", ["no JSON"]),), src_lang="en", tgt_lang="zh")
 
 
 def test_a_missing_file_is_named() -> None:

@@ -145,6 +145,14 @@ def test_a_text_that_is_a_term_is_its_translation_and_case_follows_the_source(ti
     assert begun.text.startswith("Haus")
 
 
+@pytest.mark.parametrize("search", [{"mbr": 1}, {"mbr": 3}, {"n_best": 2}, {"sampling": True}])
+def test_terms_go_with_every_search(tiny_run: TinyRun, search: dict[str, int]) -> None:
+    translator = Translator.load(tiny_run.best, threads=1)
+    config = SearchConfig(**search)  # type: ignore[arg-type]
+    (found,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "haus"}), search=config)
+    assert "haus" in found.text.lower()
+
+
 def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> None:
     from yiwen.asking import term_ids
     from yiwen.bundle import open_bundle

@@ -11,15 +11,17 @@ from typing import Any, Final
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
+from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import write_text
 from yiwen.recipe import runs_root
 from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag, poll
 from yiwen.text.chinese import shortened
-from yiwen.text.languages import canonical
+from yiwen.text.langid import is_in
+from yiwen.text.languages import best_match, canonical
 from yiwen.text.protect import masked
-from yiwen.text.scripts import script_of, script_share
+from yiwen.text.scripts import script_of
 
 FEWEST_PAIRS: Final = 100
 """Fewer cannot be split into a training, a validation and a test part that mean anything."""
@@ -27,8 +29,9 @@ N_SAMPLES: Final = 3
 WIDTH: Final = 77
 """Columns of a terminal that a sample may take, where a Chinese character takes two."""
 _MANY_SPANS: Final = 0.05
+_ALWAYS_NAMED: Final = (".jsonl", ".parquet", ".arrow", ".feather")
 _CHECKED: Final = 1000
-"""Pairs whose script is looked at, to notice two sides that are swapped."""
+"""Pairs whose language is looked at, to notice two sides that are swapped."""
 
 
 @dataclass
@@ -105,8 +108,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
         DataError: If it cannot be read, or its sides seem to be swapped.
     """
     survey = Survey()
-    scripts = script_of(src_lang), script_of(tgt_lang)
-    n_straight = n_swapped = 0
+    straight = 0
     for block in read_blocks(corpus, base=Path(), src_lang=src_lang, tgt_lang=tgt_lang):
         poll(stop, "counting pairs")
         survey.n_rows += len(block.src)
@@ -123,11 +125,11 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
             if len(survey.samples) < N_SAMPLES:
                 survey.samples.append((src, tgt))
             if survey.n_pairs <= _CHECKED:
-                survey.n_spans += bool({*masked(src)[1]} & {*masked(tgt)[1]})
-            if survey.n_pairs <= _CHECKED and None not in scripts and scripts[0] != scripts[1]:
-                n_straight += _is_in(src, scripts[0]) and _is_in(tgt, scripts[1])
-                n_swapped += _is_in(src, scripts[1]) and _is_in(tgt, scripts[0])
-    if n_swapped > n_straight:
+                (src_prose, src_spans), (tgt_prose, tgt_spans) = masked(src), masked(tgt)
+                survey.n_spans += not {*src_spans}.isdisjoint(tgt_spans)
+                for prose, right, wrong in ((src_prose, src_lang, tgt_lang), (tgt_prose, tgt_lang, src_lang)):
+                    straight += is_in(prose, right, rather_than=wrong) - is_in(prose, wrong, rather_than=right)
+    if straight < 0:
         src, tgt = (shortened(text, WIDTH) for text in survey.samples[0])
         raise DataError(
             f"the sides seem to be swapped: {src!r} should be {src_lang} and {tgt!r} {tgt_lang}; "
@@ -217,22 +219,22 @@ def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
 
 
 def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
-    """The pair of column names that the file has: after the languages, or src and tgt."""
+    """The pair of column names that the file has: after the languages, however they are spelt, or src and tgt."""
     usual = ("src", "tgt")
     if len(files) == 2 or plain_suffix(files[0]) == ".tmx":
         return usual
-    for columns in ((src_lang, tgt_lang), (f"translation.{src_lang}", f"translation.{tgt_lang}")):
-        blocks = read_blocks(_corpus(files, columns), base=Path(), src_lang=src_lang, tgt_lang=tgt_lang, size=1)
-        try:
-            next(blocks, None)
-        except DataError:
-            continue
-        return columns
+    names = column_names(files[0])
+    for parent in ("", "translation."):
+        inside = [name.removeprefix(parent) for name in names if name.startswith(parent)]
+        src, tgt = best_match(inside, src_lang), best_match(inside, tgt_lang)
+        if src is not None and tgt is not None and src != tgt:
+            return parent + inside[src], parent + inside[tgt]
+    if names and plain_suffix(files[0]) in _ALWAYS_NAMED and not {*usual} <= {*names}:
+        raise DataError(
+            f"{files[0]} has the columns {', '.join(names)}, none of them for {src_lang} or none for {tgt_lang}; "
+            "name them with --src-column and --tgt-column"
+        )
     return usual
-
-
-def _is_in(text: str, script: str | None) -> bool:
-    return script is not None and script_share(text, script) > 0.5
 
 
 def _length(survey: Survey, size: Size, tgt_lang: str) -> tuple[int, int]:

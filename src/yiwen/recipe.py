@@ -98,6 +98,15 @@ def _check_task(recipe: Recipe) -> None:
             raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
+    if recipe.training.word_dropout and recipe.training.guided_alignment:
+        raise ConfigError(
+            "training.word_dropout hides the words that training.guided_alignment says where to look for; use one"
+        )
+    if task == "embed" and recipe.tokenizer.sampling:
+        raise ConfigError(
+            f"tokenizer.sampling={recipe.tokenizer.sampling} is not for task='embed', which tells texts of a batch that "
+            "are the same by their subwords; leave it out"
+        )
     if task == "embed" and not recipe.tokenizer.shared:
         raise ConfigError("tokenizer.shared=false, but task='embed' has one encoder for both languages; leave it out")
 

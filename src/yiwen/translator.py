@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -189,10 +188,9 @@ class Translator:
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         answers = list(map(partial(chosen, config=config), found, texts_of))
         if checks:
-            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=config, stop=stop)
+            another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
+            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, stop=stop)
             sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
-            if glossary is not None and not reader.uses_symbols:  # another search would not hold the terms
-                rules = replace(rules, search=config.changed(beam_size=max(2, config.beam_size), n_best=2))
             answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)
         return [

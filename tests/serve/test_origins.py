@@ -144,7 +144,9 @@ def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
 
 
 def test_another_method_and_another_path_are_told_in_json(address: str) -> None:
-    assert ask(address, request(T, method="GET")).status == 405
+    refused = ask(address, request(T, method="GET"))
+    assert (refused.status, refused.headers["allow"], refused.json["code"]) == (405, "POST", "method")
+    assert refused.json["error"] == f"{T} is not for GET; use POST; see /openapi.json"
     found = ask(address, request("/nothing/here", method="GET"))
     assert (found.status, found.json["code"]) == (404, "not_found")
 

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,30 @@ def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iter
 
 def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
     """True where the first line of a TSV or CSV names the columns and is no pair."""
-    first = next(lines.lines_of(path), b"").decode("utf-8", "replace")
-    try:
-        names = first.split("\t") if lines.plain_suffix(path) == ".tsv" else next(csv.reader(first.split("\r")), [])
-    except csv.Error:  # the reader says what is wrong
-        return False
-    return src_column in names and tgt_column in names
+    return {src_column, tgt_column} <= {*column_names(path)}
+
+
+def column_names(path: Path) -> list[str]:
+    """What the columns of a file may be called: its first cells, its first keys, or its schema; "a.b" for b inside a.
+
+    Raises:
+        DataError: If it cannot be read.
+    """
+    match lines.plain_suffix(path):
+        case ".parquet" | ".arrow" | ".feather":
+            with _arrow_errors(path):
+                first = list(islice(_arrow_tables(path, 1), 1))
+            return [*dict.fromkeys(n for table in first for n in (*table.column_names, *table.flatten().column_names))]
+        case ".jsonl":
+            row = _json(next(lines.lines_of(path), b""))
+            parts = row if isinstance(row, dict) else {}
+            return [*parts, *(f"{a}.{b}" for a, part in parts.items() if isinstance(part, dict) for b in part)]
+        case suffix:
+            text = next(lines.lines_of(path), b"").decode("utf-8", "replace")
+            try:
+                return text.split("\t") if suffix == ".tsv" else next(csv.reader(text.split("\r")), [])
+            except csv.Error:  # the reader says what is wrong
+                return []
 
 
 def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -74,13 +93,9 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Parquet, or an Arrow IPC file or stream (Feather version 2); "translation.en" reads inside a struct."""
-    with needing("Reading Parquet and Arrow needs pyarrow", extra="train"):
-        import pyarrow as pa
-    try:
-        for batch in _arrow_batches(path, size):
-            yield tuple(_arrow_column(path, batch, column) for column in (src_column, tgt_column))  # type: ignore[misc]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read ({error}); write it again as Parquet or as an Arrow file") from error
+    with _arrow_errors(path):
+        for table in _arrow_tables(path, size):
+            yield tuple(_arrow_column(path, table, column) for column in (src_column, tgt_column))  # type: ignore[misc]
 
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
@@ -114,16 +129,20 @@ def _json_value(line: bytes, column: str) -> bytes | None:
 
 def _json_at(line: bytes, column: str) -> Any:
     """What stands under a dotted key; `...` where nothing does or the line is no JSON."""
-    try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return ...
+    value = _json(line)
     if isinstance(value, dict) and column in value:
         return value[column]
     for key in column.split("."):
         if value is not None:  # null has null inside
             value = value.get(key, ...) if isinstance(value, dict) else ...
     return value
+
+
+def _json(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return ...
 
 
 def _as_text(value: Any) -> bytes | None:
@@ -141,7 +160,18 @@ def _as_text(value: Any) -> bytes | None:
             return None
 
 
-def _arrow_batches(path: Path, size: int) -> Iterator[Any]:
+@contextmanager
+def _arrow_errors(path: Path) -> Iterator[None]:
+    with needing("Reading Parquet and Arrow needs pyarrow", extra="train"):
+        import pyarrow as pa
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}); write it again as Parquet or as an Arrow file") from error
+
+
+def _arrow_tables(path: Path, size: int) -> Iterator[Any]:
+    """The file in pieces of at most `size` rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -152,20 +182,19 @@ def _arrow_batches(path: Path, size: int) -> Iterator[Any]:
         source = pa.memory_map(str(path))
     with source:
         if lines.plain_suffix(path) == ".parquet":
-            yield from pq.ParquetFile(source).iter_batches(batch_size=size)
+            yield from (pa.Table.from_batches([b]) for b in pq.ParquetFile(source).iter_batches(batch_size=size))
             return
         is_file = source.read(6) == b"ARROW1"
         source.seek(0)
         reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
         for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
             for start in range(0, batch.num_rows, size):
-                yield batch.slice(start, size)
+                yield pa.Table.from_batches([batch.slice(start, size)])
 
 
-def _arrow_column(path: Path, batch: Any, column: str) -> list[bytes | None]:
+def _arrow_column(path: Path, table: Any, column: str) -> list[bytes | None]:
     import pyarrow as pa
 
-    table = pa.Table.from_batches([batch])
     while column not in table.column_names and any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     if table.column_names.count(column) != 1:

@@ -47,8 +47,8 @@ class Rules:
     engine: Engine
     usual: Usual | None
     """The bundle's calibration, if it has one."""
-    search: SearchConfig
-    """How the answers were found."""
+    search: SearchConfig | None
+    """How the answers were found, and others may be; None: no other would do."""
     stop: StopFlag | None = None
     """Polled between batches."""
 
@@ -76,7 +76,7 @@ def review(
     """
     search = rules.search
     reviewed = _checked(answers, sources, rules)
-    if not _may_choose(search):
+    if search is None or not _may_choose(search):
         return reviewed
     faulty = {i: answer.hypotheses[1:] for i, answer in enumerate(reviewed) if answer.flags}
     _repair(reviewed, sources, faulty, rules)

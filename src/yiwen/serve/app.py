@@ -96,7 +96,9 @@ def build_app(service: Service) -> Guard:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = {404: "not_found", 405: "method"}.get(error.status_code, "refused")
-    response = error_response(ApiError(error.status_code, code, "nothing is here; see /openapi.json"))
+    code, message = {404: "not_found", 405: "method"}.get(error.status_code, "refused"), "nothing is here"
+    if allowed := (error.headers or {}).get("Allow"):
+        message = f"{request.url.path} is not for {request.method}; use {allowed}"
+    response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))
     response.headers.update(error.headers or {})
     return response
