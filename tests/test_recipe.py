@@ -280,11 +280,11 @@ def test_the_manual_names_all_methods() -> None:
             "heads whose width is no multiple of 8 up to 256 or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
-        ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "guided_alignment says where to look for; use one"),
+        ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "guided_alignment says where to look for;"),
         (
             'task = "embed"\n[training]\nmetric = "accuracy"\n[tokenizer]\nsampling = 0.1\n',
-            "tokenizer.sampling=0.1 is not for task='embed', which tells texts of a batch that are the same by their "
-            "subwords; leave it out",
+            "tokenizer.sampling=0.1 is not for task='embed', which tells by subwords what texts of a batch are the "
+            "same; leave it out",
         ),
         ('[model]\npreset = ["base"]\n', "model.preset = [\"base\"]: input should be 'tiny', 'small'"),
         ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),

@@ -104,8 +104,8 @@ def _check_task(recipe: Recipe) -> None:
         )
     if task == "embed" and recipe.tokenizer.sampling:
         raise ConfigError(
-            f"tokenizer.sampling={recipe.tokenizer.sampling} is not for task='embed', which tells texts of a batch that "
-            "are the same by their subwords; leave it out"
+            f"tokenizer.sampling={recipe.tokenizer.sampling} is not for task='embed', which tells by subwords what "
+            "texts of a batch are the same; leave it out"
         )
     if task == "embed" and not recipe.tokenizer.shared:
         raise ConfigError("tokenizer.shared=false, but task='embed' has one encoder for both languages; leave it out")
