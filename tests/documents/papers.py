@@ -20,6 +20,7 @@ class Said:
 
     text: str
     sentences: tuple[object, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

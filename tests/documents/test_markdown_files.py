@@ -30,11 +30,45 @@ def test_a_link_by_its_own_words_still_leads_to_where_it_did() -> None:
 def test_a_footnote_that_a_translation_lost_comes_back() -> None:
     out = translated_here("Dogs[^1] run {n} miles.\n", "md", lambda text: re.sub(r"\[.*?\]|\{n\}", "", text).upper())
     assert out.decode() == "DOGS[^1] RUN {n} MILES.\n"
-    word = "A[^1] b\n\n[^1]: Word\n"  # which is a link to some, and a footnote to others
-    assert translated_here(word, "md").decode() == "A[^1] B\n\n[^1]: Word\n"
+    word = "A[^1] b\n\n[^1]: Word\n"  # which is a link to some, and a footnote to nearly all
+    assert translated_here(word, "md").decode() == "A[^1] B\n\n[^1]: WORD\n"
 
 
-@pytest.mark.parametrize("kept", ['{{< ref "x.md" >}}', "${a[0]}", "https://x.y/a*b/_c", "[^1]"])
+FOOTNOTES = """# A title[^a_b]
+
+Two sit.[^1] One *runs*[^1], see[^no] {n}.
+
+> One[^2]
+
+[^1]: In red.
+[^2]: With a
+ball.
+
+    More of it.
+
+    - and a list
+[^a_b]: Word
+"""
+
+
+def test_footnotes_are_texts_of_their_own_and_references_are_none() -> None:
+    texts = ["A title", "Two sit. One runs, see {n}.", "One", "In red.", "With a ball.", "More of it.", "and a list"]
+    assert texts_of(FOOTNOTES, "md") == [*texts, "Word"]
+    assert translated_here(FOOTNOTES, "md").decode() == (
+        "# A TITLE[^a_b]\n\nTWO SIT.[^1] ONE *RUNS*[^1], SEE[^no] {n}.\n\n> ONE[^2]\n\n[^1]: IN RED.\n"
+        "[^2]: WITH A BALL.\n\n    MORE OF IT.\n\n    - AND A LIST\n[^a_b]: WORD\n"
+    )
+
+
+def test_bars_inside_of_cells_are_text() -> None:
+    table = "| a \\| b | `x\\|y` c | d |\n|---|---|---|\n| \\| | a\\|b c | *e \\| f* |\n"
+    assert texts_of(table, "md") == ["a | b", "x|y c", "d", "a|b c", "e | f"]
+    assert translated_here(table, "md", str).decode() == table
+    out = translated_here(table, "md", lambda text: text.replace("c", "|").replace("b", "B")).decode()
+    assert out == "| a \\| B | `x\\|y` \\| | d |\n|---|---|---|\n| \\| | a\\|B \\| | *e \\| f* |\n"
+
+
+@pytest.mark.parametrize("kept", ['{{< ref "x.md" >}}', "${a[0]}", "https://x.y/a*b/_c", "www.x.y/a*b/_c"])
 def test_what_is_kept_is_not_escaped(kept: str) -> None:
     assert (
         translated_here(f"see {kept} now", "md", lambda text: text.replace("see", "SEE")) == f"SEE {kept} now".encode()

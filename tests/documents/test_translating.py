@@ -54,6 +54,35 @@ def test_a_number_that_was_changed_is_found_by_alignment_or_the_placeholder_is_p
     assert translated_here(po, "po", fake=fake).decode().count("%s") == 2
 
 
+def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
+    # 0 dog 1 see 2 7 3 now -> 0 seht 1 7 2 , 3 Hund 4 , 5 jetzt 6 7 7 um 8 17
+    texts = {"*dog* see {n} now": "weg", "dog see {n} now": "weg", "dog see 7 now": "seht 7, Hund, jetzt 7 um 17"}
+    fake = Fake(texts, {"dog see 7 now": [(0, 3), (1, 0), (2, 1), (3, 5)]})
+    out = translated_here("*dog* see {n} now", "md", fake=fake).decode()
+    assert out == "seht {n}, *Hund*, jetzt {n} um 17"
+
+
+@pytest.mark.parametrize(
+    ("said", "again", "flags"),
+    [
+        ("weg", "7", []),  # found again
+        ("weg", "jetzt", []),  # put in
+        ("weg", "7 und 7", ["placeholders"]),
+        ("{n} und <b>", "", ["placeholders"]),
+        ("{n}", "", ["numbers"]),  # of the first translation, which is the one that stays
+    ],
+)
+def test_flags_say_what_is_wrong_with_what_is_written(said: str, again: str, flags: list[str]) -> None:
+    def translate(texts: Sequence[str]) -> list[Said]:
+        first, second = Said(said, flags=("placeholders", *flags)), Said(again, flags=("numbers", "placeholders"))
+        return [first if "{n}" in text else second for text in texts]
+
+    told: list[str] = []
+    units = [Unit("see {n}", keep=((4, 7),))]
+    list(translated(units, translate=translate, align=None, progress=None, flag=told.extend))
+    assert told == flags
+
+
 @pytest.mark.parametrize(
     ("text", "asked", "said", "written"),
     [
@@ -100,13 +129,12 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
             "%s",
             "%(name)s",
             "%1$s",
-            "[^1]",
             "%-5.2f",
             "%@",
             "100%%",
             "{0}",
         ),
-        *("https://x.org/a?b=c&d#e", "me@x-y.org", "&nbsp;", "{n, number}", "{d, date, short}"),
+        *("https://x.org/a?b=c&d#e", "www.x_y.org/a", "me@x-y.org", "&nbsp;", "{n, number}", "{d, date, short}"),
         *("{n, plural, one {# dog} other {# dogs}}", "{g, select, male {he} other {they}}"),
     ],
 )

@@ -120,7 +120,7 @@ def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: s
     "placeholder",
     [
         *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f"),
-        *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "info@example.org"),
+        *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "www.a.org/b_c", "info@example.org"),
     ],
 )
 def test_placeholders_have_to_be_kept(placeholder: str) -> None:
@@ -132,8 +132,12 @@ def test_placeholders_have_to_be_kept(placeholder: str) -> None:
 
 
 def test_signs_that_look_like_placeholders_are_none() -> None:
-    for text in ("50 % der Leute", "50%的人", "a < b and c > d", "x {", "AT&T; {a b}", "100% sure"):
+    for text in ("awww. so", "50 % der Leute", "50%的人", "a < b and c > d", "x {", "AT&T; {a b}", "100% sure"):
         assert not changes_placeholders(text, "")
+
+
+def test_a_million_letters_are_looked_through_at_once() -> None:
+    assert not changes_placeholders("x" * 1_000_000 + " {a}", "{a}")
 
 
 def test_an_address_ends_before_the_full_stop() -> None:

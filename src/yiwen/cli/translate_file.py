@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from yiwen.cli.options import BeamSize, Device, DType, Engine, GlossaryFile, LengthPenalty, TargetLanguage, Threads
-
-if TYPE_CHECKING:
-    from yiwen.translator import Translation
 
 
 def translate_file(
@@ -53,24 +49,19 @@ def translate_file(
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, tgt_lang=tgt_lang)
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-    translated = partial(translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False)
     flags: Counter[str] = Counter()
     with stop_on_signals() as stop, share_done() as progress:
-
-        def translate(texts: Sequence[str]) -> list[Translation]:
-            found = translated(texts, stop=stop)
-            # A placeholder that was lost is put back in its place.
-            flags.update(flag for translation in found for flag in translation.flags if flag != "placeholders")
-            return found
-
         content = translate_document(
             input_file.read_bytes(),
             suffix=input_file.suffix,
-            translate=translate,
-            align=lambda sources, targets: translator.align(sources, targets, stop=stop),
+            translate=partial(
+                translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False, stop=stop
+            ),
+            align=partial(translator.align, stop=stop),
             src_lang=translator.src_lang,
             tgt_lang=translator.tgt_lang,
             progress=progress,
+            flag=flags.update,
         )
     write_bytes(output_file, content)
     tell_flags(flags, unit="texts")

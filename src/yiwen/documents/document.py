@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from yiwen.documents.reading import parsers
 from yiwen.documents.sandbox import Limits, asked
-from yiwen.documents.translating import Align, Translate, translated
+from yiwen.documents.translating import Align, Flag, Translate, translated
 from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.web import KEPT
 from yiwen.documents.web import texts as web_texts
@@ -29,20 +29,22 @@ def translate_document(
     src_lang: str = "",
     tgt_lang: str = "",
     progress: Callable[[float], None] | None = None,
+    flag: Flag | None = None,
 ) -> bytes:
     """Translate a document.
 
     Args:
         data: The file.
         suffix: Its format, one of `formats()`, with or without a dot.
-        translate: Texts to translations, as `Translator.translate`; what it returns has `text`, and `sentences` where
-            it cut the text.
+        translate: Texts to translations, as `Translator.translate`; what it returns has `text`, and may have
+            `sentences`, where it cut the text, and `flags`.
         align: As `Translator.align`: puts marks inside of a text on the right words. Without it they go where the
             same part of the text has been said.
         limits: What the document may cost.
         src_lang: Language of the text; only TMX asks, and knows itself in most files.
         tgt_lang: Language of the translation; TMX needs it, HTML says it in <html lang>.
         progress: Told the share that is done, from 0 to 1.
+        flag: Told the flags of all texts; `placeholders` where one was changed and could not be put back.
 
     Raises:
         ConfigError: If there is no such format, or TMX is not told what language to write.
@@ -61,7 +63,7 @@ def translate_document(
         Unit(text, tuple(Mark(*mark) for mark in marks), tuple((start, end) for start, end in keep))
         for text, marks, keep in asked(data, limits=limits, header=header)["units"]
     ]
-    answers = list(translated(units, translate=translate, align=align, progress=progress))
+    answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag))
     return base64.b64decode(asked(data, limits=limits, header=header, answers=answers)["data"])
 
 

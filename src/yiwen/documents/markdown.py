@@ -1,7 +1,7 @@
 """Markdown: markdown-it finds blocks and inline marks, and is asked where in the source each of them stands.
 
 Code, formulas, front matter, link targets and tags stay as they are; a paragraph of several lines becomes one line. A
-text that cannot be found in the source again (an escaped bar in a table, say) is left alone.
+text that cannot be found in the source again is left alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
-_LITERAL: Final = r"\[\^[\w-]+\]|https?://[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?"
+_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?"
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _FENCE: Final = re.compile(r"\s*:::")
 """A row of a container."""
@@ -28,7 +28,7 @@ _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|de
 """A row that makes a block of HTML of what follows, as long as it is alone."""
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline")
+_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
 
 Lines = Sequence[tuple[int, int]]
 """Where each line of a text starts: in the text, and in the source."""
@@ -72,10 +72,13 @@ def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cursor: int |
     offset = 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
-        column = row.rfind(line) if cursor is None else row.find(line, max(0, cursor - start))
+        written = line if cursor is None else line.replace("|", r"\|")
+        column = row.rfind(line) if cursor is None else row.find(written, max(0, cursor - start))
         if column < 0:
             return []
         found.append((offset, start + column))
+        bars = re.finditer(r"\\\|", written) if cursor is not None else ()
+        found += [(offset + bar.end() - n, start + column + bar.end()) for n, bar in enumerate(bars, 1)]
         offset += len(line) + 1
     return found
 
@@ -92,11 +95,11 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
 
     def text_until(end: int) -> Iterator[Token]:
         raw = source[_where(lines, at) : _where(lines, end)] if at < end else ""
-        task = _TASK.match(raw) if not at else None
-        if task:
-            yield Token("point", task[0])
-        if rest := raw.removeprefix(task[0] if task else ""):
-            yield Token("text", rest, rest)
+        n = len(task[0]) if not at and (task := _TASK.match(raw)) else 0
+        if n:
+            yield Token("point", raw[:n])
+        if raw[n:]:
+            yield Token("text", raw[n:], token.content[at + n : end])
 
     for child in token.children:
         if "at" not in child.meta or child.type == "text":  # text that only looked like a mark
@@ -120,8 +123,8 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
             yield from string_tokens(raw)
         else:
             label = end if name == "link" and side == "open" else label
-            words = token.content[label:start] if raw in ("]", "][]") else ""  # they name the target, but for footnotes
-            again = f"][{' '.join(words.split())}]" if words and words[0] != "^" else ""
+            words = token.content[label:start] if raw in ("]", "][]") else ""  # they name the target
+            again = f"][{' '.join(words.split())}]" if words else ""
             yield Token("open" if side == "open" else "close" if side == "close" else "point", raw, again, key=name)
     yield from text_until(len(token.content))
 
@@ -149,9 +152,11 @@ def _parser() -> Any:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.footnote import footnote_plugin
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))

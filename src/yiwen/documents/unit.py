@@ -29,8 +29,9 @@ is_cjk: Final = re.compile(f"[{CJK}]").match
 SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）]*\s*$")
 _BLANK: Final = " \t\r\n\f"
 _KEEP: Final = re.compile(
-    r"""(?:https?|ftp)://[^\s<>"'“”\u3000-\u9fff\uff00-\uffef]*[^\s<>"'“”\u3000-\u9fff\uff00-\uffef.,;:!?)]
-    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \[\^[\w-]+\]  # an address; a footnote
+    r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
+      [^\s<>"'“”\u3000-\u9fff\uff00-\uffef]*[^\s<>"'“”\u3000-\u9fff\uff00-\uffef.,;:!?)]
+    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)  # an address
     | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}

@@ -28,14 +28,14 @@ FAULTS: Final = frozenset(
 _AROUND: Final = r"\s<>\"'“”\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 """No part of an address; Chinese may stand at it without a blank."""
 PLACEHOLDER: Final = re.compile(
-    rf"https?://[^{_AROUND}]*[^{_AROUND}.,;:!?)\]]"
-    r"|[A-Za-z\d_.+-]+@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
+    rf"(?:https?://|(?<![A-Za-z\d])www\.)[^{_AROUND}]*[^{_AROUND}.,;:!?)\]]"
+    r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?l?[sdifxXeEgGcru@](?![A-Za-z])"
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
-_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://")
+_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
 
