@@ -55,11 +55,11 @@ def test_a_number_that_was_changed_is_found_by_alignment_or_the_placeholder_is_p
 
 
 def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
-    # 0 dog 1 see 2 7 3 now -> 0 seht 1 7 2 , 3 Hund 4 , 5 jetzt 6 7 7 um 8 17
-    texts = {"*dog* see {n} now": "weg", "dog see {n} now": "weg", "dog see 7 now": "seht 7, Hund, jetzt 7 um 17"}
+    # 0 dog 1 see 2 7 3 now -> 0 seht 1 7 2 , 3 Hund 4 , 5 jetzt 6 7 7 um 8 77
+    texts = {"dog see {n} now": "weg", "dog see 7 now": "seht 7, Hund, jetzt 7 um 77"}
     fake = Fake(texts, {"dog see 7 now": [(0, 3), (1, 0), (2, 1), (3, 5)]})
     out = translated_here("*dog* see {n} now", "md", fake=fake).decode()
-    assert out == "seht {n}, *Hund*, jetzt {n} um 17"
+    assert out == "seht {n}, *Hund*, jetzt {n} um 77"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
 )
 def test_flags_say_what_is_wrong_with_what_is_written(said: str, again: str, flags: list[str]) -> None:
     def translate(texts: Sequence[str]) -> list[Said]:
-        first, second = Said(said, flags=("placeholders", *flags)), Said(again, flags=("numbers", "placeholders"))
+        first, second = Said(said, flags=("placeholders", *flags)), Said(again, flags=("placeholders",))
         return [first if "{n}" in text else second for text in texts]
 
     told: list[str] = []

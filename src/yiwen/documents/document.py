@@ -44,7 +44,7 @@ def translate_document(
         src_lang: Language of the text; only TMX asks, and knows itself in most files.
         tgt_lang: Language of the translation; TMX needs it, HTML says it in <html lang>.
         progress: Told the share that is done, from 0 to 1.
-        flag: Told the flags of all texts; `placeholders` where one was changed and could not be put back.
+        flag: Told the flags of each text; `placeholders` where one was changed and could not be put back.
 
     Raises:
         ConfigError: If there is no such format, or TMX is not told what language to write.

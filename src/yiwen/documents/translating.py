@@ -6,12 +6,10 @@ their places, which models know how to carry over, and each placeholder is put w
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, Protocol
 
 from yiwen.documents.placing import Piece, linked, place
@@ -19,7 +17,6 @@ from yiwen.documents.unit import Span, Unit
 from yiwen.errors import DataError
 from yiwen.evaluation.checks import changes_placeholders
 
-_NUMBER: Final = re.compile(r"(\d+)")
 AT_ONCE: Final = 256
 """Texts that are translated together: enough to sort by length, few enough that progress is seen."""
 
@@ -35,7 +32,7 @@ Translate = Callable[[Sequence[str]], Sequence[HasText]]
 Align = Callable[[Sequence[str], Sequence[str]], Sequence[Any]]
 """As `Translator.align`."""
 Flag = Callable[[Iterable[str]], None]
-"""Told what is wrong with texts as they are written down: the flags of all of them."""
+"""Told what is wrong with a text as it is written down."""
 
 
 Answer = tuple[str, list[Span]]
@@ -61,15 +58,14 @@ def translated(
     for start in range(0, len(units), AT_ONCE):
         block = list(units[start : start + AT_ONCE])
         drafts = _drafts([unit.text for unit in block], translate)
-        told = [_flags(unit, draft.text, draft.flags) for unit, draft in zip(block, drafts, strict=True)]
         broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
         again = [block[n].with_stand_ins() for n in broken]
         for number, unit, draft in zip(broken, again, _drafts([unit.text for unit in again], translate), strict=True):
-            stands_for = dict(zip(unit.literals(), block[number].literals(), strict=True))
-            told[number] = _flags_again(block[number], unit, draft, stands_for, first=told[number])
-            block[number], drafts[number] = unit, _said_once(draft, stands_for)
+            drafts[number] = _said_once(draft, unit, block[number].literals())
+            block[number] = unit
         if flag is not None:
-            flag(itertools.chain.from_iterable(told))
+            for first, unit, draft in zip(units[start:], block, drafts, strict=False):
+                flag(_flags(first, unit, draft))
         yield from _placed(block, drafts, align)
         if progress is not None:
             progress(min(1.0, (start + AT_ONCE) / len(units)))
@@ -85,64 +81,32 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
     return [found[text] for text in texts]
 
 
-def _flags(unit: Unit, target: str, flags: Iterable[str]) -> list[str]:
-    """The flags of a draft, but of placeholders what is true of this text."""
-    is_wrong = changes_placeholders(unit.text, target)
-    return [*(name for name in flags if name != "placeholders"), *(["placeholders"] if is_wrong else [])]
-
-
-def _flags_again(unit: Unit, asked: Unit, draft: _Draft, stands_for: dict[str, str], *, first: list[str]) -> list[str]:
-    """The flags of a draft with numbers for placeholders, once these stand there; `first` are those without."""
-    places = _finder(asked, draft.text)
-    put_in = [literal for number, literal in stands_for.items() if not places(number)]
-    text = "".join(stands_for.get(word, word) for word in _NUMBER.split(draft.text))
-    own = [name for name in draft.flags if name != "numbers" or name in first]
-    return _flags(unit, " ".join([text, *put_in]), own)
+def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
+    """The flags of a draft; of placeholders, what is true once they stand there, and one without a place is put in."""
+    text = draft.text
+    for number, literal in zip(unit.literals(), first.literals(), strict=True) if unit is not first else ():
+        text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
+    yield from (name for name in draft.flags if name != "placeholders")
+    if changes_placeholders(first.text, text):
+        yield "placeholders"
 
 
 def _has_kept(unit: Unit, target: str) -> bool:
     """Every placeholder stands there as often as in the text."""
-    here, there = _finder(unit, unit.text), _finder(unit, target)
-    return all(len(here(literal)) == len(there(literal)) for literal in set(unit.literals()))
+    return all(target.count(literal) == unit.text.count(literal) for literal in set(unit.literals()))
 
 
-def _finder(unit: Unit, text: str) -> Callable[[str], list[int]]:
-    """Where a literal starts in a text; a number that is no part of a longer one in the unit is none here either."""
-    own = set(_NUMBER.findall(unit.text))
-    numbers: dict[str, list[int]] = defaultdict(list)
-    for found in _NUMBER.finditer(text):
-        numbers[found[0]].append(found.start())
-
-    @cache
-    def places(literal: str) -> list[int]:
-        if literal in own:
-            return numbers[literal]
-        found, at = [], text.find(literal)
-        while at >= 0:
-            found.append(at)
-            at = text.find(literal, at + len(literal))
-        return found
-
-    return places
-
-
-def _said_once(draft: _Draft, stands_for: dict[str, str]) -> _Draft:
+def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
     """Where the model says the number of a placeholder once more, the placeholder itself stands then."""
-    text, at, seen = "", 0, set[str]()
-    moves = [(0, 0)]  # places from which on the text has moved, and how far
-    for found in _NUMBER.finditer(draft.text):
-        if found[0] in seen:
-            text += draft.text[at : found.start()] + stands_for[found[0]]
-            at = found.end()
-            moves.append((at, len(text) - at))
-        elif found[0] in stands_for:
-            seen.add(found[0])
+    stands_for, seen = dict(zip(unit.literals(), literals, strict=True)), set[str]()
 
-    def moved(place: int) -> int:
-        return place + max(move for move in moves if move[0] <= place)[1]
+    def once(found: re.Match[str]) -> str:
+        is_again = found[0] in seen
+        seen.add(found[0])
+        return stands_for.get(found[0], found[0]) if is_again else found[0]
 
-    pieces = [(*piece[:2], moved(piece[2]), moved(piece[3])) for piece in draft.pieces]
-    return _Draft(text + draft.text[at:], pieces, draft.flags)
+    text = re.sub(r"\d+", once, draft.text)
+    return draft if text == draft.text else _Draft(text, [(0, len(unit.text), 0, len(text))], draft.flags)
 
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
@@ -166,13 +130,12 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
 
 def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
     """Where each placeholder stands in the text and in the translation; of equal ones the first is the first."""
-    n_before: Counter[str] = Counter()
-    here, there = _finder(unit, unit.text), _finder(unit, target)
+    after: Counter[str] = Counter()
     for source, literal in zip(unit.keep, unit.literals(), strict=True):
-        if len(here(literal)) == len(there(literal)):
-            start = there(literal)[n_before[literal]]
-            n_before[literal] += 1
-            yield source, (start, start + len(literal))
+        if target.count(literal) == unit.text.count(literal):
+            start = target.index(literal, after[literal])
+            after[literal] = start + len(literal)
+            yield source, (start, after[literal])
 
 
 def _aligned(sides: Sequence[tuple[str, str]], align: Align | None) -> list[Any]:
