@@ -261,12 +261,12 @@ def test_columns_are_found_however_their_language_is_spelt(header: str) -> None:
 
 
 def test_unknown_columns_are_refused() -> None:
-    named = r"has the columns a, b, b.c, none of them for en or none for zh; name them with --src-column and"
-    with pytest.raises(DataError, match=f"corpus.jsonl {named}"):
+    how = r"name .* with src_column and tgt_column \(`yiwen new`: --src-column, --tgt-column\)"
+    with pytest.raises(DataError, match=f"corpus.jsonl: the first line has no text under 'src', it begins .*; {how}"):
         new_recipe((write("corpus.jsonl", ['{"a": "x", "b": {"c": "y"}}']),), src_lang="en", tgt_lang="zh")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"a": ["x"], "b": [{"c": "y"}]}), "corpus.parquet")
-    with pytest.raises(DataError, match=f"corpus.parquet {named}"):
+    with pytest.raises(DataError, match=rf"has the columns a, b\.c and not one named 'src'; {how}"):
         new_recipe((Path("corpus.parquet"),), src_lang="en", tgt_lang="zh")
     with pytest.raises(DataError, match=r"corpus.jsonl: the first line has no text under 'src'"):
         new_recipe((write("corpus.jsonl", ["no JSON"]),), src_lang="en", tgt_lang="zh")

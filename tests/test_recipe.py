@@ -224,7 +224,7 @@ def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) 
         ),
         (
             'task = "embed"\n[training]\nmetric = "accuracy"\n[tokenizer]\nshared = false\n[data]\ntgt_lang = "zh"',
-            "tokenizer.shared=false, but task='embed' has one encoder for both languages",
+            "tokenizer.shared=False and tokenizer.sampling=0.0, but task='embed' has one encoder for both",
         ),
         ("[encoder]\nlayer_decay = 0.0", "encoder.layer_decay is 0.0; use more than 0 and at most 1"),
         ("[encoder]\nmask_share = 1.5", "encoder.mask_share is 1.5; use more than 0"),
@@ -280,11 +280,10 @@ def test_the_manual_names_all_methods() -> None:
             "heads whose width is no multiple of 8 up to 256 or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
-        ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "guided_alignment says where to look for;"),
+        ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "words that training.guided_alignment looks for"),
         (
             'task = "embed"\n[training]\nmetric = "accuracy"\n[tokenizer]\nsampling = 0.1\n',
-            "tokenizer.sampling=0.1 is not for task='embed', which tells by subwords what texts of a batch are the "
-            "same; leave it out",
+            "sampling=0.1, but task='embed' has one encoder for both languages, and knows a text that comes twice by",
         ),
         ('[model]\npreset = ["base"]\n', "model.preset = [\"base\"]: input should be 'tiny', 'small'"),
         ('[training]\nbatch_tokens = "foo"\n', "training.batch_tokens = \"foo\": "),

@@ -29,7 +29,6 @@ N_SAMPLES: Final = 3
 WIDTH: Final = 77
 """Columns of a terminal that a sample may take, where a Chinese character takes two."""
 _MANY_SPANS: Final = 0.05
-_ALWAYS_NAMED: Final = (".jsonl", ".parquet", ".arrow", ".feather")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
 
@@ -224,17 +223,9 @@ def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str
     if len(files) == 2 or plain_suffix(files[0]) == ".tmx":
         return usual
     names = column_names(files[0])
-    for parent in ("", "translation."):
-        inside = [name.removeprefix(parent) for name in names if name.startswith(parent)]
-        src, tgt = best_match(inside, src_lang), best_match(inside, tgt_lang)
-        if src is not None and tgt is not None and src != tgt:
-            return parent + inside[src], parent + inside[tgt]
-    if names and plain_suffix(files[0]) in _ALWAYS_NAMED and not {*usual} <= {*names}:
-        raise DataError(
-            f"{files[0]} has the columns {', '.join(names)}, none of them for {src_lang} or none for {tgt_lang}; "
-            "name them with --src-column and --tgt-column"
-        )
-    return usual
+    codes = [name.rpartition(".")[2] for name in names]
+    src, tgt = best_match(codes, src_lang), best_match(codes, tgt_lang)
+    return usual if src is None or tgt is None or src == tgt else (names[src], names[tgt])
 
 
 def _length(survey: Survey, size: Size, tgt_lang: str) -> tuple[int, int]:

@@ -99,16 +99,13 @@ def _check_task(recipe: Recipe) -> None:
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if recipe.training.word_dropout and recipe.training.guided_alignment:
+        raise ConfigError("training.word_dropout hides words that training.guided_alignment looks for; leave out one")
+    tokenizer = recipe.tokenizer
+    if task == "embed" and (tokenizer.sampling or not tokenizer.shared):
         raise ConfigError(
-            "training.word_dropout hides the words that training.guided_alignment says where to look for; use one"
+            f"tokenizer.shared={tokenizer.shared} and tokenizer.sampling={tokenizer.sampling}, but task='embed' has "
+            "one encoder for both languages, and knows a text that comes twice by its subwords; use true and 0"
         )
-    if task == "embed" and recipe.tokenizer.sampling:
-        raise ConfigError(
-            f"tokenizer.sampling={recipe.tokenizer.sampling} is not for task='embed', which tells by subwords what "
-            "texts of a batch are the same; leave it out"
-        )
-    if task == "embed" and not recipe.tokenizer.shared:
-        raise ConfigError("tokenizer.shared=false, but task='embed' has one encoder for both languages; leave it out")
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         refused = ask(address, request(T, BODY))
         seconds = refused.headers["retry-after"]  # the first of the three leaves the minute then
         assert 60 - (time.monotonic() - started) - 1 <= int(seconds) <= 60
-        assert refused.json == {"error": f"more than 3 requests a minute; ask again in {seconds} s", "code": "rate"}
+        assert refused.json == {"error": f"more than 3 requests a minute; wait {seconds} s", "code": "rate"}
         by_key = [ask(address, request(T, BODY, authorization=f"Bearer {slow}")).status for _ in range(3)]
         assert by_key == [200, 200, 429]
         assert {ask(address, request(T, BODY, authorization=f"Bearer {fast}")).status for _ in range(9)} == {200}

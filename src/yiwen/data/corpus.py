@@ -22,8 +22,8 @@ BLOCK_PAIRS: Final = 20_000
 ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
 _BY_COLUMNS: Final = {
-    ".tsv": tables.read_tsv,
-    ".csv": tables.read_csv,
+    ".tsv": tables.read_rows,
+    ".csv": tables.read_rows,
     ".jsonl": tables.read_jsonl,
     ".conll": conll.read_conll,
 }

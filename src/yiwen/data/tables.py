@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -19,34 +19,33 @@ from yiwen.data import lines
 from yiwen.errors import DataError, needing
 
 
-def read_tsv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
-    """Tab-separated lines, without quoting, with or without a header line."""
-    names = next(lines.lines_of(path), b"").decode("utf-8", "replace").split("\t")
-    src_index, tgt_index, header = _indices(path, names, src_column, tgt_column)
-    for block in lines.blocks(islice(lines.lines_of(path), header, None), size):
-        rows = [line.split(b"\t") for line in block]
-        yield tuple([row[i] if len(row) > i else None for row in rows] for i in (src_index, tgt_index))  # type: ignore[misc]
+def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
+    """TSV without quoting or CSV (RFC 4180: a quoted field may hold commas and line breaks), with or without header."""
+    rows = _rows(path)
+    first = next(rows, [])
+    src_index, tgt_index, header = _indices(path, _names(first), src_column, tgt_column)
+    for block in lines.blocks(rows if header else chain([first], rows), size):
+        yield tuple([row[i] if len(row) > i else None for row in block] for i in (src_index, tgt_index))  # type: ignore[misc]
 
 
-def read_csv(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
-    """Comma-separated rows (RFC 4180: a quoted field may hold commas and line breaks), with or without a header."""
+def _rows(path: Path) -> Iterator[list[bytes]]:
+    if lines.plain_suffix(path) == ".tsv":
+        yield from (line.split(b"\t") for line in lines.lines_of(path))
+        return
     with lines.opened(path) as file:
         # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         stream = csv.reader(text, strict=True)  # else one stray quote swallows the rest
         try:
-            first = next(stream, [])
-            src_index, tgt_index, header = _indices(path, first, src_column, tgt_column)
-            rows = stream if header else chain([first], stream)
-            for block in lines.blocks(rows, size):
-                yield tuple(  # type: ignore[misc]
-                    [row[i].encode("utf-8", "surrogateescape") if len(row) > i else None for row in block]
-                    for i in (src_index, tgt_index)
-                )
+            yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
         except csv.Error as error:
             raise DataError(
                 f"{path} is no CSV near line {stream.line_num} ({error}); close or double its quotes, or drop the row"
             ) from error
+
+
+def _names(row: Sequence[bytes]) -> list[str]:
+    return [cell.decode("utf-8", "replace") for cell in row]
 
 
 def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
@@ -69,12 +68,8 @@ def column_names(path: Path) -> list[str]:
             row = _json(next(lines.lines_of(path), b""))
             parts = row if isinstance(row, dict) else {}
             return [*parts, *(f"{a}.{b}" for a, part in parts.items() if isinstance(part, dict) for b in part)]
-        case suffix:
-            text = next(lines.lines_of(path), b"").decode("utf-8", "replace")
-            try:
-                return text.split("\t") if suffix == ".tsv" else next(csv.reader(text.split("\r")), [])
-            except csv.Error:  # the reader says what is wrong
-                return []
+        case _:
+            return _names(next(_rows(path), []))
 
 
 def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -85,7 +80,7 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             raise DataError(
                 f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; name the columns "
-                "with src_column and tgt_column"
+                "with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
             )
     for block in lines.blocks(lines.lines_of(path), size):
         yield [_json_value(line, src_column) for line in block], [_json_value(line, tgt_column) for line in block]
@@ -112,7 +107,7 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
             f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "
             "give their names, or their numbers from 1 where the file has no header"
         )
-    if names == [""]:
+    if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
     if max(indices) >= len(names):
         raise DataError(
@@ -200,7 +195,7 @@ def _arrow_column(path: Path, table: Any, column: str) -> list[bytes | None]:
     if table.column_names.count(column) != 1:
         raise DataError(
             f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; "
-            "name them with src_column and tgt_column"
+            "name them with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
         )
     values = table.column(column)
     if pa.types.is_dictionary(values.type):

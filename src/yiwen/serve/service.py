@@ -99,9 +99,8 @@ class Service:
             who, rate = f"key {key.id}", key.requests_per_minute
         is_counted = is_work or (key is None and self.config.needs_key)
         if rate and is_counted and not self._rates.hit(limit := RateLimitItemPerMinute(rate), who):
-            left_s = max(1, math.ceil(self._rates.get_window_stats(limit, who).reset_time - time.time()))
-            busy = f"more than {rate} requests a minute; ask again in {left_s} s"
-            raise ApiError(429, "rate", busy, retry_after_s=left_s)
+            wait_s = max(1, math.ceil(self._rates.get_window_stats(limit, who).reset_time - time.time()))
+            raise ApiError(429, "rate", f"more than {rate} requests a minute; wait {wait_s} s", retry_after_s=wait_s)
         if key is None and self.config.needs_key:
             given = "the key is not valid" if secret else "no key was given"
             raise ApiError(401, "key", f"{given}; send one that `yiwen keys create` made, as Authorization: Bearer KEY")
