@@ -205,8 +205,9 @@ def _measured(
     if how["with_scores"]:
         pairs, usual = TextPairs(test.sources, test.references), translator.usual
         told = [(found.text, found.flags, found.confidence) for found in translations]
-        lines = lines_beside(pairs, told, baseline, tgt_lang=translator.tgt_lang)
-        details = details_of(lines, tgt_lang=translator.tgt_lang, good_at=usual.calibration.good_at if usual else None)
+        case: Any = {"tgt_lang": translator.tgt_lang, "lowercase": settings.lowercase}
+        lines = lines_beside(pairs, told, baseline, **case)
+        details = details_of(lines, good_at=usual.calibration.good_at if usual else None, **case)
     return Measurement(
         model=str(translator.bundle.folder),
         engine=translator.engine.description,

@@ -233,7 +233,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
 def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float] | None:
     """Mean gain of one row over the first, and the ends of its 95 % interval; None over other text or metrics."""
     from yiwen.data.store import Store
-    from yiwen.evaluation.significance import difference_interval
+    from yiwen.evaluation.significance import compare
 
     stores = {name: Store.open(runs_root() / ".prepared" / name) for name in {group[0]["data"], first[0]["data"]}}
     store = stores[group[0]["data"]]
@@ -247,4 +247,5 @@ def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> t
     ours, theirs = (
         (result["folder"] / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1] for result in (group[0], first[0])
     )
-    return mean, *difference_interval(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metric=group[0]["metric"])
+    how: Any = {"tgt_lang": store.tgt_lang, "metrics": (group[0]["metric"],)}
+    return mean, *compare(ours, theirs, store.valid.tgt, **how).differences[0].interval

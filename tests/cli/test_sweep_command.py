@@ -16,7 +16,6 @@ from commands import Commands
 from tiny_model import TinyRun
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
-from yiwen.evaluation.significance import difference_interval
 from yiwen.recipe import load_recipe
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.sweep import Cell, Row, compared, grid, sweep, table
@@ -208,20 +207,6 @@ def test_the_table_draws_gains_around_zero() -> None:
     assert [line[zero] for line in (better, worse)] == ["│", "│"]
     assert zero < better.index("●") == zero + 10
     assert worse.index("●") == zero - 15
-
-
-def test_the_interval_of_a_difference_holds_the_difference_and_is_zero_for_equals() -> None:
-    references = [f"{word} geht nach Haus und schläft" for word in ("Er", "Sie", "Der Hund", "Das Kind")] * 11
-    good = [line.replace("schläft", "ruht") if n % 3 else line for n, line in enumerate(references)]
-    bad = [line.replace("Haus", "Hof") for line in good]
-    for metric in ("bleu", "chrf"):
-        low, high = difference_interval(good, bad, references, tgt_lang="de", metric=metric, n_bootstrap=200)  # type: ignore[arg-type]
-        assert 0 < low < high
-        assert difference_interval(bad, good, references, tgt_lang="de", metric=metric, n_bootstrap=200) == (  # type: ignore[arg-type]
-            pytest.approx((-high, -low))
-        )
-        same = difference_interval(good, good, references, tgt_lang="de", metric=metric, n_bootstrap=40)  # type: ignore[arg-type]
-        assert same == (0.0, 0.0)
 
 
 def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: Commands, recipe: str) -> None:

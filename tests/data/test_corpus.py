@@ -240,10 +240,34 @@ def test_files_of_another_form_are_refused(tmp_path: Path, name: str, content: b
         read(CorpusConfig(path=name), tmp_path)
 
 
+def test_lines_that_are_no_utf_8_are_handed_on_to_be_counted(tmp_path: Path) -> None:
+    line = '{"src": "é", "tgt": "ü"}'
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([line.encode("latin-1"), line.encode(), b"{}"]))
+    rows = read(CorpusConfig(path="a.jsonl"), tmp_path)
+    assert rows[1:] == [(2, "é".encode(), "ü".encode()), (3, None, None)]
+    assert rows[0] == (1, line.encode("latin-1"), line.encode("latin-1"))
+
+
+def test_a_long_field_is_a_field(tmp_path: Path) -> None:
+    long = b"word " * 100_000
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" + long + b",c\n")
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(1, b"a", b"b"), (2, long, b"c")]
+
+
+def test_instructions_inside_of_tmx_are_no_text(tmp_path: Path) -> None:
+    unit = '<tuv xml:lang="{}"><seg>a<?x y?>b<!-- c --></seg></tuv>'
+    text = f"<tmx><body><tu>{unit.format('en')}{unit.format('zh')}</tu></body></tmx>"
+    (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
+    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"ab", b"ab")]
+
+
 def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
     tsv_with_header(tmp_path / "a.tsv")
     with pytest.raises(DataError, match=r"no columns 'en' and 'zh' in the first line 'id\\ttgt\\tsrc'"):
         read(CorpusConfig(path="a.tsv", src_column="en", tgt_column="zh"), tmp_path)
+    (tmp_path / "a.csv").write_bytes(b"text,label\n")
+    with pytest.raises(DataError, match=r"no columns 'text' and 'tgt' in the first line 'text,label'"):
+        read(CorpusConfig(path="a.csv", src_column="text"), tmp_path)
     with pytest.raises(DataError, match=r"no columns '1' and 'zh' in the first line"):
         read(CorpusConfig(path="a.tsv", src_column="1", tgt_column="zh"), tmp_path)
     parquet(tmp_path / "a.parquet")

@@ -74,6 +74,9 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "20% less", "２１ % weniger"),
         ("en-zh", "It cost 10 billion dollars.", "它花了10亿美元。"),
         ("en-zh", "5 million people", "5亿人"),
+        ("en-fr", "200 million", "deux cent mille"),
+        ("en-de", "Half a million", "2.500.000"),
+        ("en-de", "Five dozen eggs", "50 Eier"),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -109,6 +112,15 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("zh-en", "他睡了八个半小时。", "He slept for 8.5 hours."),
         ("en-de", "3.5 hours", "dreieinhalb Stunden"),
         ("en-zh", "1/2 cup of sugar", "半杯糖"),
+        ("en-fr", "200 million euros, two hundred million", "deux cents millions d'euros"),
+        ("en-fr", "80 million, 2,500,000", "quatre-vingts millions, deux millions cinq cent mille"),
+        ("en-de", "three million five hundred thousand, 3,500,000", "drei Millionen fünfhunderttausend"),
+        ("en-zh", "Half a million, 500,000", "五十万"),
+        ("en-de", "Two and a half million", "2,5 Millionen"),
+        ("en-zh", "Two and a half million", "两百五十万"),
+        ("de-en", "Anderthalb Millionen", "1.5 million"),
+        ("en-fr", "A quarter of a million", "250 000"),
+        ("en-de", "Five dozen eggs", "60 Eier"),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:

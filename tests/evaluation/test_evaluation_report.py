@@ -116,10 +116,11 @@ def test_a_perfectly_calibrated_point_stands_on_the_diagonal() -> None:
 
 def test_scores_have_the_decimals_of_their_intervals() -> None:
     differences = [
-        Difference(name="BLEU", system=33.04, baseline=32.96, p_value=0.01, signature="s"),
-        Difference(name="COMET", system=60.0, baseline=50.0, p_value=0.3, signature="s"),
+        Difference(name="BLEU", system=33.04, baseline=32.96, p_value=0.01, interval=(-0.5, 0.66), signature="s"),
+        Difference(name="COMET", system=60.0, baseline=50.0, p_value=0.3, interval=(9.0, 11.0), signature="s"),
     ]
     shown = _differences(Comparison(tgt_lang="de", n_lines=7, differences=tuple(differences)))
     assert re.findall(r">([^<>]+)</td>", shown) == [
-        "BLEU", "33.04", "32.96", "0.0100", "yes · 是", "COMET", "60.00", "50.00", "0.3000", "no · 否",
+        "BLEU", "33.04", "32.96", "-0.50 to +0.66", "0.0100", "yes · 是",
+        "COMET", "60.00", "50.00", "+9.00 to +11.00", "0.3000", "no · 否",
     ]  # fmt: skip

@@ -55,6 +55,19 @@ def test_as_many_gains_and_losses_are_shown_as_worst_lines() -> None:
     assert (len(details.worst), len(details.better), len(details.worse)) == (N_SHOWN,) * 3
 
 
+def test_details_ignore_case_where_the_scores_do() -> None:
+    test = TextPairs(src=["a dog"], tgt=["EIN HUND"])
+    told: list[Told] = [("ein Hund", (), None)]
+    for lowercase, expected in ((True, 100.0), (False, pytest.approx(9.5, abs=9))):
+        lines = lines_beside(test, told, ["ein Hund"], tgt_lang="de", lowercase=lowercase)
+        details = details_of(lines, tgt_lang="de", good_at=None, lowercase=lowercase)
+        assert (lines[0].chrf, lines[0].other_chrf, details.buckets) == (
+            expected,
+            expected,
+            ((0, 1, expected, expected),),
+        )
+
+
 def test_a_line_is_put_together_from_what_both_models_told() -> None:
     test = TextPairs(src=["a dog", "a cat"], tgt=["ein Hund", "eine Katze"])
     told: list[Told] = [("ein Hund", (), 0.75), ("ein Kater", ("loop",), None)]

@@ -93,6 +93,13 @@ def test_the_interval_surrounds_the_score_and_is_the_same_every_time(monkeypatch
         assert "bs:200|seed:12345" in score.signature
 
 
+def test_where_sacrebleu_cannot_tell_an_interval_no_resamples_are_signed() -> None:
+    score = evaluate(["Ein Hund.", ""], ["Ein Hund.", ""], tgt_lang="de", metrics=("chrf",))["chrf"]
+    assert (score.value, score.low) == (100.0, None)
+    assert "bs:" not in score.signature
+    assert "seed:" not in score.signature
+
+
 def test_no_resamples_no_interval() -> None:
     score = evaluate(GERMAN, GERMAN, tgt_lang="de", metrics=("chrf",), n_bootstrap=0)["chrf"]
     assert (score.low, score.high) == (None, None)

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from yiwen.errors import DataError
-from yiwen.evaluation import compare
+from yiwen.evaluation import Metric, compare
 from yiwen.evaluation.significance import Difference
 
 REFERENCES = [f"Satz {i}: ein Hund läuft über die {i % 7}. Wiese und bellt." for i in range(40)]
@@ -63,7 +63,8 @@ def test_a_comparison_is_plain_json_and_reads_as_a_sentence() -> None:
     value = json.loads(json.dumps(comparison.to_json()))
     assert value["n_lines"] == 40
     assert value["differences"][0]["is_significant"] is True
-    assert str(Difference("BLEU", 38.5, 37.0, 0.012, "sig")) == "BLEU 38.50 against 37.00 (+1.50, p = 0.0120)  sig"
+    difference = Difference("BLEU", 38.5, 37.0, 0.012, (0.4, 2.7), "sig")
+    assert str(difference) == "BLEU 38.50 against 37.00 (+1.50 [+0.40, +2.70], p = 0.0120)  sig"
 
 
 def test_each_side_must_match_the_references() -> None:
@@ -71,3 +72,27 @@ def test_each_side_must_match_the_references() -> None:
         compare(REFERENCES[1:], WORSE, REFERENCES, tgt_lang="de")
     with pytest.raises(DataError, match="38 hypotheses against 40 references"):
         compare(REFERENCES, WORSE[2:], REFERENCES, tgt_lang="de")
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf"])
+def test_the_interval_of_a_difference_holds_the_difference_and_is_zero_for_equals(metric: Metric) -> None:
+    references = [f"{word} geht nach Haus und schläft" for word in ("Er", "Sie", "Der Hund", "Das Kind")] * 11
+    good = [line.replace("schläft", "ruht") if n % 3 else line for n, line in enumerate(references)]
+    bad = [line.replace("Haus", "Hof") for line in good]
+
+    def interval(system: list[str], baseline: list[str]) -> tuple[float, float]:
+        return compare(system, baseline, references, tgt_lang="de", metrics=(metric,)).differences[0].interval
+
+    low, high = interval(good, bad)
+    assert 0 < low < high
+    assert interval(bad, good) == pytest.approx((-high, -low))
+    assert interval(good, good) == (0.0, 0.0)
+
+
+def test_a_recipe_without_intervals_has_its_differences_told_all_the_same() -> None:
+    usual, without = (
+        compare(REFERENCES, WORSE, REFERENCES, tgt_lang="de", metrics=("bleu",), n_bootstrap=n).differences
+        for n in (1000, 0)
+    )
+    assert without == usual
+    assert without[0].p_value == pytest.approx(1 / 1001)

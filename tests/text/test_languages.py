@@ -10,7 +10,7 @@ from yiwen.text.languages import UNSPACED, base, canonical, name_of
 from yiwen.text.scripts import SCRIPTS, script_of
 
 SPELLINGS = {
-    "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh-Hans zh_hans zh-Hans-HK zho chi cmn chs chinese Chinese 中文 简体中文",
+    "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh-Hans zh_hans zh-Hans-HK zho chi cmn chs cn chinese Chinese 中文 简体中文",
     "zh-Hant": "zh-TW zh_tw zh-HK zh-MO zh-Hant ZH-HANT zh-Hant-TW cmn-Hant cht 繁體中文",
     "yue": "yue yue-HK zh-yue cantonese",
     "en": "en EN en-US en_GB eng english English",
@@ -21,7 +21,8 @@ SPELLINGS = {
     "he": "he iw heb",
     "no": "no Norwegian",
     "nb": "nb",
-    "ja": "ja jpn ja-JP 日本語",
+    "ja": "ja jpn ja-JP jp 日本語",
+    "cs": "cs cz cze Czech",
 }
 
 

@@ -13,10 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from yiwen.data import lines
 from yiwen.errors import DataError, needing
+
+_LONGEST_FIELD: Final = 1 << 24
+"""Characters of a field of CSV: what is longer than a sentence is counted where pairs are judged."""
 
 
 def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -36,6 +39,7 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
         # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         stream = csv.reader(text, strict=True)  # else one stray quote swallows the rest
+        csv.field_size_limit(_LONGEST_FIELD)
         try:
             yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
         except csv.Error as error:
@@ -95,7 +99,8 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
     """Where the columns stand, and whether the first line names them."""
-    shown = repr("\t".join(names)[:60])
+    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma", ",")
+    shown = repr(separator.join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
     if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
@@ -112,7 +117,7 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     if max(indices) >= len(names):
         raise DataError(
             f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
-            f"separate source and target with a {'tab' if lines.plain_suffix(path) == '.tsv' else 'comma'}"
+            f"separate source and target with a {mark}"
         )
     return *indices, False
 
@@ -123,19 +128,22 @@ def _json_value(line: bytes, column: str) -> bytes | None:
 
 
 def _json_at(line: bytes, column: str) -> Any:
-    """What stands under a dotted key; `...` where nothing does or the line is no JSON."""
+    """What stands under a dotted key; `...` where nothing does."""
     value = _json(line)
     if isinstance(value, dict) and column in value:
         return value[column]
     for key in column.split("."):
-        if value is not None:  # null has null inside
+        if value is not None and not isinstance(value, bytes):  # null has null inside
             value = value.get(key, ...) if isinstance(value, dict) else ...
     return value
 
 
 def _json(line: bytes) -> Any:
+    """What a line says; itself where it is no UTF-8, to be counted as that; `...` where it is no JSON."""
     try:
         return json.loads(line)
+    except UnicodeDecodeError:
+        return line
     except (ValueError, RecursionError):
         return ...
 

@@ -17,6 +17,9 @@ _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
 """Inline elements that hold formatting codes of the document and not text (TMX 1.4b, section 2.2)."""
 
+_PLAIN: Final[Any] = {"resolve_entities": False, "load_dtd": False, "remove_comments": True, "remove_pis": True}
+"""How a file of anybody's is parsed."""
+
 
 def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[lines.Columns]:
     """Read the units of a translation memory.
@@ -58,9 +61,7 @@ def _units(path: Path) -> Iterator[Any]:
         from lxml import etree
     with lines.opened(path) as file:
         try:
-            for _, unit in etree.iterparse(
-                file, tag="{*}tu", resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
-            ):
+            for _, unit in etree.iterparse(file, tag="{*}tu", no_network=True, **_PLAIN):
                 yield unit
                 unit.clear()
                 while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat
@@ -83,7 +84,7 @@ def _text(segment: Any) -> bytes | None:
     """The text of a segment without formatting codes; None where it refers to an entity of the file's own."""
     parts: list[str] = [segment.text or ""]
     for child in segment:
-        if not isinstance(child.tag, str):  # an entity that was not expanded, or a processing instruction
+        if not isinstance(child.tag, str):  # an entity that was not expanded
             return None
         is_code = child.tag.rpartition("}")[2] in _CODES
         inner = (b" " if "<br" in (child.text or "") else b"") if is_code else _text(child)

@@ -170,9 +170,11 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     return open_calibration(bundle)
 
 
-def sentence_scores(hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str) -> list[float]:
+def sentence_scores(
+    hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, lowercase: bool = False
+) -> list[float]:
     """chrF2 of each sentence, 0 to 100."""
-    chrf = scorer("chrf", tgt_lang=tgt_lang, lowercase=False)
+    chrf = scorer("chrf", tgt_lang=tgt_lang, lowercase=lowercase)
     return [float(chrf.sentence_score(h, [r]).score) for h, r in zip(hypotheses, references, strict=True)]
 
 

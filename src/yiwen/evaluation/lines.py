@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
@@ -59,10 +59,13 @@ class Details:
     """By rising confidence: lines, mean confidence, share that was good."""
 
 
-def lines_beside(test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str) -> list[Line]:
+def lines_beside(
+    test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str, lowercase: bool = False
+) -> list[Line]:
     """The lines of a test set as translated by a model and, where there are `others`, by another one."""
     texts, theirs = [text for text, *_ in told], others or [""] * len(told)
-    chrf, their_chrf = (sentence_scores(side, test.tgt, tgt_lang=tgt_lang) for side in (texts, theirs))
+    how: Any = {"tgt_lang": tgt_lang, "lowercase": lowercase}
+    chrf, their_chrf = (sentence_scores(side, test.tgt, **how) for side in (texts, theirs))
     return [
         Line(
             number=i + 1,
@@ -79,13 +82,14 @@ def lines_beside(test: TextPairs, told: Sequence[Told], others: Sequence[str] | 
     ]
 
 
-def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None) -> Details:
+def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, lowercase: bool = False) -> Details:
     """Look at all lines of a test set.
 
     Args:
         lines: The lines.
         tgt_lang: Target language.
         good_at: Sentence chrF2 from which on a translation counts as good; None where no confidence is known.
+        lowercase: Ignore case, as the lines' own scores have to, too.
     """
     buckets: dict[int, list[Line]] = defaultdict(list)
     flagged: dict[str, list[int]] = defaultdict(list)
@@ -96,10 +100,8 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None) -
 
     def score(inside: list[Line]) -> tuple[float, float | None]:
         texts = [[line.translation for line in inside], [line.other for line in inside if line.other is not None]]
-        scores = [
-            quick_score(side, [line.reference for line in inside], tgt_lang=tgt_lang, metric="chrf") if side else None
-            for side in texts
-        ]
+        how: Any = {"tgt_lang": tgt_lang, "metric": "chrf", "lowercase": lowercase}
+        scores = [quick_score(side, [line.reference for line in inside], **how) if side else None for side in texts]
         return scores[0] or 0.0, scores[1]
 
     sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]

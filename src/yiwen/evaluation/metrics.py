@@ -140,21 +140,24 @@ def _with_interval(
         result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples)
     except TypeError:
         # sacreBLEU 2.6 cannot average resamples of which some score exactly 0 (a float) and others more (a numpy
-        # float32). That takes a model that gets next to nothing right: its score needs no interval.
+        # float32). Such a set is tiny, or the model gets next to nothing right: no interval.
+        del metric.n_bootstrap, metric.seed  # which its signature would name
         return metric.corpus_score(hypotheses, [references], n_bootstrap=1), (None, None)
     # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
     low, high = float(result._mean - result._ci), float(result._mean + result._ci)
     return result, (max(low, 0.0), high if result.name == "TER" else min(high, 100.0))
 
 
-def quick_score(hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, metric: Metric) -> float:
-    """One cased score without an interval: what training watches.
+def quick_score(
+    hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, metric: Metric, lowercase: bool = False
+) -> float:
+    """One score without an interval: what training watches.
 
     Raises:
         DataError: If there is nothing to score or the counts differ.
     """
     check_sides(hypotheses, references)
-    return float(scorer(metric, tgt_lang=tgt_lang, lowercase=False).corpus_score(hypotheses, [references]).score)
+    return float(scorer(metric, tgt_lang=tgt_lang, lowercase=lowercase).corpus_score(hypotheses, [references]).score)
 
 
 def bleu_tokenizer(tgt_lang: str) -> str:

@@ -139,12 +139,14 @@ def _cells(line: Line) -> list[Cell]:
 
 
 def _differences(comparison: Comparison) -> str:
-    header = ("", "this model · 本模型", "other model · 对照", "p", "more than chance · 显著")
+    gain = "difference, 95 % · 差值"
+    header = ("", "this model · 本模型", "other model · 对照", gain, "p", "more than chance · 显著")
     rows = [
         (
             difference.name,
             difference.system,
             difference.baseline,
+            "{:+.2f} to {:+.2f}".format(*difference.interval),
             f"{difference.p_value:.4f}",
             "yes · 是" if difference.is_significant else "no · 否",
         )

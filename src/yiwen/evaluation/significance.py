@@ -31,6 +31,8 @@ class Difference:
     baseline: float
     p_value: float
     """Probability of a difference this large by chance."""
+    interval: tuple[float, float]
+    """Within which bounds `system` lies above `baseline` in 95 % of the same resampled sets (Koehn 2004)."""
     signature: str
 
     @property
@@ -39,9 +41,10 @@ class Difference:
         return self.p_value < 0.05
 
     def __str__(self) -> str:
+        gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(self.system - self.baseline, *self.interval)
         return (
             f"{self.name} {self.system:.2f} against {self.baseline:.2f} "
-            f"({self.system - self.baseline:+.2f}, p = {self.p_value:.4f})  {self.signature}"
+            f"({gain}, p = {self.p_value:.4f})  {self.signature}"
         )
 
 
@@ -77,7 +80,7 @@ def compare(
         references: Detokenised references.
         tgt_lang: Target language; it chooses the tokeniser.
         metrics: Which of `bleu`, `chrf`, `ter`.
-        n_bootstrap: Resamples.
+        n_bootstrap: Resamples; 0 for 1,000, because without any nothing can be told.
         lowercase: Ignore case.
 
     Raises:
@@ -86,7 +89,7 @@ def compare(
     check_sides(system, references)
     check_sides(baseline, references)
     scorers = [scorer(name, tgt_lang=tgt_lang, lowercase=lowercase) for name in metrics]
-    differences = [_resampled(metric, system, baseline, references, n_bootstrap) for metric in scorers]
+    differences = [_resampled(metric, system, baseline, references, n_bootstrap or 1000) for metric in scorers]
     return Comparison(tgt_lang, len(references), tuple(differences))
 
 
@@ -98,11 +101,18 @@ def _resampled(
     (of_system, of_baseline), gains = _gains(metric, system, baseline, references, n_resamples)
     gain = of_system.score - of_baseline.score
     n_farther = int((np.abs(gains - gains.mean()) >= abs(gain)).sum())
+    low, high = np.percentile(gains, (2.5, 97.5)).tolist()
     signature = metric.get_signature()
     signature.update("bs", n_resamples)
     signature.update("seed", _SEED)
-    p_value = (n_farther + 1) / (n_resamples + 1)
-    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, str(signature))
+    return Difference(
+        of_system.name,
+        of_system.score,
+        of_baseline.score,
+        p_value=(n_farther + 1) / (n_resamples + 1),
+        interval=(low, high),
+        signature=str(signature),
+    )
 
 
 def _gains(
@@ -124,27 +134,3 @@ def _gains(
 def _total(metric: Any, stats: np.ndarray) -> Any:
     """sacreBLEU's score of the lines whose counts these are."""
     return metric._compute_score_from_stats(stats.sum(axis=0).tolist())
-
-
-def difference_interval(
-    system: Sequence[str],
-    baseline: Sequence[str],
-    references: Sequence[str],
-    *,
-    tgt_lang: str,
-    metric: Metric,
-    n_bootstrap: int = 1000,
-) -> tuple[float, float]:
-    """Within which bounds, in points, `system` lies above `baseline` in 95 % of the same resampled sets (Koehn 2004).
-
-    Raises:
-        DataError: If there is nothing to score or the counts differ.
-    """
-    import numpy as np
-
-    check_sides(system, references)
-    check_sides(baseline, references)
-    score = scorer(metric, tgt_lang=tgt_lang, lowercase=False)
-    _, gains = _gains(score, system, baseline, references, n_bootstrap)
-    low, high = np.percentile(gains, (2.5, 97.5))
-    return float(low), float(high)

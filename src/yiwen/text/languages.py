@@ -96,4 +96,5 @@ def _names() -> dict[str, tuple[str, str]]:
 def _by_name() -> dict[str, str]:
     """What people write where a code is asked for. Norwegian for one is `no` and no other of its kinds."""
     names = {name.casefold(): code for code, pair in _names().items() for name in pair}
-    return names | {"chs": "zh-Hans", "cht": "zh-Hant", "mandarin": "zh-Hans"}
+    countries = {"cn": "zh-Hans", "jp": "ja", "cz": "cs", "gr": "el", "dk": "da", "ua": "uk"}  # which no language is
+    return names | countries | {"chs": "zh-Hans", "cht": "zh-Hant", "mandarin": "zh-Hans"}

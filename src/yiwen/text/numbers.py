@@ -28,13 +28,14 @@ _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 
 _HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
 _HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
-_NUMERAL: Final = re.compile(f"[一三]刻|[{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+|[半双雙]|(?<=一)[对對]")
-_POINT: Final = re.compile(f"([{''.join([*_HAN_DIGITS, *_HAN_UNITS])}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
+_HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
+_NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
+_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f", "   ")
 """Blanks that no line is broken at, as French has them inside and behind of numbers."""
-_COMPOUND: Final = re.compile(r"(\d+)([万萬亿億])(\d+)([千万萬])")
+_COMPOUND: Final = re.compile(r"(?<!\d)(\d+)([万萬亿億])(\d+)([千万萬])")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _DIGITS: Final = re.compile(
     r"(\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
@@ -90,8 +91,12 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
             if before:  # twenty to eight is 7:40
                 hour = _spelt(values[word] for word in part.findall(before))
                 hints |= {60 - value for value in each} | {value - 1 for value in hour}
+    fractions = {value for value in hints if value % 1}
     if 0.5 in hints:  # eight and a half is 8.5
         hints |= {value + 0.5 for value in words.union(*digits)}
+    # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
+    hints |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
+    hints |= {n * 12 for n in words if 12.0 in hints}
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
 
 
@@ -162,6 +167,8 @@ def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str,
         word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
     part = "|".join(sorted(values, key=len, reverse=True))
-    number = rf"(?>{part})(?:{_BETWEEN}(?>{part}))*"  # dreizehn is not drei and zehn as well: 2^n ways for n of them
+    number = (
+        rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"  # dreizehn is not drei and zehn as well: 2^n ways for n of them
+    )
     whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
     return re.compile(whole), re.compile(part), values, hints
