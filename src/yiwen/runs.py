@@ -147,6 +147,7 @@ def train_recipe(
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles"):
+            folder.mkdir(exist_ok=True)
             remove_leftovers(folder)
         recipe = loaded.recipe
         chosen = _settle(run, recipe)
@@ -160,8 +161,6 @@ def train_recipe(
                     console.print(f"note: {note}", soft_wrap=True, highlight=False, markup=False)
         resume_from = latest_checkpoint(run / "checkpoints")
         job = _job(store, recipe, training, chosen, initial=initial_model(loaded) if resume_from is None else None)
-        (run / "bundles").mkdir(exist_ok=True)
-        (run / "checkpoints").mkdir(exist_ok=True)
         trainer = Trainer(run, job, training, hardware=chosen, stop=stop, resume_from=resume_from, console=console)
         return run, trainer.train()
 

@@ -83,10 +83,6 @@ def _hardware() -> dict[str, Any]:
     return {"device": facts["device"], "native_bf16": facts["native_bf16"], "chosen": chosen}
 
 
-def _pip_line(extra: str) -> str:
-    return f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"
-
-
 def _lines(report: dict[str, Any]) -> list[str]:
     machine = report["machine"]
     memory = "unknown" if machine["memory_gib"] is None else f"{machine['memory_gib']} GiB"
@@ -105,5 +101,6 @@ def _lines(report: dict[str, Any]) -> list[str]:
     lines += ["", "packages"]
     lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
     for extra, names in sorted(report["missing"].items()):
-        lines += ["", f"missing: {', '.join(names)}", f"  {_pip_line(extra)}"]
+        pip = f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"
+        lines += ["", f"missing: {', '.join(names)}", f"  {pip}"]
     return lines

@@ -46,30 +46,9 @@ from yiwen.errors import Stopped, YiwenError
 
 # The order of `yiwen --help`, which is the order of the work.
 COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
-    new,
-    prepare,
-    train,
-    sweep,
-    translate,
-    translate_file,
-    classify,
-    tag,
-    embed,
-    evaluate,
-    score,
-    inspect,
-    plot,
-    average,
-    export,
-    package,
-    serve,
-    keys,
-    distil,
-    backtranslate,
-    demo,
-    config,
-    doctor,
-)
+    new, prepare, train, sweep, translate, translate_file, classify, tag, embed, evaluate, score, inspect, plot,
+    average, export, package, serve, keys, distil, backtranslate, demo, config, doctor,
+)  # fmt: skip
 
 # Plain help, not rich's boxes: it starts twice as fast and reads well in 80 columns and in a pipe.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

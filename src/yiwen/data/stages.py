@@ -59,9 +59,7 @@ class CleanTask(NamedTuple):
 def clean_block(task: CleanTask, block: Block) -> Cleaned:
     """Decode, normalise and judge every pair of a block."""
     active = _checks(task)
-    kept_src: list[str] = []
-    kept_tgt: list[str] = []
-    kept_line: list[int] = []
+    kept: list[tuple[str, str, int]] = []
     dropped: Counter[str] = Counter()
     examples: dict[str, list[tuple[int, str, str]]] = {}
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
@@ -75,15 +73,14 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
         except UnicodeDecodeError:
             reason = INVALID_UTF_8
         if reason is None:
-            kept_src.append(src)
-            kept_tgt.append(tgt)
-            kept_line.append(line)
+            kept.append((src, tgt, line))
         else:
             dropped[reason] += 1
             if dropped[reason] <= N_EXAMPLES:
                 examples.setdefault(reason, []).append((line, _shown(raw_src), _shown(raw_tgt)))
-    batch = pa.record_batch({"src": kept_src, "tgt": kept_tgt, "line": kept_line}, schema=SPILLED)
-    return Cleaned(len(block.src), batch, keys_of(kept_src, kept_tgt, is_labelled=task.is_labelled), dropped, examples)
+    sides: Any = list(zip(*kept, strict=True)) or ((), (), ())
+    batch = pa.record_batch(dict(zip(SPILLED.names, sides, strict=True)), schema=SPILLED)
+    return Cleaned(len(block.src), batch, keys_of(*sides[:2], is_labelled=task.is_labelled), dropped, examples)
 
 
 class EncodeTask(NamedTuple):

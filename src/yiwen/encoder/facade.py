@@ -181,20 +181,16 @@ class Encoder:
         self.require("tag")
         read = [[self._read(word) for word in as_texts(words, "an encoder")] for words in sentences]
         words_of = encode_words(self.bundle.source, read)
-        pieces, first = [], []  # ids of each piece, and where its words begin
-        owner = []
-        for number, words in enumerate(words_of):
-            for piece in _fitting(words, self.limit):
-                pieces.append([id_ for word in piece for id_ in word])
-                first.append(np.cumsum([0, *map(len, piece[:-1])]))
-                owner.append(number)
-        found: list[list[str]] = [[] for _ in pieces]
+        runs = [(number, run) for number, words in enumerate(words_of) for run in _fitting(words, self.limit)]
+        pieces = [list(itertools.chain.from_iterable(run)) for _, run in runs]
+        found: list[list[str]] = [[] for _ in runs]
         for places, states_BSD in self._batches(pieces, layer=self.n_layers, stop=stop):
             for place, states_SD in zip(places, states_BSD, strict=True):
-                best = self._logits(states_SD[first[place]]).argmax(axis=1)
+                first = np.cumsum([0, *map(len, runs[place][1][:-1])])  # where each word begins
+                best = self._logits(states_SD[first]).argmax(axis=1)
                 found[place] = [self.labels[i] for i in best.tolist()]
         tags: list[list[str]] = [[] for _ in read]
-        for number, part in zip(owner, found, strict=True):
+        for (number, _), part in zip(runs, found, strict=True):
             tags[number] += part
         return tags
 
@@ -255,9 +251,9 @@ class Encoder:
             vectors[places], shares[places] = _pool(states_BSD, lengths, way, query)
         if len(flat) == len(pieces):
             return vectors
-        ends = np.cumsum([len(parts) for parts in pieces]).tolist()
-        texts = [slice(end - len(parts), end) for end, parts in zip(ends, pieces, strict=True)]
-        return np.stack([_joined(vectors[text], shares[text], way) for text in texts])
+        ends = np.cumsum([len(parts) for parts in pieces[:-1]])
+        texts = zip(np.split(vectors, ends), np.split(shares, ends), strict=True)
+        return np.stack([_joined(*text, way) for text in texts])
 
     def _batches(
         self, pieces: Sequence[list[int]], *, layer: int, stop: StopFlag | None

@@ -141,16 +141,17 @@ def _cells(line: Line) -> list[Cell]:
 def _differences(comparison: Comparison) -> str:
     gain = "difference, 95 % · 差值"
     header = ("", "this model · 本模型", "other model · 对照", gain, "p", "more than chance · 显著")
+    told = {True: "yes · 是", False: "no · 否"}
     rows = [
         (
-            difference.name,
-            difference.system,
-            difference.baseline,
-            "{:+.2f} to {:+.2f}".format(*difference.interval),
-            f"{difference.p_value:.4f}",
-            "yes · 是" if difference.is_significant else "no · 否",
+            d.name,
+            d.system,
+            d.baseline,
+            "{:+.2f} to {:+.2f}".format(*d.interval),
+            f"{d.p_value:.4f}",
+            told[d.is_significant],
         )
-        for difference in comparison.differences
+        for d in comparison.differences
     ]
     return table(header, rows)
 

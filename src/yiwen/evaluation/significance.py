@@ -105,14 +105,8 @@ def _resampled(
     signature = metric.get_signature()
     signature.update("bs", n_resamples)
     signature.update("seed", _SEED)
-    return Difference(
-        of_system.name,
-        of_system.score,
-        of_baseline.score,
-        p_value=(n_farther + 1) / (n_resamples + 1),
-        interval=(low, high),
-        signature=str(signature),
-    )
+    p_value = (n_farther + 1) / (n_resamples + 1)
+    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), str(signature))
 
 
 def _gains(

@@ -24,8 +24,7 @@ def label_logits(model: EncoderModel, batch: Batch) -> Tensor:
     """Scores of the labels for all that has one in the batch, row by row: (N, K), float32."""
     if batch.tgt_out.size(1) == 1:
         return model.logits(model.pooled(batch.src_ids)).float()
-    states_BSD = model(batch.src_ids)
-    return model.logits(states_BSD[batch.tgt_out != PAD_ID].float()).float()
+    return model.logits(model(batch.src_ids)[batch.tgt_out != PAD_ID].float()).float()
 
 
 def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:

@@ -106,17 +106,8 @@ class TrainingConfig:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 1 or more")
         if self.batch_tokens != "auto" and self.batch_tokens < 1:
             raise ConfigError(f"training.batch_tokens is {self.batch_tokens}; use 1 or more, or 'auto'")
-        for name in (
-            "update_tokens",
-            "warmup_steps",
-            "weight_decay",
-            "rdrop",
-            "guided_alignment",
-            "clip_norm",
-            "average_last",
-            "patience",
-            "threads",
-        ):
+        counts = ("update_tokens", "warmup_steps", "average_last", "patience", "threads")
+        for name in (*counts, "weight_decay", "rdrop", "guided_alignment", "clip_norm"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more")
         if self.threads > MAX_THREADS:
