@@ -139,20 +139,12 @@ def _cells(line: Line) -> list[Cell]:
 
 
 def _differences(comparison: Comparison) -> str:
-    gain = "difference, 95 % · 差值"
-    header = ("", "this model · 本模型", "other model · 对照", gain, "p", "more than chance · 显著")
-    told = {True: "yes · 是", False: "no · 否"}
-    rows = [
-        (
-            d.name,
-            d.system,
-            d.baseline,
-            "{:+.2f} to {:+.2f}".format(*d.interval),
-            f"{d.p_value:.4f}",
-            told[d.is_significant],
-        )
-        for d in comparison.differences
-    ]
+    interval = "difference, 95 % · 差值"
+    header = ("", "this model · 本模型", "other model · 对照", interval, "p", "more than chance · 显著")
+    rows: list[tuple[Cell, ...]] = []
+    for each in comparison.differences:
+        gain, is_real = "{:+.2f} to {:+.2f}".format(*each.interval), "yes · 是" if each.is_significant else "no · 否"
+        rows.append((each.name, each.system, each.baseline, gain, f"{each.p_value:.4f}", is_real))
     return table(header, rows)
 
 
