@@ -160,8 +160,8 @@ def is_whole(folder: Path) -> bool:
     return True
 
 
-def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
-    """Check every file of a published folder against its manifest.
+def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collection[str]:
+    """Check every file of a published folder against its manifest; gives the names of those that it lists.
 
     Args:
         folder: A folder made by `new_folder`.
@@ -193,6 +193,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> None:
             problems.append(f"{name} has changed")
     if problems:
         raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
+    return hashes.keys()
 
 
 def may_write(path: Path) -> bool:

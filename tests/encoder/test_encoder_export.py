@@ -92,6 +92,8 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
         ConfigError, match="an exported engine computes layer 2 alone, not 1; use engine='torch', where"
     ):
         exported.features(["a"], layer=1)
+    (copy.parent / "in.txt").write_text("ba be\n", encoding="utf-8")
+    assert main(["embed", str(copy), "--input", str(copy.parent / "in.txt"), "--layer", "1"]) == 0  # which torch can
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
     with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
         Translator.load(copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 from pathlib import Path
 
@@ -73,6 +74,17 @@ def test_written_vectors_are_read_back_equal(tmp_path: Path, suffix: str) -> Non
             rows = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
             found = np.array([json.loads(row)["vector"] for row in rows], dtype=np.float32)
     assert np.allclose(found, np.concatenate(BLOCKS), atol=1e-6)
+
+
+def test_what_begins_with_its_length_is_not_written_into_a_pipe() -> None:
+    reading, writing = os.pipe()
+    with (
+        os.fdopen(writing, "wb") as pipe,
+        pytest.raises(ConfigError, match=r"a pipe cannot be written as \.npy, whose"),
+    ):
+        writer_of(Path("a.npy"))(iter(BLOCKS), pipe)
+    with os.fdopen(reading, "rb") as rest:
+        assert rest.read() == b""
 
 
 def test_no_text_is_no_vector_but_a_file_that_can_be_read() -> None:

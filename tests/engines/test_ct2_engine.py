@@ -205,6 +205,16 @@ def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model:
     assert with_list.score([[5]], [[20]]) == without.score([[5]], [[20]])
 
 
+def test_a_shortlist_that_no_manifest_lists_is_none(tmp_path: Path, model: Transformer) -> None:
+    folder = tmp_path / "model"
+    exported(folder, model)
+    source, target = vocabularies(model)
+    (folder / MANIFEST).touch()
+    signed(folder)
+    (folder / "vmap.txt").write_text("\tnonsense\n", encoding="utf-8")  # left over, or put there by somebody
+    assert "shortlist" not in CT2Engine(folder, source=source, target=target, threads=1).description
+
+
 def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, model: Transformer) -> None:
     folder = tmp_path / "model"
     engine = exported(folder, model)
@@ -222,11 +232,19 @@ def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, m
     open_with()
     with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
         open_with(log_probs=tuple(value - 0.5 for value in row))
+    for changes in ({"log_probs": ()}, {"source": (10**6,)}, {"output": (10**6,), "log_probs": (0.0, 0.0)}):
+        with pytest.raises(CheckpointError, match=r"has no golden sentence \(.*\); export the model again"):
+            open_with(**changes)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "cannot be read"), ('{"format_version": 1}', "has export format 1, this"), ("[]", "has export format None")],
+    [
+        ("{", "cannot be read"),
+        ("[" * 99_999, "cannot be read"),
+        ('{"format_version": 1}', "has export format 1, this"),
+        ("[]", "has export format None"),
+    ],
 )
 def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer, content: str, message: str) -> None:
     exported(tmp_path / "model", model)

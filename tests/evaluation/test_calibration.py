@@ -218,3 +218,13 @@ def test_a_damaged_calibration_is_refused(calibrated: Path, tmp_path: Path) -> N
         signed(folder / "calibration")
         message = f"{next(iter(change))}.*; upgrade yiwen, or remove .* and evaluate the model again"
         assert re.search(message, refusal(folder), re.DOTALL)
+    for number, (file, content) in enumerate(
+        [
+            *(("calibration.json", "[]"), ("calibration.json", "{"), ("calibration.json", "[" * 99_999)),
+            *(("weights.json", '{"src": [], "tgt": [], "more": 1}'), ("weights.json", '{"src": [], "tgt": []}')),
+        ]
+    ):
+        folder = with_change(str(number), file)
+        (folder / "calibration" / file).write_text(content, encoding="utf-8")
+        signed(folder / "calibration")
+        assert "; upgrade yiwen, or remove" in refusal(folder)

@@ -150,6 +150,7 @@ def test_signs_that_look_like_placeholders_are_none() -> None:
 
 def test_a_million_letters_are_looked_through_at_once() -> None:
     assert not changes_placeholders("x" * 1_000_000 + " {a}", "{a}")
+    assert not changes_placeholders("%" + "0" * 1_000_000 + " {a}", "{a}")
 
 
 def test_an_address_ends_before_the_full_stop() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
+import signal
+from typing import Any
 
 import pytest
 import torch
 from fake_model import BOS, EOS, FakeModel, Ids, V, all_sequences, make_task
 
+from yiwen.errors import Stopped
 from yiwen.search.beam import beam_search
 from yiwen.search.config import SearchConfig
 from yiwen.search.constraints import constrained_search
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.stop import StopFlag
 
 
 def search(
@@ -135,6 +139,27 @@ def test_a_term_that_repeats_its_beginning_is_found_where_it_stands() -> None:
     (found,) = constrained_search(model.step, model.start([0]), task, config, [(2, 2, 3)], room=9)
     assert found.ids == (2, 2, 2, 3)
     assert BOS not in found.ids
+
+
+@pytest.mark.parametrize("term", [(2, 3, 2), (2, 2), (3,), (2, 3, 2, 4)])
+def test_a_term_that_is_asked_for_twice_stands_there_twice(term: Ids) -> None:
+    for sentence in range(5):
+        (found,) = search(sentence, [term, term], max_len=9)
+        assert holds(found.ids, [term, term])
+
+
+def test_a_search_for_terms_stops_at_its_next_step() -> None:
+    model, stop, n_steps = FakeModel(), StopFlag(), itertools.count(1)
+
+    def step(last_ids: torch.Tensor, state: Any) -> Any:
+        if next(n_steps) == 3:
+            stop.signum = signal.SIGTERM
+        return model.step(last_ids, state)
+
+    how: Any = {"room": 99, "stop": stop}
+    with pytest.raises(Stopped, match="translation"):
+        constrained_search(step, model.start([0]), make_task([40]), SearchConfig(beam_size=2), [(2, 3)] * 9, **how)
+    assert next(n_steps) == 4
 
 
 def test_terms_that_the_model_has_no_room_for_are_not_all_met() -> None:

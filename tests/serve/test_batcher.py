@@ -26,6 +26,33 @@ from yiwen.translator import Translation, Translator
 GREEDY, BEAM = SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=2)
 
 
+class Slow:
+    """An engine that takes its time for long sentences."""
+
+    description, replicas = "slow", 1
+
+    def __init__(self) -> None:
+        self.order: list[int] = []
+
+    def search(self, sources: Sequence[Ids], **options: Any) -> list[list[Hypothesis]]:
+        self.order += [len(ids) for ids in sources]
+        time.sleep(0.2 if len(sources[0]) > 99 else 0.0)
+        return [[Hypothesis(tuple(ids), 0.0, 0.0, is_finished=True)] for ids in sources]
+
+
+def test_what_takes_longer_than_its_tokens_say_lets_others_go_first() -> None:
+    slow = Slow()
+    engine = SharedEngine(slow, max_tokens=99_999, cache=Cache(0))  # type: ignore[arg-type]
+    with ThreadPoolExecutor(2) as pool:
+        book = pool.submit(engine.search, [[n] * 350 for n in range(9)], config=BEAM)  # one sentence a batch
+        while len(slow.order) < 5:  # by its tokens alone the book's turn has come before any that arrives now
+            time.sleep(0.01)
+        engine.search([[7]], config=BEAM)
+        assert len(book.result()) == len(slow.order) - 1 == 9
+    assert slow.order.index(1) < 9, "the greeting waited for the book"
+    engine.close()
+
+
 class Echo:
     """An engine that says what it is given, counts, and can be held."""
 

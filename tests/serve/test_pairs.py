@@ -158,6 +158,10 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
         detected = ask(address, request("/translate", asked)).json["detectedLanguage"]
         assert at_least <= detected["confidence"] <= at_most, text
         assert detected["language"] == "zh-Hant" or text == "42"
+    asked = json.dumps({"q": "Das ist ein Satz in der Sprache, in die er soll.", "source": "auto", "target": "de"})
+    detected = ask(address, request("/translate", asked.encode())).json["detectedLanguage"]
+    assert detected["language"] == "de"
+    assert detected["confidence"] > 50
 
 
 def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:

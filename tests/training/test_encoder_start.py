@@ -54,7 +54,7 @@ def test_a_classifier_starts_from_an_mlm_that_read_the_same_text(tmp_path: Path)
     assert spm[0] == spm[1]
 
 
-@pytest.mark.parametrize(("task", "is_cut"), [("classify", True), ("mlm", False), ("embed", False), ("tag", False)])
+@pytest.mark.parametrize(("task", "is_cut"), [("classify", True), ("mlm", False), ("tag", False)])
 def test_batches_of_labelled_texts_alone_are_cut_where_their_words_are_cut_anew(
     task: str, is_cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

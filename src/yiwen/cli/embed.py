@@ -41,6 +41,7 @@ def embed(
     from yiwen.translator import in_blocks
 
     write = writer_of(output_file)
+    engine = "torch" if engine == "auto" and layer != -1 else engine  # what is exported is the last layer alone
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
     empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none

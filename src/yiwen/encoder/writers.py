@@ -32,6 +32,8 @@ def writer_of(path: Path | None) -> Write:
 
 def _write_npy(blocks: Iterable[Array], file: BinaryIO) -> None:
     """The number of rows stands at the beginning and is known at the end: the header is written twice, as long."""
+    if not file.seekable():
+        raise ConfigError("a pipe cannot be written as .npy, whose beginning says how long it is; use .jsonl or .arrow")
     shape = (0, 0)
     header: dict[str, Any] = {"descr": "<f4", "fortran_order": False}
     np.lib.format.write_array_header_1_0(file, {**header, "shape": shape})

@@ -65,11 +65,10 @@ class CT2Engine:
                 translation of its golden sentence than it must.
             ConfigError: If this machine cannot compute with its number type or has no such device.
         """
-        if not is_new:
-            verify_manifest(folder)
+        listed = ("vmap.txt",) if is_new else verify_manifest(folder)
         self.info = read_info(folder)
         check_vocabulary(folder, source=source, target=target)
-        uses_shortlist = shortlist and (folder / "vmap.txt").is_file()
+        uses_shortlist = shortlist and "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
@@ -164,11 +163,15 @@ class CT2Engine:
         golden = self.info.golden
         if golden is None:
             return
-        found = self.greedy([golden.source])[0]
-        (row,) = self.score([golden.source], [golden.output])
+        try:
+            found = self.greedy([golden.source])[0]
+            (row,) = self.score([golden.source], [golden.output])
+            differences = [abs(a - b) for a, b in zip(row, golden.log_probs, strict=True)]
+        except (IndexError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{folder} has no golden sentence ({error}); export the model again") from error
         # Kernels of another processor round in another way; quantised ones by more.
         allowed = 1e-3 if self.info.dtype == "float32" else 0.1
-        worst = max((abs(a - b) for a, b in zip(row, golden.log_probs, strict=True)), default=0.0)
+        worst = max(differences)
         is_sure = min(golden.log_probs) > math.log(0.6)  # else another processor may rightly choose another token
         if (found != golden.output and is_sure) or not worst <= allowed:
             raise CheckpointError(

@@ -95,7 +95,7 @@ def read_info(folder: Path) -> ExportInfo:
                 "upgrade yiwen where that is the newer"
             )
         return parse(ExportInfo, table, source=str(path))
-    except (OSError, ValueError, ConfigError) as error:
+    except (OSError, ValueError, RecursionError, ConfigError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
 
 
@@ -129,7 +129,7 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
         if found != vocabulary(subword):
             raise CheckpointError(

@@ -133,7 +133,7 @@ class TorchEngine:
             poll(stop, "translation")
             step, state = self._start([ids])
             task = self._task([ids], [prefixes[i] if prefixes else ()], config)
-            found.append(constrained_search(step, state, task, config, wanted, room=self._room))
+            found.append(constrained_search(step, state, task, config, wanted, room=self._room, stop=stop))
         return found
 
     @torch.inference_mode()

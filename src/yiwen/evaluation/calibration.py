@@ -116,14 +116,17 @@ def open_calibration(bundle: Bundle) -> Usual | None:
     if not folder.is_dir():
         return None
     verify_manifest(folder)
-    table = json.loads((folder / "calibration.json").read_text("utf-8"))
-    if table.get("format_version") in FORMERLY:
-        return None  # and `calibrate` puts a new one in its place
     try:
+        table = json.loads((folder / "calibration.json").read_text("utf-8"))
+        if table.get("format_version") in FORMERLY:
+            return None  # and `calibrate` puts a new one in its place
         calibration = parse(Calibration, table, source=str(folder / "calibration.json"))
-    except ConfigError as error:
+        weights = Weights(**json.loads((folder / "weights.json").read_text("utf-8")))
+        if (len(weights.src), len(weights.tgt)) != (bundle.source.vocab_size, bundle.target.vocab_size):
+            raise ValueError(f"{folder / 'weights.json'} has not one weight for each subword")
+    except (ConfigError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{error}; upgrade yiwen, or remove {folder} and evaluate the model again") from error
-    return Usual(calibration, Weights(**json.loads((folder / "weights.json").read_text("utf-8"))))
+    return Usual(calibration, weights)
 
 
 def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | None = None) -> Usual | None:

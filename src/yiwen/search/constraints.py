@@ -9,9 +9,11 @@ Shapes: W hypotheses, V vocabulary.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Final, NamedTuple
 
 import torch
 
@@ -19,8 +21,20 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor, scored
 from yiwen.search.step import State, StepFn, Task
+from yiwen.stop import StopFlag, poll
 
 Ids = tuple[int, ...]
+_WIDEST: Final = 100
+"""Hypotheses up to which each bank has two; beyond that each has one."""
+
+
+class _Progress(NamedTuple):
+    """How far a hypothesis is with the terms, by their numbers."""
+
+    whole: tuple[int, ...]
+    """How often it holds each, none over another of its kind."""
+    begun: Mapping[int, int]
+    """Subwords of the terms that it ends with the beginning of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +44,20 @@ class _Candidate:
     """The hypothesis that it continues."""
     ids: Ids
     """With the new token, eos too."""
+    progress: _Progress
     n_met: int
     """Subwords of terms that it holds."""
 
 
 def constrained_search(
-    step: StepFn[State], state: State, task: Task, config: SearchConfig, terms: Sequence[Sequence[int]], *, room: int
+    step: StepFn[State],
+    state: State,
+    task: Task,
+    config: SearchConfig,
+    terms: Sequence[Sequence[int]],
+    *,
+    room: int,
+    stop: StopFlag | None = None,
 ) -> list[Hypothesis]:
     """Find up to n_best hypotheses for one sentence that hold all terms, best first.
 
@@ -46,49 +68,85 @@ def constrained_search(
         config: Beam size, length penalty, shortest length, how many to return.
         terms: Subwords that must follow one another in the translation; a term that is given twice, twice.
         room: Subwords without eos that the model has positions for: terms that need more are not all met.
+        stop: Polled at each step, of which terms make long ones.
     """
-    needed = Counter(tuple(term) for term in terms)
-    n_needed = sum(map(len, needed.elements()))
-    in_terms = {token for term in needed for token in term}
-    W = max(config.beam_size, 2 * (n_needed + 1)) if needed else config.beam_size  # two hypotheses a bank
+    wanted, n_needed = _Terms(terms), sum(map(len, terms))
+    W = max(config.beam_size, min(2 * (n_needed + 1), _WIDEST)) if terms else config.beam_size
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
-    going: list[tuple[float, Ids]] = [(0.0, ())]
+    going = [_Candidate(0.0, 0, (), wanted.start, 0)]
     found: list[Hypothesis] = []
     last_ids = torch.full((1,), task.bos_id, device=task.device)
     for t in range(limit + 1):
+        poll(stop, "translation")
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
         log_probs = task.force_prefix(log_probs, [0], t, len(going))
         best = log_probs.topk(min(2 * config.beam_size, log_probs.size(1)), dim=1).indices.tolist()
         candidates = []
-        for row, (total, ids) in enumerate(going):
-            n_met, n_whole, wanted = _progress(ids, needed)
-            tokens = [*dict.fromkeys([*best[row], *sorted(wanted)])]
+        for row, before in enumerate(going):
+            tokens = [*dict.fromkeys([*best[row], *sorted(wanted.next_tokens(before.progress))])]
             for token, gain in zip(tokens, log_probs[row, tokens].tolist(), strict=True):
-                if gain > -torch.inf and (token != task.eos_id or n_met == n_needed):
-                    longer = (*ids, token)
-                    met = _progress(longer, needed)[0] if token in in_terms else n_whole
-                    candidates.append(_Candidate(total + gain, row, longer, met))
+                if gain > -torch.inf and (token != task.eos_id or before.n_met == n_needed):
+                    ids = (*before.ids, token)
+                    progress = wanted.after(before.progress, ids)
+                    candidates.append(_Candidate(before.total + gain, row, ids, progress, wanted.n_met(progress)))
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
         kept = _allocated(able or candidates, W, task.eos_id)
         found += [scored(c.ids[:-1], c.total, config) for c in kept if c.ids[-1] == task.eos_id]
         if t >= limit:  # what did not just end is cut
             ended = {hypothesis.ids for hypothesis in found}
-            cut = [scored(ids, total, config, is_finished=False) for total, ids in going if ids not in ended]
+            cut = [scored(c.ids, c.total, config, is_finished=False) for c in going if c.ids not in ended]
             found += cut[: max(0, config.beam_size - len(found))]
         goes_on = [c for c in kept if c.ids[-1] != task.eos_id]
         # A bank of its own lets worse ones end first, so they have to be better than what goes on.
-        hope = max((c.total / length_divisor(len(c.ids) + 1, config) for c in goes_on if needed), default=-torch.inf)
+        hope = max((c.total / length_divisor(len(c.ids) + 1, config) for c in goes_on if terms), default=-torch.inf)
         is_enough = len(found) >= config.beam_size and max(h.score for h in found) >= hope
         if t >= limit or is_enough or not goes_on:
             break
-        going = [(c.total, c.ids) for c in goes_on]
+        going = goes_on
         state = state.select(torch.tensor([c.row for c in goes_on], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in goes_on], device=task.device)
-    return sorted(found, key=lambda h: (-_progress(h.ids, needed)[0], -h.score))[: config.n_best]
+    return sorted(found, key=lambda h: (-wanted.n_met(wanted.of(h.ids)), -h.score))[: config.n_best]
+
+
+class _Terms:
+    """Terms to look for. What a hypothesis holds is carried from token to token, never counted again."""
+
+    def __init__(self, terms: Sequence[Sequence[int]]) -> None:
+        self._needed = [*Counter(tuple(term) for term in terms).items()]
+        self.start = _Progress((0,) * len(self._needed), {})
+        self._with: dict[int, list[int]] = defaultdict(list)  # the terms that hold a token
+        for number, (term, _) in enumerate(self._needed):
+            for token in dict.fromkeys(term):
+                self._with[token].append(number)
+
+    def after(self, progress: _Progress, ids: Ids) -> _Progress:
+        """The progress of a hypothesis that its last token has been added to."""
+        whole, begun = [*progress.whole], {}
+        for i in self._with.get(ids[-1], ()):
+            term = self._needed[i][0]
+            longest = progress.begun.get(i, 0) + 1
+            n = next((n for n in range(longest, 0, -1) if ids[-n:] == term[:n]), 0)
+            whole[i] += n == len(term)
+            begun[i] = n % len(term)
+        return _Progress(tuple(whole), begun)
+
+    def of(self, ids: Ids) -> _Progress:
+        """The progress of a whole hypothesis."""
+        return reduce(lambda progress, end: self.after(progress, ids[:end]), range(1, len(ids) + 1), self.start)
+
+    def n_met(self, progress: _Progress) -> int:
+        """Subwords of whole terms, and of the one that is farthest begun and still lacking."""
+        of_whole = sum(min(n, m) * len(term) for (term, m), n in zip(self._needed, progress.whole, strict=True))
+        lacking = (n for i, n in progress.begun.items() if progress.whole[i] < self._needed[i][1])
+        return of_whole + max(lacking, default=0)
+
+    def next_tokens(self, progress: _Progress) -> set[int]:
+        """The tokens that add to a term that is lacking."""
+        return {term[progress.begun.get(i, 0)] for i, (term, m) in enumerate(self._needed) if progress.whole[i] < m}
 
 
 def _allocated(candidates: list[_Candidate], W: int, eos_id: int) -> list[_Candidate]:
@@ -111,28 +169,3 @@ def _allocated(candidates: list[_Candidate], W: int, eos_id: int) -> list[_Candi
         kept += [c for c in inside[: room[bank]] if c.ids[-1] == eos_id]
         kept += [c for c in inside if c.ids[-1] != eos_id][: room[bank]]
     return kept
-
-
-def _progress(ids: Ids, needed: Counter[Ids]) -> tuple[int, int, set[int]]:
-    """How many subwords of the terms a hypothesis holds, how many of them in whole terms, which tokens add one."""
-    n_whole = longest = 0
-    wanted: set[int] = set()
-    for term, n in needed.items():
-        there = _occurrences(ids, term)
-        n_whole += min(there, n) * len(term)
-        if there < n:
-            begun = next(k for k in range(len(term) - 1, -1, -1) if k == 0 or ids[-k:] == term[:k])
-            wanted.add(term[begun])
-            longest = max(longest, begun)
-    return n_whole + longest, n_whole, wanted
-
-
-def _occurrences(ids: Ids, term: Ids) -> int:
-    n, place = 0, 0
-    while place <= len(ids) - len(term):
-        if ids[place : place + len(term)] == term:
-            n += 1
-            place += len(term)
-        else:
-            place += 1
-    return n

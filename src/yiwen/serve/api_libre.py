@@ -56,8 +56,9 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
         if asked.alternatives:
             given["alternatives"] = shaped([group[1:] for group in others])
         if asked.source == AUTO:
-            sure = round(100 * detect("\n".join(texts), call.service.pairs.sources)[1], 1)
-            given["detectedLanguage"] = shaped([{"language": way.src, "confidence": sure}] * len(texts))
+            language, sure = detect("\n".join(texts), call.service.pairs.languages)
+            told = {"language": language if sure else way.src, "confidence": round(100 * sure, 1)}
+            given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
     markup = "html" if asked.format == "html" else None

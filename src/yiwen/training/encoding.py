@@ -108,7 +108,7 @@ def encoder_job(
         d_model=model_config.d_model,
         lengths=lengths,
         load=learning.load,
-        # Of the other tasks a batch is judged as a whole: an embedding by the pairs beside it. It cannot be cut.
+        # Of the other tasks a batch is judged as a whole, and cannot be cut.
         is_sampled=task == "classify" and store.tokenizer.sampling > 0,
         largest=lambda: learning.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
         loss_fn=learning.loss_fn,
