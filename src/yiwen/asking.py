@@ -94,5 +94,4 @@ def term_ids(term: str, subword: Subword, tgt_lang: str) -> Ids:
     if base(tgt_lang) not in UNSPACED:
         return tuple(subword.encode([term])[0])
     before, after = subword.encode(["、", f"、{term}"])  # a mark that no word begins with
-    is_apart = after[: len(before)] == before
-    return tuple(after[len(before) :] if is_apart else subword.encode([term])[0])
+    return tuple(after[len(before) :] if after[: len(before)] == before else subword.encode([term])[0])

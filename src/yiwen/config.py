@@ -65,8 +65,7 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
 
     try:
         # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
-        adapter: pydantic.TypeAdapter[T] = _adapter(cast(Any, cls))
-        return adapter.validate_json(json.dumps(table))
+        return cast(T, _adapter(cast(Any, cls)).validate_json(json.dumps(table)))
     except pydantic.ValidationError as error:
         problems = [_explain(cls, problem, source) for problem in error.errors()]
     except TypeError as error:  # TOML has dates; no setting of ours is one
@@ -127,12 +126,8 @@ def describe(config: Any, prefix: str = "") -> Iterator[Setting]:
         if dataclasses.is_dataclass(value):
             yield from describe(value, f"{prefix}{field.name}.")
         else:
-            yield Setting(
-                key=f"{prefix}{field.name}",
-                type=_type_name(hints[field.name]),
-                value=value,
-                meaning=meanings.get(field.name, ""),
-            )
+            key, meaning = f"{prefix}{field.name}", meanings.get(field.name, "")
+            yield Setting(key=key, type=_type_name(hints[field.name]), value=value, meaning=meaning)
 
 
 def to_toml(config: Any, *, with_meaning: bool = False) -> str:
@@ -158,8 +153,7 @@ def toml_text(value: Any) -> str:
 
 def json_schema(cls: type[Any]) -> Table:
     """JSON schema of a config class, for editors that complete TOML."""
-    schema: Table = _adapter(cast(Any, cls)).json_schema()
-    return schema
+    return cast(Table, _adapter(cast(Any, cls)).json_schema())
 
 
 def attribute_docs(cls: type[Any]) -> dict[str, str]:
@@ -168,13 +162,9 @@ def attribute_docs(cls: type[Any]) -> dict[str, str]:
     assert isinstance(tree, ast.ClassDef)
     docs = {}
     for field, after in zip(tree.body, tree.body[1:], strict=False):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-        ):
-            docs[field.target.id] = " ".join(str(after.value.value).split())
+        match field, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=text)):
+                docs[name] = " ".join(str(text).split())
     return docs
 
 

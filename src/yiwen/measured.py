@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from yiwen.files import write_json
 
@@ -52,8 +52,7 @@ def remembered(question: Question, *, is_answer: Callable[[Any], bool], measure:
     with suppress(OSError, ValueError, KeyError, TypeError):
         entry = json.loads(path.read_text(encoding="utf-8"))
         if entry["question"] == question and is_answer(entry["answer"]):
-            known: T = entry["answer"]
-            return known
+            return cast(T, entry["answer"])
     answer = measure()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

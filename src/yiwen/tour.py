@@ -193,8 +193,7 @@ def _show_score(measured: Measurement) -> str:
 
 def _for_picture(pairs: list[tuple[str, str]]) -> tuple[str, str]:
     """The user's first sentence that fits on a screen, else the first held-out one."""
-    fitting = (pair for pair in pairs[N_SHOWN:] if len(pair[0]) <= WIDTH and "\n" not in pair[0])
-    return next(fitting, pairs[0])
+    return next((pair for pair in pairs[N_SHOWN:] if len(pair[0]) <= WIDTH and "\n" not in pair[0]), pairs[0])
 
 
 def _what_next(run: Path, measured: Measurement, seconds: float) -> str:

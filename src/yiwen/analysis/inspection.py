@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import torch
@@ -90,8 +90,7 @@ class Inspection:
     def aligning(self) -> np.ndarray:
         """Attention of the alignment head, (T, S)."""
         heads = self.attention["cross"][self.place.layer]
-        weights: np.ndarray = heads.mean(axis=0) if self.place.head is None else heads[self.place.head]
-        return weights
+        return cast("np.ndarray", heads.mean(axis=0) if self.place.head is None else heads[self.place.head])
 
     @property
     def entropy(self) -> dict[str, np.ndarray]:

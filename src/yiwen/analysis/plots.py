@@ -129,8 +129,7 @@ def query_key_products(model: Transformer) -> np.ndarray:
     d_model = model.config.d_model
     q_HKD = weight[:d_model].view(-1, heads.d_head, d_model)
     k_HKD = weight[d_model : d_model + heads.d_kv].view(-1, heads.d_head, d_model).repeat_interleave(heads.n_shared, 0)
-    products: np.ndarray = (q_HKD.transpose(1, 2) @ k_HKD).numpy()
-    return products
+    return (q_HKD.transpose(1, 2) @ k_HKD).numpy()
 
 
 def offset_products(table: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -83,8 +83,7 @@ def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -
     }
     forms = {"": words(en), "obj": words(obj or en), "poss": words(poss or f"{en}'s")}
     forms |= {form: words(word, None) for form, word in agreeing.items()}
-    name = _plain(words(en))
-    return Filler(name, forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
+    return Filler(_plain(words(en)), forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
 
 
 def verb(en: str, zh: str, *, past: str = "", ing: str = "") -> Filler:
@@ -126,8 +125,7 @@ def _plural_phrase(head: str, rest: list[str]) -> list[str]:
 
 def plural(word: str) -> str:
     """Add -s by the rules of spelling: boxes, dictionaries, keys (verbs in the third person follow the same)."""
-    ending = "es" if word.endswith(("s", "x", "ch", "sh", "o")) or _y_to_i(word) != word else "s"
-    return _y_to_i(word) + ending
+    return _y_to_i(word) + ("es" if word.endswith(("s", "x", "ch", "sh", "o")) or _y_to_i(word) != word else "s")
 
 
 def _y_to_i(word: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -59,8 +59,7 @@ def duplicates(pair: np.ndarray) -> np.ndarray:
 
 def overlaps(keys: Keys, held_out: Keys) -> np.ndarray:
     """True for every pair that shares its source or its target with a held-out pair, (N,)."""
-    either: np.ndarray = _is_in(keys.src, held_out.src) | _is_in(keys.tgt, held_out.tgt)
-    return either
+    return cast("np.ndarray", _is_in(keys.src, held_out.src) | _is_in(keys.tgt, held_out.tgt))
 
 
 def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
@@ -104,8 +103,7 @@ def _by_source_hash(keys: Keys, free: np.ndarray, *, at_least: int) -> Iterator[
 
 def _hashes(texts: list[str]) -> np.ndarray:
     digests = b"".join([blake2b(text.encode(), digest_size=8).digest() for text in texts])
-    hashes: np.ndarray = np.frombuffer(digests, np.dtype("<u8"))
-    return hashes
+    return np.frombuffer(digests, np.dtype("<u8"))
 
 
 def _is_in(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -113,5 +111,4 @@ def _is_in(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     if not len(wanted):
         return np.zeros(len(values), bool)
     nearest = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    found: np.ndarray = wanted[nearest] == values
-    return found
+    return cast("np.ndarray", wanted[nearest] == values)

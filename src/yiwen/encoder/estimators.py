@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -152,8 +152,7 @@ def _opened(estimator: Any, model: str | Path) -> Encoder:
     """Its encoder, opened once."""
     if "_encoder" not in estimator.__dict__:
         estimator._encoder = Encoder.load(model)
-    encoder: Encoder = estimator._encoder
-    return encoder
+    return cast("Encoder", estimator._encoder)
 
 
 def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:

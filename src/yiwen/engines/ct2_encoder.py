@@ -6,7 +6,7 @@ Shapes: B texts, S subwords, D d_model.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import ctranslate2
 import numpy as np
@@ -74,5 +74,4 @@ class CT2Encoder:
         as_view = ctranslate2.StorageView.from_array
         states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
         on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)
-        states_BSD: Array = np.array(on_cpu)
-        return states_BSD
+        return cast("Array", np.array(on_cpu))

@@ -56,9 +56,8 @@ class ModelConfig:
             if not 1 <= getattr(self, name) <= LARGEST:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 to {LARGEST}")
         if self.d_model % self.n_heads:
-            nearest = min(
-                (n for n in range(1, self.d_model + 1) if self.d_model % n == 0), key=lambda n: abs(n - self.n_heads)
-            )
+            divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
+            nearest = min(divisors, key=lambda n: abs(n - self.n_heads))
             raise ConfigError(
                 f"model.d_model={self.d_model} is not divisible by model.n_heads={self.n_heads}; try n_heads={nearest}"
             )
@@ -70,10 +69,8 @@ class ModelConfig:
         for name in ("dropout", "attention_dropout", "layer_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; use 0 or more and less than 1")
-        if (
-            self.positions in ("sinusoidal", "rotary")
-            and (self.d_model if self.positions == "sinusoidal" else self.d_head) % 2
-        ):
+        widths = {"sinusoidal": self.d_model, "rotary": self.d_head}
+        if widths.get(self.positions, 0) % 2:
             raise ConfigError(
                 f"model.positions={self.positions!r} needs an even width, but d_model={self.d_model} and "
                 f"d_head={self.d_head}; make it even or use 'learned'"

@@ -50,8 +50,7 @@ class TextEncoder(nn.Module):
         x_BSD = self.embedding_dropout(
             embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
         )
-        mask = padding_mask(src_ids, self.pad_id)
-        return x_BSD, self_bias(mask, self.config, src_ids.size(1), compute_dtype(x_BSD))
+        return x_BSD, self_bias(padding_mask(src_ids, self.pad_id), self.config, src_ids.size(1), compute_dtype(x_BSD))
 
 
 def embed(

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final, NamedTuple
 
 import torch
@@ -76,6 +75,7 @@ def constrained_search(
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
     going = [_Candidate(0.0, 0, (), wanted.start, 0)]
     found: list[Hypothesis] = []
+    n_met: dict[Ids, int] = {}  # of those that are cut; who ends holds all
     last_ids = torch.full((1,), task.bos_id, device=task.device)
     for t in range(limit + 1):
         poll(stop, "translation")
@@ -98,7 +98,8 @@ def constrained_search(
         found += [scored(c.ids[:-1], c.total, config) for c in kept if c.ids[-1] == task.eos_id]
         if t >= limit:  # what did not just end is cut
             ended = {hypothesis.ids for hypothesis in found}
-            cut = [scored(c.ids, c.total, config, is_finished=False) for c in going if c.ids not in ended]
+            n_met = {c.ids: c.n_met for c in going if c.ids not in ended}
+            cut = [scored(c.ids, c.total, config, is_finished=False) for c in going if c.ids in n_met]
             found += cut[: max(0, config.beam_size - len(found))]
         goes_on = [c for c in kept if c.ids[-1] != task.eos_id]
         # A bank of its own lets worse ones end first, so they have to be better than what goes on.
@@ -109,7 +110,7 @@ def constrained_search(
         going = goes_on
         state = state.select(torch.tensor([c.row for c in goes_on], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in goes_on], device=task.device)
-    return sorted(found, key=lambda h: (-wanted.n_met(wanted.of(h.ids)), -h.score))[: config.n_best]
+    return sorted(found, key=lambda h: (-n_met.get(h.ids, n_needed), -h.score))[: config.n_best]
 
 
 class _Terms:
@@ -133,10 +134,6 @@ class _Terms:
             whole[i] += n == len(term)
             begun[i] = n % len(term)
         return _Progress(tuple(whole), begun)
-
-    def of(self, ids: Ids) -> _Progress:
-        """The progress of a whole hypothesis."""
-        return reduce(lambda progress, end: self.after(progress, ids[:end]), range(1, len(ids) + 1), self.start)
 
     def n_met(self, progress: _Progress) -> int:
         """Subwords of whole terms, and of the one that is farthest begun and still lacking."""

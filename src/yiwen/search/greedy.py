@@ -70,5 +70,4 @@ def extend(
 
 def likeliest(log_probs: Tensor) -> Tensor:
     """The likeliest token of each row, (R, V) -> (R,)."""
-    no_sums = log_probs.new_zeros(log_probs.size(0), 1)
-    return best_continuations(no_sums, log_probs, 1)[2][:, 0]
+    return best_continuations(log_probs.new_zeros(log_probs.size(0), 1), log_probs, 1)[2][:, 0]

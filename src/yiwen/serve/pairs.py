@@ -76,8 +76,7 @@ class Way:
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
     """Search settings with changes; a beam is as wide as the translations that are asked for."""
     n_best = settings.get("n_best") or config.n_best
-    width = settings.get("beam_size") or config.beam_size
-    return config.changed(**{**settings, "beam_size": max(width, n_best)})
+    return config.changed(**{**settings, "beam_size": max(settings.get("beam_size") or config.beam_size, n_best)})
 
 
 class Pairs:

@@ -32,8 +32,7 @@ def word_starts(subword: Subword) -> npt.NDArray[np.bool_]:
     """Which subwords begin a word, (V,): those after a blank, signs, and each character where words have no blanks."""
     pieces = subword.pieces(range(subword.vocab_size))
     is_start = [piece[:1] == "▁" or not piece[:1].isalnum() or is_unspaced(piece[:1]) for piece in pieces]
-    starts: npt.NDArray[np.bool_] = np.array(is_start) & ~subword.is_byte()
-    return starts
+    return cast("npt.NDArray[np.bool_]", np.array(is_start) & ~subword.is_byte())
 
 
 def hidden(texts: Sequence[Ids], *, seed: int, share: float, masking: Masking, starts: npt.NDArray[np.bool_]) -> Batch:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, cast
 
 import sentencepiece
 
@@ -167,8 +167,7 @@ class Subword:
         """Cut normalised texts into ids; bos and eos are not added."""
         if len(texts) < _FEW:
             return [self._processor.encode(_shielded(text)) for text in texts]
-        ids: list[list[int]] = self._processor.encode([*map(_shielded, texts)], num_threads=1)
-        return ids
+        return cast("list[list[int]]", self._processor.encode([*map(_shielded, texts)], num_threads=1))
 
     def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of `encode` for one text, each with the characters [start, end) that it stands for.
