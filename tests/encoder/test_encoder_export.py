@@ -93,7 +93,11 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
     ):
         exported.features(["a"], layer=1)
     (copy.parent / "in.txt").write_text("ba be\n", encoding="utf-8")
-    assert main(["embed", str(copy), "--input", str(copy.parent / "in.txt"), "--layer", "1"]) == 0  # which torch can
+    found = {}
+    for layer in ("1", "2", "-1"):  # torch computes the first, the export the last
+        assert main(["embed", str(copy), "--input", str(copy.parent / "in.txt"), "--layer", layer]) == 0
+        found[layer] = capfd.readouterr().out
+    assert found["1"] != found["2"] == found["-1"]
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
     with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
         Translator.load(copy)

@@ -24,7 +24,7 @@ from yiwen.stop import StopFlag, poll
 
 Ids = tuple[int, ...]
 _WIDEST: Final = 100
-"""Hypotheses up to which each bank has two; beyond that each has one."""
+"""Hypotheses up to which each bank has two; beyond that they share these, or have one each."""
 
 
 class _Progress(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, YiwenError
 from yiwen.serve.app import build_app
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.metrics import LOG
@@ -73,7 +73,7 @@ def reload_on_hangup(service: Service) -> None:
         try:
             service.reload()
             LOG.info("reloaded")
-        except Exception as error:
+        except (YiwenError, OSError) as error:
             LOG.error("not reloaded, the models of before stay", extra={"problem": str(error)})
 
     if hasattr(signal, "SIGHUP"):
