@@ -431,6 +431,16 @@ def test_checkpoints_are_averaged_by_hand(text: Path, tmp_path: Path) -> None:
         average_run(tmp_path / "none", output=tmp_path / "other", last=1)
 
 
+def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_taken(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run) == 0
+    monkeypatch.setattr("yiwen.runs.read_progress", lambda path: replace(read_progress(path), is_scheduled=False))
+    assert average_run(run, output=tmp_path / "mean", last=2) == 1
+    assert open_bundle(tmp_path / "mean").info.step == 9
+
+
 def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -180,6 +180,8 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
         ConfigError: If it has, and resume is False, or if its checkpoints are gone; or the device of one that starts is
             not there.
     """
+    if run.exists() and not run.is_dir():
+        raise ConfigError(f"{run} is a file; give a folder for the run with --run")
     if not _has_begun(run):
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
             raise ConfigError(
@@ -208,7 +210,8 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
     if output.exists():
         raise ConfigError(f"{output} exists already; give another --output")
-    chosen = [path for path in checkpoints(run / "checkpoints") if read_progress(path).is_scheduled][-last:]
+    found = checkpoints(run / "checkpoints")
+    chosen = ([path for path in found if read_progress(path).is_scheduled] or found[-1:])[-last:]
     if not (run / "best").is_dir() or not chosen:
         raise CheckpointError(f"{run} has no checkpoint and best model yet; train it first")
     bundle = open_bundle(run / "best")

@@ -18,9 +18,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
+from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
-from yiwen.files import write_json, write_text
+from yiwen.files import MANIFEST, write_json, write_text
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -198,13 +199,18 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     """What came of a cell: found where it is finished, else trained and scored."""
     from yiwen.data.store import Store
     from yiwen.evaluation.metrics import Metric, quick_score
-    from yiwen.runs import prepare_recipe, train_recipe
+    from yiwen.runs import initial_model, prepare_recipe, train_recipe
 
     run, training = cell.folder, cell.loaded.recipe.training
-    recipe = to_toml(cell.loaded.recipe)
+    recipe, first = to_toml(cell.loaded.recipe), initial_model(cell.loaded)
+    init = json.loads((first.folder / MANIFEST).read_text(encoding="utf-8"))[WEIGHTS] if first else ""
     if (run / "cell.json").is_file():
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
         prepared = prepare_recipe(cell.loaded, stop=stop)
+        if found.get("init", init) != init:
+            raise ConfigError(
+                "trained from another init_from model than it is now; give another --folder, or remove it"
+            )
         if found["recipe"] == recipe and found["data"] == prepared.folder.name:
             return found
     if (run / "recipe.toml").is_file():
@@ -226,6 +232,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
     result: dict[str, Any] = {"score": quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric)}
     result |= {"metric": metric, "minutes": json.loads(timing)["seconds"] / 60, "data": progress.data, "recipe": recipe}
+    result["init"] = init
     write_json(run / "cell.json", result)
     return result
 

@@ -88,6 +88,8 @@ def take_tour(
     began = time.perf_counter()
     run = run or runs_root() / RECIPE
     texts = [text for text in texts if normalise(text)]
+    if run.resolve() == (runs_root() / "demo").resolve():
+        raise ConfigError(f"--run {run} is where the demo's text lies; give another folder")
     if n_pairs < _FEWEST_PAIRS:
         raise ConfigError(f"--pairs {n_pairs}; use {_FEWEST_PAIRS} or more")
     earlier = _is_earlier_demo(run)

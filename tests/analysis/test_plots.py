@@ -188,6 +188,17 @@ def test_without_matplotlib_the_message_names_the_cure(monkeypatch: pytest.Monke
         plots.masks()
 
 
+def test_every_run_has_its_name_in_the_legend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matplotlib leaves out those that begin with a low line; the run that one stands in is `.`."""
+    for name in ("_old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "new")
+    figure = plots.lines(plots.run_curves([tmp_path / "_old", Path()]), x="update")
+    legend = figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["_old", "new"]
+
+
 def test_runs_of_one_name_are_two_curves_and_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     for number, folder in enumerate(("a", "b")):
         (tmp_path / folder / "m").mkdir(parents=True)

@@ -82,6 +82,8 @@ def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Pa
         (["MODEL", "nowhere.en"], 3, "nowhere.en does not exist"),
         (["MODEL", "TEXT", "--beam-size", "0"], 2, "search.beam_size is 0"),
         (["MODEL", "TEXT", "--forward", "--tag", "<2bt>"], 2, "--tag '<2bt>' marks made sources, and --forward makes"),
+        (["MODEL", "TEXT", "--top-k", "5"], 2, "--top-k and --seed: for --sampling alone; add it, or leave them out"),
+        (["MODEL", "TEXT", "--seed", "5"], 2, "--top-k and --seed: for --sampling alone; add it, or leave them out"),
         (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a name that is free, in a folder that"),
         (["MODEL", "TEXT", "--output", "nowhere/made"], 2, "nowhere/made cannot be a link"),
     ],

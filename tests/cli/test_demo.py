@@ -170,6 +170,15 @@ def test_a_wrong_setting_is_told_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_run_cannot_lie_where_the_text_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
+    assert main(["demo", *TINY, "--run", str(tmp_path / "demo")]) == 2
+    assert "is where the demo's text lies; give another folder" in capsys.readouterr().err.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_too_few_pairs_are_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,12 @@ def test_text_only_translates_and_says_where_the_pairs_lie(run: Commands, tiny_r
         (["TEACHER", "nope"], 2, "'nope' is neither a file nor a built-in recipe"),
         (["TEACHER", "RECIPE", "--set", "data.src_lang=fr"], 2, "give a teacher and a recipe of the same languages"),
         (["TEACHER", "RECIPE", "--beam-size", "0"], 2, "search.beam_size is 0"),
+        (
+            ["TEACHER", "RECIPE", "--set", "task=embed", "--set", "training.metric=accuracy"],
+            2,
+            "tiny has task='embed'; a student of a translator translates",
+        ),
+        (["TEACHER", "RECIPE", "--run", "RECIPE"], 2, "tiny.toml is a file; give a folder for the run with --run"),
     ],
 )
 def test_wrong_use_exits_with_its_code(

@@ -222,8 +222,26 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     alone = run("sweep", recipe, *settings, "--each", "--set", "model.dropout=0.1,0.2", "--set", "training.rdrop=0,1")
     names = ["as it is", "model.dropout=0.2", "training.rdrop=1"]
     assert ([line.split("  ")[0] for line in alone.lines[1:]], alone.code) == (names, 0)
-    rows = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
-    assert [row["name"] for row in rows] == ["model.dropout=0.1", "model.dropout=0.2"]
+    told = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
+    assert [row["name"] for row in told["rows"]] == ["model.dropout=0.1", "model.dropout=0.2"]
+    assert json.loads((Path(told["folder"]) / "sweep.json").read_text("utf-8")) == told["rows"]
+
+
+def test_a_cell_that_went_on_from_another_model_is_no_result_of_this_one(
+    recipe: str, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    """Its recipe and its text are the same: only the weights behind `init_from` are others."""
+    first = tmp_path / "first"
+    first.symlink_to(tiny_run.best)
+    settings = [*SHORT, "training.schedule=constant", f"training.init_from={first}", "model.dropout=0.1,0.2"]
+    _, rows = sweep(recipe, settings)
+    assert [row.error for row in rows] == ["", ""]
+    assert sweep(recipe, settings)[1] == rows
+    first.unlink()
+    first.symlink_to(tmp_path / "runs" / "tiny-sweep" / "dropout=0.1" / "best", target_is_directory=True)
+    _, (row, _) = sweep(recipe, settings)
+    told = "dropout=0.1: trained from another init_from model than it is now; give another --folder, or remove it"
+    assert row.error == told
 
 
 def test_a_run_of_another_length_is_no_result_of_this_one(recipe: str) -> None:

@@ -117,6 +117,12 @@ def test_corpora_get_their_shares() -> None:
     assert set(rows[rows < 60]) != set(other[other < 60])
 
 
+def test_a_corpus_of_hardly_any_weight_is_learnt_from_all_the_same() -> None:
+    given = lengths([5] * 110, [5] * 110, corpus=[0] * 100 + [1] * 10, weights=(2500 / 2501, 1 / 2501))
+    seen = {row for epoch in range(60) for rows in flat(order(given, epoch=epoch)) for row in rows if row >= 100}
+    assert seen == set(range(100, 110))
+
+
 def test_an_empty_corpus_takes_nothing_from_the_others() -> None:
     given = lengths([5] * 7, [5] * 7, corpus=[1] * 7, weights=(0.0, 1.0))
     assert sorted(row for rows in flat(order(given)) for row in rows) == list(range(7))

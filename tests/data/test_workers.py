@@ -25,7 +25,7 @@ def test_results_come_in_the_order_of_the_tasks(n_workers: int) -> None:
     with Workers(n_workers, StopFlag()) as workers:
         assert list(workers.map(math.sqrt, ((float(n * n),) for n in range(30)))) == list(range(30))
         assert list(workers.map(math.sqrt, iter([]))) == []
-        with pytest.raises(ValueError, match="math domain error"):
+        with pytest.raises(ValueError, match=r"math domain error|expected a nonnegative input"):
             list(workers.map(math.sqrt, iter([(4.0,), (-1.0,)])))
 
 

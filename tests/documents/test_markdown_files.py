@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from papers import texts_of, translated_here
+from papers import Fake, texts_of, translated_here
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,18 @@ from papers import texts_of, translated_here
 )
 def test_what_is_no_text_stays(source: str, written: str) -> None:
     assert translated_here(source, "md").decode() == written
+
+
+def test_marks_that_meet_are_one_and_none_ends_behind_a_blank() -> None:
+    fake = Fake({"He is in front of us": "他在我们前面"}, {"He is in front of us": [(0, 0), (1, 1), (5, 2), (5, 3)]})
+    assert translated_here("**He** is in front of **us**", "md", fake=fake).decode() == "**他**在**我们**前面"
+    fake = Fake({"He sees us": "他见我们"}, {"He sees us": [(0, 0), (1, 1), (2, 2), (2, 3)]})
+    assert translated_here("**He** **sees** us", "md", fake=fake).decode() == "**他见**我们"
+    assert translated_here("**He** *sees* us", "md", fake=fake).decode() == "**他***见*我们"
+    assert translated_here("a **run ![i](a.png) by** me", "md").decode() == "A **RUN ![i](a.png) BY** ME"
+    fake = Fake({"a run by me": "ich lauf"}, {"a run by me": [(1, 1), (3, 0)]})
+    written = translated_here("a **run ![i](a.png) by** me", "md", fake=fake).decode()
+    assert written == "ich **lauf![i](a.png)**"
 
 
 def test_a_link_by_its_own_words_still_leads_to_where_it_did() -> None:

@@ -69,6 +69,14 @@ def test_punctuation_at_the_edge_stays_outside_unless_it_was_inside() -> None:
     assert placed("so: go", "also: geh", [(0, 0), (1, 1), (2, 2)], around("so: go", "so:")) == ["also:"]
 
 
+def test_a_word_without_signs_takes_no_bare_sign() -> None:
+    """In Markdown `**,**` between words would be shown."""
+    text, target = "plays with lights now", "spielt , im Licht jetzt"
+    links = [(0, 0), (1, 1), (2, 3), (3, 4)]
+    assert placed(text, target, links, around(text, "with")) == ["im"]
+    assert placed("go & see", "geh & sieh", [(0, 0), (1, 1), (2, 2)], around("go & see", "&")) == ["&"]
+
+
 def test_punctuation_that_a_letter_follows_stays_outside_too() -> None:
     assert placed("so: go", "那么：走", [(0, 0), (0, 1), (1, 2), (2, 3)], around("so: go", "so:")) == ["那么"]
     assert placed("go (so)", "走（所以）", [(0, 0), (1, 1), (2, 2), (2, 3), (3, 4)], around("go (so)", "(so")) == [

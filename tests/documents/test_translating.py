@@ -36,6 +36,18 @@ def test_placeholders_that_came_through_stay_and_only_once() -> None:
     assert fake.asked == ["{n} dogs and {m} cats"]
 
 
+def test_marks_do_not_cut_placeholders() -> None:
+    fake = Fake(
+        {"go {n} home": "geh {n}", "{n} is here": "hier {n}", "see {n} now": "jetzt {n}"},
+        {"{n} is here": [(4, 0)], "see {n} now": [(4, 0)]},
+    )
+    by_place = translated_here("<p>go {n} <i>home</i></p>", "html", fake=fake).decode()
+    assert by_place == "<p><i>geh</i> {n}</p>"
+    assert translated_here("**{n} is** here", "md", fake=fake).decode() == "hier **{n}**"
+    html = '<p>see <img src="a"> {n} now</p>'
+    assert translated_here(html, "html", fake=fake).decode() == '<p>jetzt <img src="a"> {n}</p>'
+
+
 def test_a_placeholder_that_was_lost_takes_the_place_of_a_number() -> None:
     fake = Fake(
         {"Dear {name}, see http://x.org/a now": "Liebe Frau", "Dear 7, see 8 now": "Sieh jetzt 8, liebe 7"},

@@ -92,8 +92,15 @@ def test_no_translation_is_longer_than_the_model_has_positions(engine: TorchEngi
 
 
 def test_the_limits_follow_the_length_of_the_source(engine: TorchEngine) -> None:
-    config = SearchConfig(beam_size=1, max_len_ratio=1.0, max_len_extra=2, min_len=1000)
-    assert [len(found[0].ids) for found in engine.search([[5] * 3, [6] * 9], config=config)] == [5, 11]
+    config = SearchConfig(beam_size=1, max_len_ratio=1.0, max_len_extra=2)
+    for source, limit in (([5] * 3, 5), ([6] * 9, 11)):
+        ((found,),) = engine.search([source], config=config.changed(min_len=limit))
+        assert len(found.ids) == limit
+
+
+def test_the_least_length_goes_before_that_limit(engine: TorchEngine) -> None:
+    config = SearchConfig(beam_size=1, max_len_ratio=1.0, max_len_extra=2, min_len=13)
+    assert [len(found[0].ids) for found in engine.search([[5] * 3, [6] * 9], config=config)] == [13, 13]
 
 
 def test_prefixes_are_kept_whatever_the_search(engine: TorchEngine, sources: list[list[int]]) -> None:

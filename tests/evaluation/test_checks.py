@@ -77,6 +77,7 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-fr", "200 million", "deux cent mille"),
         ("en-de", "Half a million", "2.500.000"),
         ("en-de", "Five dozen eggs", "50 Eier"),
+        ("de-en", "Der Zug fährt um halb acht.", "The train leaves at half past eight."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -111,6 +112,9 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("zh-en", "三点一刻", "at a quarter past three"),
         ("zh-en", "他睡了八个半小时。", "He slept for 8.5 hours."),
         ("en-de", "3.5 hours", "dreieinhalb Stunden"),
+        ("de-en", "Der Zug fährt um halb acht.", "The train leaves at half past seven."),
+        ("de-en", "um halb 8, halb eins", "at 7:30, 12:30"),
+        ("en-de", "half of Europe, half as many", "halb Europa, halb so viele"),
         ("en-zh", "1/2 cup of sugar", "半杯糖"),
         ("en-fr", "200 million euros", "deux cents millions d'euros"),
         ("en-fr", "80 million", "quatre-vingts millions"),

@@ -39,6 +39,13 @@ def test_a_package_holds_what_argos_reads(exported_bundle: Path, tmp_path: Path)
     assert path.read_bytes() == package_argos(bundle, tmp_path / "b.argosmodel").read_bytes()
 
 
+def test_a_bundle_whose_card_was_removed_gets_a_new_one(exported_bundle: Path, tmp_path: Path) -> None:
+    bundle = open_bundle(Path(shutil.copytree(exported_bundle, tmp_path / "bare")))
+    (bundle.folder / "README.md").unlink()
+    with zipfile.ZipFile(package_argos(bundle, tmp_path / "a.argosmodel")) as archive:
+        assert b"# en -> de" in archive.read("translate-en_de-1_0/README.md")
+
+
 def test_chinese_has_the_names_that_argos_gives_it(tiny_run: TinyRun, tmp_path: Path) -> None:
     for code, expected in (("zh", "zh"), ("zh-TW", "zt")):
         folder = exported(tampered(tiny_run.best, tmp_path / f"t-{code}", tgt_lang=code), tmp_path / code)

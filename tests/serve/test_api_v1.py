@@ -57,6 +57,10 @@ def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
             answer = http.post("/translate", json=asked)
             assert answer.status_code == status
         assert answer.json()["error"] == "alternatives=2 is more than 1; ask for less"
+    with httpx.Client(base_url=serve(max_beam_size=2)) as http:
+        assert post(http, text="Deti gedi.", alternatives=2).status_code == 200
+        refused = post(http, text="Deti gedi.", alternatives=3)
+        assert (refused.status_code, "alternatives=3 is more than 2" in refused.text) == (422, True)
 
 
 def test_a_text_that_no_model_was_asked_for_says_so(http: httpx.Client) -> None:

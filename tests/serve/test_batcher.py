@@ -298,9 +298,23 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     assert callers.score([(1,)], [(1, 2)]) == [[0.0, 0.0]]
     assert callers.attend([(1,)], [(2,)]) == ["attended"]
     callers.close()
-    for thread in callers._threads:
-        thread.join(60)
-        assert not thread.is_alive()
+    assert not any(thread.is_alive() for thread in callers._threads)
+
+
+def test_close_waits_for_what_is_being_computed() -> None:
+    """A thread that comes back from C++ to an interpreter that has ended aborts the process."""
+    slow = Slow()
+    callers = SharedEngine(slow, max_tokens=99_999, cache=Cache(0))  # type: ignore[arg-type]
+    stop = StopFlag()
+    with ThreadPoolExecutor(1) as pool:
+        given_up = pool.submit(callers.search, [[7] * 350], config=BEAM, stop=stop)
+        while not slow.order:
+            time.sleep(0.01)
+        stop.signum = 15
+        callers.drop(stop)
+        callers.close()
+        assert not any(thread.is_alive() for thread in callers._threads)
+        given_up.exception()
 
 
 def test_what_is_remembered_keeps_no_engine_that_was_replaced() -> None:

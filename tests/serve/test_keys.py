@@ -11,9 +11,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from services import running, service_of
 from sqlalchemy.event import listen
+from sqlalchemy.exc import DataError, OperationalError
 from wire import ask, request, translation
 
 from campaign import noted
@@ -278,6 +280,46 @@ def test_a_locked_database_is_told_and_not_waited_for_by_force(
         assert "the database cannot be used (database is locked)" in shown
         assert "and end what holds it locked" in shown
         assert main(["keys", "list", "--database", url]) == 0
+
+
+def test_a_store_that_nobody_closes_leaves_no_file_open(tmp_path: Path) -> None:
+    file = tmp_path / "keys.sqlite"
+    Store(f"sqlite:///{file}").create_key("a", characters_per_month=0, requests_per_minute=0)
+    assert str(file) not in [opened.path for opened in psutil.Process().open_files()]
+
+
+def test_a_database_in_memory_is_refused() -> None:
+    """Each connection would see one of its own."""
+    with pytest.raises(ConfigError, match=r"the database cannot be used .no such table: .*; give a URL such as"):
+        Store("sqlite:///:memory:")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "shown"),
+    [
+        (DataError("", {}, ValueError("no NUL")), 400, "the database takes no such text (no NUL); send another"),
+        (OperationalError("", {}, ValueError("gone")), 503, "the database is away or locked; ask again later"),
+    ],
+)
+def test_what_the_database_says_of_a_request_is_told(
+    error: Exception, status: int, shown: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    service = service_of(tmp_path, exported_bundle)
+    monkeypatch.setattr(service.store, "glossaries", fail)
+    with running(service) as address:
+        answer = httpx.get(f"{address}/v2/glossaries")
+    assert (answer.status_code, answer.json()["message"]) == (status, shown)
+
+
+def test_a_key_may_stand_in_the_body_behind_a_proxy_that_asks_for_a_password(keyed: tuple[Service, str]) -> None:
+    service, address = keyed
+    form = f"q=Deti&source=en&target=de&api_key={make(service)}".encode()
+    head = {"content_type": FORM, "authorization": "Basic cHJveHk6cHJveHk="}
+    assert ask(address, request("/translate", form, **head)).status == 200
+    assert ask(address, request("/translate", form.replace(b"key=yw", b"key=xx"), **head)).status == 403
 
 
 def test_services_that_start_together_make_their_tables_together(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import deepl
 import httpx
@@ -15,11 +17,13 @@ from services import running, service_of
 from wire import ask, request, translation
 
 from tiny_model import TinyRun, exported, tampered
+from yiwen.search.config import SearchConfig
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError
+from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
 from yiwen.serve.store import Store
-from yiwen.translator import Translator
+from yiwen.translator import Translation, Translator
 
 T = "/v1/translate"
 TEXT = "Deti gedi bapu."
@@ -60,6 +64,40 @@ def test_every_language_leads_to_every_other_directly_or_through_one(service: tu
     assert ways["en", "zh-Hant"].name == "en-de-zh-Hant"
 
 
+class Hop:
+    """A model that says the same of every text."""
+
+    tgt_lang = "de"
+    bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig()))
+
+    def __init__(self, found: Translation) -> None:
+        self._found = found
+
+    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]:
+        return [self._found] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "flags", "confidence"),
+    [
+        (((), 0.9), ((), 0.8), (), 0.8),
+        ((("loop", "repaired"), 0.3), (("numbers",), 0.9), ("loop", "numbers", "repaired"), 0.3),
+        (((), None), ((), 0.9), (), None),
+        ((("already_target",), None), ((), 0.9), (), 0.9),
+        ((("passed_through",), None), (("passed_through",), None), ("passed_through",), None),
+    ],
+)
+def test_faults_of_the_first_of_two_models_are_those_of_the_whole(
+    first: tuple[tuple[str, ...], float | None],
+    last: tuple[tuple[str, ...], float | None],
+    flags: tuple[str, ...],
+    confidence: float | None,
+) -> None:
+    hops = tuple(Hop(Translation("b", 0.0, flags=found, confidence=sure)) for found, sure in (first, last))
+    (whole,) = Way("zh", "de", hops).translate(["a"])  # type: ignore[arg-type]
+    assert (whole.flags, whole.confidence) == (flags, confidence)
+
+
 def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], bundles: list[Path]) -> None:
     first, second = (Translator.load(folder, threads=1) for folder in bundles[:2])
     middle = first.translate([TEXT], by_sentence=True)[0].text
@@ -88,6 +126,12 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
         ("English", "en"),
         ("ger", "de"),
         ("deu", "de"),
+        ("Deutsch", "de"),
+        ("eng_Latn", "en"),
+        ("EN-LATN", "en"),
+        ("zho_Hant", "zh-Hant"),
+        ("中文", "zh-Hans"),
+        ("zh-yue", "yue"),
         ("de-AT", "de"),
         ("zh-TW", "zh-Hant"),
         ("ZH_HANT", "zh-Hant"),
@@ -102,6 +146,35 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
 )
 def test_a_language_is_known_by_its_spellings(written: str, code: str, service: tuple[Service, str]) -> None:
     assert service[0].pairs.code(written) == code
+
+
+def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[Service, str]) -> None:
+    named = {"name": "g", "source_lang": "en", "entries": "a\tb"}
+    with httpx.Client(base_url=service[1]) as http:
+        refused = http.post("/v2/glossaries", json={**named, "target_lang": "zh"})
+        told = {"message": "en-de-zh-Hant goes through another language; leave the glossary out"}
+        assert (refused.status_code, refused.json()) == (400, told)
+        made = http.post("/v2/glossaries", json={**named, "target_lang": "de"}).json()["glossary_id"]
+        asked = {"text": ["我们喜欢看书。"], "target_lang": "de", "glossary_id": made}
+        (found,) = http.post("/v2/translate", json=asked).json()["translations"]
+        assert found["detected_source_language"] == "EN"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (T, translation(TEXT, stream=True)),
+        (
+            "/v1/chat/completions",
+            b'{"model": "en-de", "stream": true, "messages": [{"role": "user", "content": "Deti."}]}',
+        ),
+    ],
+)
+def test_an_old_client_gets_a_stream_in_one_part(path: str, body: bytes, service: tuple[Service, str]) -> None:
+    """RFC 9112, section 6.1: no Transfer-Encoding to HTTP/1.0."""
+    old = ask(service[1], request(path, body).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
+    assert (old.status, old.is_whole, "transfer-encoding" in old.headers) == (200, True, False)
+    assert int(old.headers["content-length"]) == len(old.body) > 0
 
 
 def test_what_is_not_served_is_told_with_what_is(service: tuple[Service, str]) -> None:

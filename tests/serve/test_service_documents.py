@@ -16,7 +16,7 @@ from services import running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
-from yiwen.translator import Translator
+from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
 
@@ -162,6 +162,51 @@ def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_
         http.get(f"/download_file/{next(iter(service.jobs._jobs))}")
         own = http.post("/v1/documents", files=files, data={"source": "en", "target": "de"}, headers=headers).json()
         assert http.get(f"/download_file/{own['id']}").status_code == 404, "another API's documents are not open"
+
+
+def test_a_document_that_is_given_up_at_the_end_costs_nothing(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = threading.Event()
+
+    def wait_for_the_end(way: Any, texts: Sequence[str], *, stop: Any, **options: Any) -> Any:
+        began.set()
+        while not stop:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        stop.check("translation")
+
+    service = service_of(tmp_path, exported_bundle)
+    monkeypatch.setattr("yiwen.serve.pairs.Way.translate", wait_for_the_end)
+    with running(service) as address:
+        pair = {"source": "en", "target": "de"}
+        httpx.post(f"{address}/v1/documents", files={"file": ("a.txt", b"Deti gedi.")}, data=pair)
+        assert began.wait(60)
+        assert service.store.used("") == len("Deti gedi.")
+    assert (service.store.used(""), service.store.n_unwritten) == (0, 0)
+
+
+def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def without_placeholders(way: Any, texts: Sequence[str], **options: Any) -> list[Translation]:
+        asked.extend(texts)
+        return [Translation("weg", 0.0) for _ in texts]
+
+    service = service_of(tmp_path, exported_bundle)
+    monkeypatch.setattr("yiwen.serve.pairs.Way.translate", without_placeholders)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        assert sent(http, b"Deti {n} gedi.", "a.txt")["status"] == "done"
+    assert asked == ["Deti {n} gedi.", "Deti 7 gedi."]
+    assert service.store.used("") == len("Deti {n} gedi.")
+
+
+def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
+    pair = {"source": "en", "target": "de"}
+    answer = httpx.post(f"{serve(max_documents=0)}/v1/documents", files={"file": ("a.txt", b"x")}, data=pair)
+    assert (answer.status_code, answer.json()["error"]) == (403, "no documents are translated here; send texts")
 
 
 def test_a_document_that_fails_costs_nothing(

@@ -168,6 +168,15 @@ def test_a_hangup_that_meets_an_unreadable_model_keeps_the_old_one(
     assert (told, service.pairs) == (["not yours"], before)
 
 
+def test_a_hangup_before_there_is_a_service_ends_nothing(tmp_path: Path) -> None:
+    handler = signal.getsignal(signal.SIGHUP)
+    try:
+        assert main(["serve", str(tmp_path / "none"), "--port", "70000"]) == 2
+        signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+
+
 def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) -> None:
     with spawned(exported_bundle, tmp_path) as (address, process):
         process.send_signal(signal.SIGHUP)
@@ -190,6 +199,8 @@ def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) 
         (["--host", "203.0.113.9", "--insecure"], "cannot listen on 203.0.113.9 port"),
         (["--set", "queue_request=3"], "queue_request is no setting; did you mean 'queue_requests'?"),
         (["--set", "queue_requests=0"], "queue_requests=0 must be at least 1"),
+        (["--set", 'trusted_proxies=["foo"]'], "trusted_proxies has 'foo'; give addresses as 10.0.0.1"),
+        (["--set", 'trusted_proxies=["127.0.0.0/33"]'], "trusted_proxies has '127.0.0.0/33'"),
         (["--set", "deadline_s=0"], "deadline_s=0.0 must be more than 0 and less than a day"),
         (["--database", "nonsense"], "the database cannot be used"),
         (["--database", "sqlite:////proc/nowhere/x.sqlite"], "the database cannot be used"),

@@ -93,6 +93,21 @@ def test_more_than_the_queue_holds_is_told_to_come_again(service: Callable[..., 
         assert httpx.get(f"{address}/ready").status_code == 200
 
 
+def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[..., Service]) -> None:
+    ending = service(drain_s=1)
+    slow = slowed(ending)
+    with ThreadPoolExecutor(1) as pool:
+        with running(ending) as address:
+            slow.may_go.clear()
+            waiting = pool.submit(ask, address, request(T, translation(TEXT)))
+            waiting.add_done_callback(lambda _: slow.may_go.set())
+            wait_for(lambda: slow.n_begun == 1)
+            ending.is_draining = True
+        refused = waiting.result()
+    assert (refused.status, refused.json["code"]) == (503, "draining"), refused
+    assert refused.headers["retry-after"] == "5"
+
+
 def test_more_tokens_than_the_queue_holds_are_told_to_come_again(service: Callable[..., Service]) -> None:
     running_service = service(queue_tokens=40)
     slow = slowed(running_service)

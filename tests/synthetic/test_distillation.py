@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from teachers import Teacher
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, tampered
 from yiwen.bundle import open_bundle, save_bundle
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
@@ -47,6 +47,25 @@ def lines(distilled: Distilled, name: str) -> list[str]:
 
 def distilled_by(teacher: Teacher, loaded: LoadedRecipe, **options: Any) -> Distilled:
     return translate_corpus(teacher.bundle.folder, loaded, **options)
+
+
+def test_a_teacher_that_is_no_translator_is_refused(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    classifier = tampered(tiny_run.best, tmp_path / "c", task="classify", labels=("a", "b"), tgt_lang="")
+    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator"):
+        translate_corpus(classifier, loaded)
+
+
+def test_pairs_of_one_language_are_refused(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    """Both sides would be written into one file."""
+    teacher.bundle = open_bundle(tampered(tiny_run.best, tmp_path / "t", tgt_lang="en"))
+    recipe = dataclasses.replace(loaded.recipe, data=dataclasses.replace(loaded.recipe.data, tgt_lang="en"))
+    with pytest.raises(ConfigError, match="translates en into itself; give one of two languages"):
+        distilled_by(teacher, dataclasses.replace(loaded, recipe=recipe))
+    assert teacher.asked == []
 
 
 def test_every_source_stands_beside_what_the_teacher_wrote(teacher: Teacher, loaded: LoadedRecipe) -> None:

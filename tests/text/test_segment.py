@@ -50,6 +50,10 @@ GERMAN = [
     "Er kam am 3. Oktober.| Das Wetter, z. B. der Regen, war schlecht.| Dr. Müller blieb.",
     "„Komm!“| Sie ging, d. h. sie lief.",
 ]
+FRENCH = [
+    "Il a dit : « Oui. »| Elle rit.",
+    "Elle a dit : « Non\u202f!\u00a0», puis elle rit.| Il part.",
+]
 CHINESE = [
     "你好。|今天天气很好！|你呢？|我也是……",
     "“我不去。你去吧。”他说。|天黑了……他还没回来。|你呢？",
@@ -67,7 +71,10 @@ CHINESE = [
 
 @pytest.mark.parametrize(
     ("lang", "marked"),
-    [("en", text) for text in ENGLISH] + [("de", text) for text in GERMAN] + [("zh", text) for text in CHINESE],
+    [("en", text) for text in ENGLISH]
+    + [("de", text) for text in GERMAN]
+    + [("fr", text) for text in FRENCH]
+    + [("zh", text) for text in CHINESE],
 )
 def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
     text = marked.replace("|", "")

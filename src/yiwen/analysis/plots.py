@@ -179,11 +179,11 @@ def lines(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[floa
     n_rows = -(-len(curves) // n_columns)
     figure, axes = _figure(n_rows, n_columns, size=(7.5 * n_columns, 3.8 * n_rows))
     for axis, (quantity, named) in zip(axes, curves.items(), strict=False):
-        for name, (steps, values) in named.items():
-            axis.plot(steps, values, label=name, marker="o" if len(steps) < 3 else None)
+        for steps, values in named.values():
+            axis.plot(steps, values, marker="o" if len(steps) < 3 else None)
         axis.set(title=quantity.replace("_", " "), xlabel=x)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize="small")
+        axis.legend(axis.get_lines(), [*named], fontsize="small")  # by hand: `_old` would get no label
     for axis in axes[len(curves) :]:
         axis.remove()
     return figure
@@ -196,8 +196,8 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
         DataError: If a folder holds no metrics, or damaged ones.
     """
     curves: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
-    n_called = Counter(run.name for run in runs)
-    names = {run: run.name if n_called[run.name] == 1 else str(run) for run in runs}
+    n_called = Counter(run.absolute().name for run in runs)
+    names = {run: name if n_called[name := run.absolute().name] == 1 else str(run) for run in runs}
     for run in runs:
         path = run / "metrics.jsonl"
         records = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []

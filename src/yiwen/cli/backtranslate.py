@@ -40,9 +40,12 @@ def backtranslate(
     from rich.console import Console
 
     from yiwen.data.report import print_report
+    from yiwen.errors import ConfigError
     from yiwen.stop import stop_on_signals
     from yiwen.synthetic.backtranslate import back_translate
 
+    if not sampling and (top_k is not None or seed is not None):
+        raise ConfigError("--top-k and --seed: for --sampling alone; add it, or leave them out")
     console = Console(stderr=True)
     with stop_on_signals() as stop:
         done = back_translate(

@@ -40,10 +40,11 @@ def serve(
     from yiwen.serve.config import ServeConfig
     from yiwen.serve.metrics import log_to_stderr
     from yiwen.serve.pairs import Pairs
-    from yiwen.serve.server import listen, make_server, reload_on_hangup
+    from yiwen.serve.server import ignore_hangup, listen, make_server, reload_on_hangup
     from yiwen.serve.service import Service
     from yiwen.serve.store import open_store
 
+    ignore_hangup()
     table = {"host": host, "port": port, "require_key": require_key, "insecure": insecure}
     config = parse(ServeConfig, override(table, settings or ()), source="yiwen serve")
     store = open_store(database, folder=state_folder(), config=config)

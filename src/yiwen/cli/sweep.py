@@ -43,7 +43,8 @@ def sweep(
         folder, rows = run_all(
             recipe, settings or (), each=each, folder=folder, stop=stop, console=Console(stderr=True)
         )
-    print(json.dumps([asdict(row) for row in rows], ensure_ascii=False) if as_json else table(rows))
+    told = {"folder": str(folder), "rows": [asdict(row) for row in rows]}
+    print(json.dumps(told, ensure_ascii=False) if as_json else table(rows))
     if failed := [row.error for row in rows if row.score is None]:
         raise TrainingError(
             f"{len(failed)} of {len(rows)} rows failed, the first with: {failed[0]}\n"

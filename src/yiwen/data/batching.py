@@ -216,7 +216,7 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     drawn = []
     for corpus, weight in enumerate(lengths.weights):
         rows = np.flatnonzero(lengths.corpus == corpus)
-        wanted = round(n * weight)
+        wanted = max(round(n * weight), weight > 0)
         if len(rows) == 0:
             continue
         n_whole, n_rest = divmod(wanted, len(rows))

@@ -7,14 +7,16 @@ The rules are in demo_rules.toml: what people do (daily life, shopping, gifts, t
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
 from yiwen.data.demo_grammar import Chooser, Rule, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
+from yiwen.data.demo_lexicon import listed
 from yiwen.data.demo_words import Filler, counted, noun, nouns, number, person, phrase, phrases, verb
 
 _FEW: Final = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20)
@@ -22,43 +24,32 @@ _SEVERAL: Final = (2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20)
 _SIZES: Final = ((21, 99),) * 3 + ((100, 999),) * 4 + ((1000, 9999),) * 2 + ((10_000, 99_999),)
 _CURRENCIES: Final = (("yuan", "元"), ("dollar", "美元"), ("pound", "英镑"), ("euro", "欧元"))
 _WISHES: Final = ("drink", "eat", "buy", "read", "learn", "cook")
-_ROUTINES: Final = (
-    ("morning", "get_up 起床,have_breakfast 吃早饭,go_to_work 去上班,go_to_school 去上学"),
-    ("afternoon", "finish_work 下班,go_for_a_walk 去散步,come_home 回家"),
-    ("evening", "have_dinner 吃晚饭,go_to_bed 睡觉,take_a_shower 洗澡"),
-)
-_PASTS: Final = {"get": "got", "have": "had", "go": "went", "take": "took", "come": "came", "finish": "finished"}
-_CONTENTS: Final = (
-    ("school 学校 所", "student 学生 个,teacher 老师 位"),
-    ("factory 工厂 家", "worker 工人 个"),
-    ("hospital 医院 家", "doctor 医生 位,nurse 护士 位,bed 床 张"),
-    ("hotel 酒店 家", "room 房间 个"),
-    ("library 图书馆 座", "book 书 本,magazine 杂志 本,newspaper 报纸 份"),
-    ("garden 花园 座", "tree 树 棵,flower 花 朵"),
-    ("village 村子 个", "house 房子 栋,shop 商店 家"),
-)
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """All rules, compiled once. Each is drawn as often: a topic with more to say has more of them."""
-    choosers = _choosers()
     table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    choosers = _choosers(table)
+    for name, lists in table["one_of"].items():
+        choosers[name] = one_of(listed(*lists))
+    for name, two in table["two_of"].items():
+        choosers[name] = two_of(*map(listed, two))
     return tuple(
         rule(topic, en, zh, {slots: choosers[name] for slots, name in chosen_by.items()}, combine=combine)
         for topic, en, zh, chosen_by, combine in table["rules"]
     )
 
 
-def _choosers() -> dict[str, Chooser]:
+def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
     past, dates = times.past_times(), times.dates()
-    movable = lexicon.BOOKS + lexicon.SMALL_THINGS + lexicon.DEVICES
-    speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.zh[''][0][0]}") for lang in lexicon.LANGUAGES)
-    buildings = tuple(noun(place.name, place.zh[""][0][0], "座") for place in lexicon.PLACES if place.name != "beach")
-    contents = one_pair((noun(*place.split()), nouns(things)) for place, things in _CONTENTS)
+    movable = listed("books", "small_things", "devices", "animals[:7]")
+    speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.zh[''][0][0]}") for lang in listed("languages"))
+    buildings = tuple(noun(place.name, place.zh[""][0][0], "座") for place in listed("places") if place.name != "beach")
+    contents = one_pair((noun(*place.split()), nouns(things)) for place, things in table["contents"].items())
     routines = tuple(
-        (verb(act.name, act.zh[""][0][0], past=_PASTS[act.name.split()[0]]), times.clock_times(part))
-        for part, acts in _ROUTINES
+        (verb(act.name, act.zh[""][0][0], past=table["pasts"][act.name.split()[0]]), times.clock_times(part))
+        for part, acts in table["routines"].items()
         for act in phrases(acts)
     )
 
@@ -68,14 +59,8 @@ def _choosers() -> dict[str, Chooser]:
 
     return {
         # people
-        "anyone": one_of(lexicon.PEOPLE),
-        "anyone evenly": one_of(lexicon.THIRD_PERSONS + lexicon.PRONOUNS),
-        "two people": two_of(lexicon.PEOPLE, lexicon.THIRD_PERSONS),
-        "two others": two_of(lexicon.THIRD_PERSONS, lexicon.THIRD_PERSONS),
-        "worker": one_of(lexicon.NAMES + lexicon.RELATIVES),
-        "job": some(lexicon.JOBS, (1,)),
-        "skill": one_of(lexicon.SKILLS + speech),
-        "quality of people": one_of(lexicon.ADJECTIVES_OF_PEOPLE),
+        "job": some(listed("jobs"), (1,)),
+        "skill": one_of(listed("skills") + speech),
         # what they do
         "act": one_pair(lexicon.VERBS_AND_OBJECTS),
         "act indoors": one_pair(lexicon.VERBS_IN_ROOMS),
@@ -85,39 +70,22 @@ def _choosers() -> dict[str, Chooser]:
         "want": one_of([verb("want", "想")]),
         "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _WISHES),
         "like": one_of([verb("like", "喜欢")]),
-        "what one likes": one_of(lexicon.LIKED),
         # things
-        "thing": one_of(movable),
-        "one thing": some(movable + lexicon.ANIMALS[:7], (1,)),
-        "several things": some(movable + lexicon.ANIMALS[:7], _SEVERAL),
-        "thing or place": one_of(movable + lexicon.PLACES),
-        "article": one_of(lexicon.GOODS),
-        "two articles": two_of(lexicon.GOODS, lexicon.GOODS),
-        "some articles": some(lexicon.GOODS, _FEW),
-        "several articles": some(lexicon.GOODS, _SEVERAL),
-        "some gifts": some(lexicon.GIFTS, _FEW),
-        "what one orders": some(lexicon.DRINKS_BY_CUP + lexicon.FOOD_BY_BOWL + lexicon.GIFTS, _FEW),
-        "possession": one_of(lexicon.OWNED),
-        "some possessions": some(lexicon.OWNED, _FEW),
+        "one thing": some(movable, (1,)),
+        "several things": some(movable, _SEVERAL),
+        "some articles": some(listed("goods"), _FEW),
+        "several articles": some(listed("goods"), _SEVERAL),
+        "some gifts": some(listed("gifts"), _FEW),
+        "what one orders": some(listed("drinks_by_cup", "food_by_bowl", "gifts"), _FEW),
+        "some possessions": some(listed("owned"), _FEW),
         "this or that": one_of([person("this", "这"), person("that", "那")]),
-        "quality of things": one_of(lexicon.ADJECTIVES_OF_THINGS),
-        "colour": one_of(lexicon.COLOURS),
         # places
-        "place": one_of(lexicon.PLACES),
         "place and what it has": contents,
         "place and its number": contents_counted,
         "two buildings": two_of(buildings, buildings),
-        "room": one_of(lexicon.ROOMS),
-        "spot": one_of(lexicon.SPOTS),
         "shop": one_of(shop for shop, _ in lexicon.SHOPS_AND_GOODS),
         "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, _FEW),
-        "city": one_of(lexicon.CITIES),
-        "two cities": two_of(lexicon.CITIES, lexicon.CITIES),
-        "quality of cities": one_of(lexicon.ADJECTIVES_OF_CITIES),
-        "means of travel": one_of(lexicon.MEANS_OF_TRAVEL),
         # weather
-        "weather": one_of(lexicon.WEATHER),
-        "bad weather": one_of(lexicon.BAD_WEATHER),
         "rain or snow": one_of((verb("rain", "下雨"), verb("snow", "下雪"))),
         # numbers
         "age": one_of(map(number, range(3, 100))),
@@ -138,10 +106,9 @@ def _choosers() -> dict[str, Chooser]:
         "day": one_of(dates + times.ON_WEEKDAY),
         "date": one_of(dates),
         "month": one_of(times.MONTH_NAMES),
-        "season or month": one_of(lexicon.SEASONS + times.MONTH_NAMES),
+        "season or month": one_of(listed("seasons") + times.MONTH_NAMES),
         "year": one_of(times.years()),
-        "time of day": one_of(time for part, _ in _ROUTINES for time in times.clock_times(part)),
-        "event": one_of(lexicon.EVENTS),
+        "time of day": one_of(time for part, _ in table["routines"].items() for time in times.clock_times(part)),
     }
 
 

@@ -30,6 +30,7 @@ def translate_document(
     tgt_lang: str = "",
     progress: Callable[[float], None] | None = None,
     flag: Flag | None = None,
+    again: Translate | None = None,
 ) -> bytes:
     """Translate a document.
 
@@ -45,6 +46,7 @@ def translate_document(
         tgt_lang: Language of the translation; TMX needs it, HTML says it in <html lang>.
         progress: Told the share that is done, from 0 to 1.
         flag: Told the flags of each text; `placeholders` where one was changed and could not be put back.
+        again: As `translate`, for texts that are asked for once more because a placeholder was lost.
 
     Raises:
         ConfigError: If there is no such format, or TMX is not told what language to write.
@@ -63,7 +65,7 @@ def translate_document(
         Unit(text, tuple(Mark(*mark) for mark in marks), tuple((start, end) for start, end in keep))
         for text, marks, keep in asked(data, limits=limits, header=header)["units"]
     ]
-    answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag))
+    answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag, again=again))
     return base64.b64decode(asked(data, limits=limits, header=header, answers=answers)["data"])
 
 

@@ -42,6 +42,12 @@ class Linked(NamedTuple):
     """Source word -> target words with weights."""
     mass: tuple[float, ...]
     """Weights of each target word, summed."""
+    kept: tuple[Span, ...] = ()
+    """What stands in the translation as it stood in the text: no mark begins or ends inside."""
+
+    def keeps(self, start: int, end: int) -> bool:
+        """True for a part of something kept."""
+        return any(first <= start and end <= last for first, last in self.kept)
 
 
 def _reached(words: Sequence[Span], start: int, end: int) -> range:
@@ -82,7 +88,7 @@ def linked(
     for links in by_src.values():
         for j, weight in links:
             mass[j] += weight
-    return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass))
+    return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(span for _, span in same))
 
 
 class ByPlace(NamedTuple):
@@ -159,7 +165,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
                 at = _outside(at, siblings)
                 spans[number] = (at, at)
                 todo.append((number, at, at))
-    return spans
+    return [(_outside(start, known.kept), _outside(end, known.kept)) for start, end in spans]
 
 
 def _outside(at: int, siblings: Sequence[Span]) -> int:
@@ -173,7 +179,14 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         for j, weight in known.by_src.get(i, ()):
             inside[j] += weight
     allowed = _within(known.tgt, *room)
-    own = [j for j in sorted(inside) if j in allowed and j not in taken]
+    has_signs = any(not sign.isalnum() and not sign.isspace() for sign in known.text[mark.start : mark.end])
+
+    def is_free(j: int) -> bool:  # a word without signs takes no bare comma
+        if j not in allowed or j in taken:
+            return False
+        return has_signs or any(map(str.isalnum, known.target[slice(*known.tgt[j])]))
+
+    own = [j for j in sorted(inside) if is_free(j)]
     best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
         j = max(own, key=lambda j: inside[j])
@@ -192,7 +205,7 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     elif best_sum == 0.0:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
-        others = [j for j in range(near - FAR, near + FAR) if j in allowed and j not in taken]
+        others = [j for j in range(near - FAR, near + FAR) if is_free(j) and not known.keeps(*known.tgt[j])]
         if not others:  # nor is there any inside of a mark that is on a part of a word
             return _part(mark, known, room) if mark.parent >= 0 else (room[0], room[0])
         best = (min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where)),) * 2
@@ -219,10 +232,10 @@ def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
     not end between the two."""
     (start, end), target = span, known.target
     is_free = known.text[mark.end - 1] not in _CLOSING or target[end : end + 1].isalnum()
-    while end - start > 1 and target[end - 1] in _CLOSING and is_free:
+    while end - start > 1 and target[end - 1] in _CLOSING and is_free and not known.keeps(end - 1, end):
         end -= 1
     is_free = known.text[mark.start] not in _OPENING or target[:start][-1:].isalnum()
-    while end - start > 1 and target[start] in _OPENING and is_free:
+    while end - start > 1 and target[start] in _OPENING and is_free and not known.keeps(start, start + 1):
         start += 1
     return start, end
 
@@ -237,8 +250,8 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     clings = not text[at - 1].isspace() and (text[at].isspace() or text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
     for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
-        if found := [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
-            return known.tgt[max(found)[1]][1 if clings else 0]
+        if found := [(weight, j if clings else -j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
+            return known.tgt[abs(max(found)[1])][1 if clings else 0]
     return room[0] if clings else room[1]
 
 

@@ -53,14 +53,16 @@ def translated(
     align: Align | None,
     progress: Callable[[float], None] | None,
     flag: Flag | None = None,
+    again: Translate | None = None,
 ) -> Iterator[Answer]:
     """Translate units in blocks, in order; equal texts of a block once."""
     for start in range(0, len(units), AT_ONCE):
         block = list(units[start : start + AT_ONCE])
         drafts = _drafts([unit.text for unit in block], translate)
         broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
-        again = [block[n].with_stand_ins() for n in broken]
-        for number, unit, draft in zip(broken, again, _drafts([unit.text for unit in again], translate), strict=True):
+        numbered = [block[n].with_stand_ins() for n in broken]
+        second = _drafts([unit.text for unit in numbered], again or translate)
+        for number, unit, draft in zip(broken, numbered, second, strict=True):
             drafts[number] = _said_once(draft, unit, block[number].literals())
             block[number] = unit
         if flag is not None:

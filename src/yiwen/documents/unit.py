@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, count
-from typing import Final, Literal, NamedTuple
+from itertools import accumulate, count, groupby
+from typing import Final, Literal, NamedTuple, cast
 
 from yiwen.errors import DataError
 
@@ -153,19 +153,24 @@ class Unit:
             children[mark.parent].append(number)
 
         def inside(parent: int, wrap: Wrap, start: int, end: int) -> str:
-            out, has_words = [""], start < end
+            out, has_words, around = [""], start < end, ""
             for number in sorted(children[parent], key=lambda number: tuple(spans[number])):
                 mark, (first, last) = marks[number], spans[number]
                 out.append(piece(wrap, text[start:first]))
-                if mark.is_break:
+                sign = "" if mark.is_break or mark.is_code or first == last else mark.after
+                if sign and mark.before == sign == around and not out[-1]:  # `**a****b**` marks nothing
+                    out[-2:] = [out[-2].removesuffix(sign), inside(number, mark.wrap, first, last) + sign]
+                elif mark.is_break:
                     is_between_words = not mark.before and text[:first][-1:].isalnum()
                     out.append(mark.after if first == len(text) else mark.before or text[first:last] * is_between_words)
                 else:  # a code that took the place of no word stands between two, with all that is around it alone
                     is_apart = has_words and first == last and (mark.is_code or (mark.start, mark.end) in self.keep)
                     sides = (text[:first][-1:], text[last:][:1]) if is_apart else ("", "")
-                    inner = "" if mark.is_code else inside(number, mark.wrap, first, last) + mark.after
-                    out.append(f"{mark.before}{inner}".join(" " * side.isalnum() for side in sides))
-                start = last
+                    inner = "" if mark.is_code else inside(number, mark.wrap, first, last)
+                    is_last = parent >= 0 and mark.start == mark.end and first == end  # no blank before `**`
+                    after = mark.after.rstrip() if is_last else mark.after
+                    out.append(f"{mark.before}{inner}{after}".join(" " * side.isalnum() for side in sides))
+                start, around = last, sign
             return "".join([*out, piece(wrap, text[start:end])])
 
         return self.finish(inside(-1, self.wrap, 0, len(text)))
@@ -178,13 +183,8 @@ Part = str | Unit
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
     """Running texts, as `units` makes parts of them, and what stands between, which comes as parts of its own."""
     out: list[Part] = []
-    text: list[Token] = []
-    for token in (*tokens, ""):
-        if isinstance(token, Token):
-            text.append(token)
-        else:
-            out += [*units(text), token]
-            text = []
+    for group in (list(group) for _, group in groupby(tokens, key=lambda token: isinstance(token, Token))):
+        out += units(cast(list[Token], group)) if isinstance(group[0], Token) else cast(list[Part], group)
     return out
 
 

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from yiwen.bundle import EXPORTED, Bundle, require_translator
+from yiwen.bundle import CARD, EXPORTED, Bundle, model_card, require_translator
 from yiwen.engines.exported import check_origin
 from yiwen.errors import ConfigError
 from yiwen.files import verify_manifest, write_bytes
@@ -72,7 +72,8 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
 
         add("metadata.json", json.dumps(metadata, indent=2).encode())
         add("sentencepiece.model", src_model.read_bytes())
-        add("README.md", (bundle.folder / "README.md").read_bytes())
+        card = bundle.folder / CARD
+        add(CARD, card.read_bytes() if card.is_file() else model_card(bundle.info).encode())
         for file in sorted(exported.iterdir()):
             if file.name not in _NOT_FOR_ARGOS:
                 add(f"model/{file.name}", file.read_bytes())

@@ -100,9 +100,9 @@ class SearchConfig:
         return max(1, int(self.max_len_ratio * src_len) + self.max_len_extra)
 
     def limits(self, sources: Sequence[Sequence[int]], prefixes: Sequence[Sequence[int]], *, room: int) -> list[int]:
-        """The same of each source in a model of so much room; a prefix is given whole, however short its source."""
+        """The same of each source in a model of so much room; a prefix and `min_len` go before."""
         both = zip(sources, prefixes, strict=True)
-        return [min(max(self.max_len(len(ids)), len(prefix)), room) for ids, prefix in both]
+        return [min(max(self.max_len(len(ids)), self.min_len, len(prefix)), room) for ids, prefix in both]
 
 
 @lru_cache(maxsize=256)

@@ -81,16 +81,17 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
             given = [{**one, "billed_characters": len(text)} for one, text in zip(given, texts, strict=True)]
         return {"translations": given}
 
+    src, glossary = await _terms(asked, call)
     return await translate_marked(
         call,
         texts,
-        src=asked.source_lang or AUTO,
+        src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling or None,
         ignored=_tags(asked.ignore_tags),
         splitting=_tags(asked.splitting_tags),
         then=answer,
-        glossary=await _terms(asked, call),
+        glossary=glossary,
     )
 
 
@@ -119,8 +120,9 @@ async def send_document(asked: DeepLDocument, call: Call) -> Any:
     if kind and not asked.filename.lower().endswith(f".{kind}"):
         fault = f"output_format={kind!r} is not that of {asked.filename!r}, and no other is made; leave it out"
         raise ApiError(400, "output_format", fault)
-    src, tgt, glossary = asked.source_lang or AUTO, asked.target_lang, await _terms(asked, call)
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt, glossary=glossary)
+    src, glossary = await _terms(asked, call)
+    named = {"filename": asked.filename, "src": src, "tgt": asked.target_lang}
+    job = call.service.jobs.add(call, data=asked.file, glossary=glossary, **named)
     return {"document_id": job.id, "document_key": job.secret}
 
 
@@ -143,7 +145,7 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     """Keep a glossary, as DeepL."""
     way = call.service.pairs.way(asked.source_lang, asked.target_lang)
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
-    await run_in_threadpool(glossary_of, entries)
+    way.translate([], glossary=await run_in_threadpool(glossary_of, entries))  # nothing, but refused as any text is
     add, most = call.service.store.add_glossary, call.service.config.max_glossaries
     named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
     kept = await run_in_threadpool(add, owner=call.owner, most=most, entries=entries, **named)
@@ -197,11 +199,11 @@ async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
     raise ApiError(404, "glossary", "there is no such glossary; GET /v2/glossaries lists those that there are")
 
 
-async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> Any:
-    """The glossary that a request names; as with DeepL it is for languages, whatever the region or script."""
+async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> tuple[str, Any]:
+    """The source language of a request and its glossary, which as with DeepL is for any region or script."""
     ids = asked.glossary_id.split(",") if isinstance(asked.glossary_id, str) else asked.glossary_id or []
     if not any(ids):
-        return None
+        return asked.source_lang or AUTO, None
     if len(ids) > 1:
         raise ApiError(400, "glossary", f"glossary_ids names {len(ids)} glossaries; join them, and name that one")
     kept = await _glossary(call, ids[0])
@@ -209,7 +211,7 @@ async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> Any:
     wanted = (asked.source_lang or kept.source_lang, asked.target_lang)
     if [base(code) for code in made_for] != [base(call.service.pairs.code(code)) for code in wanted]:
         raise ApiError(400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another")
-    return await run_in_threadpool(glossary_of, kept.entries)
+    return wanted[0], await run_in_threadpool(glossary_of, kept.entries)
 
 
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:

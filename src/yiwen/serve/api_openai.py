@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
-from starlette.responses import StreamingResponse
+from starlette.responses import Response
 
 from yiwen.serve.call import Call
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
-from yiwen.serve.streaming import by_sentence, gap
+from yiwen.serve.streaming import by_sentence, gap, streamed
 from yiwen.stop import StopFlag
 
 
@@ -100,7 +100,7 @@ def _usage(way: Way, source: str, target: str) -> dict[str, int]:
     return {"prompt_tokens": n_src, "completion_tokens": n_tgt, "total_tokens": n_src + n_tgt}
 
 
-async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, with_usage: bool) -> StreamingResponse:
+async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, with_usage: bool) -> Response:
     """Server-sent events, a sentence each."""
     parts = by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
     first = await anext(parts, None)
@@ -130,7 +130,7 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, wi
             yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"
         yield b"data: [DONE]\n\n"
 
-    return StreamingResponse(events(), media_type="text/event-stream")
+    return await streamed(call, events(), media_type="text/event-stream")
 
 
 def _names(call: Call) -> dict[str, Way]:

@@ -12,21 +12,18 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, detect, glossary_of
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
-from yiwen.serve.pairs import Way
-from yiwen.serve.streaming import by_sentence
+from yiwen.serve.pairs import AS_IT_IS, Way
+from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag
 from yiwen.text.languages import name_of
 from yiwen.translator import Translation
-
-_AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
-"""Flags of what no model was asked for."""
 
 Code = Annotated[str, Field(max_length=35, description="A code of /v1/languages; as source also `auto`.")]
 Expression = Annotated[str, Field(max_length=200, pattern=r"^[^\t\r\n]*$")]
@@ -97,7 +94,8 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
     """Translate texts."""
     started = time.perf_counter()
     config = call.service.config
-    for name, limit in (("alternatives", config.max_alternatives), ("beam_size", config.max_beam_size)):
+    most = min(config.max_alternatives, config.max_beam_size)  # a beam is as wide as what is asked for
+    for name, limit in (("alternatives", most), ("beam_size", config.max_beam_size)):
         if (getattr(asked, name) or 0) > limit:
             raise ApiError(422, "invalid", f"{name}={getattr(asked, name)} is more than {limit}; ask for less")
     terms = glossary_of("\n".join(f"{term.source}\t{term.target}" for term in asked.glossary))
@@ -145,7 +143,7 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
     """Words and links of a whole text, from those of its sentences; none of what no model was asked for."""
     if not translation.sentences:  # through another language nobody knows them
         return None
-    pieces = [piece for piece in translation.sentences if _AS_IT_IS.isdisjoint(piece.flags)]
+    pieces = [piece for piece in translation.sentences if AS_IT_IS.isdisjoint(piece.flags)]
     sources = [text[piece.src_start : piece.src_end] for piece in pieces]
     targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in pieces]
     src: list[tuple[int, int]] = []
@@ -177,7 +175,7 @@ async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Resp
         except ApiError as error:
             yield to_json({"error": str(error), "code": error.code}) + b"\n"
 
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
+    return await streamed(call, lines(), media_type="application/x-ndjson")
 
 
 async def languages(asked: None, call: Call) -> Any:

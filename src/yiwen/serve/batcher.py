@@ -35,6 +35,8 @@ _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""
 _POLL_S: Final = 5.0
 """Seconds between two looks at the flag of a caller, for those who set it and never call `drop`."""
+_LAST_S: Final = 10.0
+"""Seconds that a batch is waited for at the end."""
 _TOGETHER: Final = 2048
 """Source positions times hypotheses that are handed to the engine at a time."""
 _ALIKE: Final = 16
@@ -192,10 +194,12 @@ class SharedEngine:
             return self.engine.attend(sources, targets, stop=stop)
 
     def close(self) -> None:
-        """End the threads once nothing waits any more."""
+        """End the threads once nothing waits any more; one that still computed would meet the interpreter's end."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(_LAST_S)
 
     def drop(self, stop: StopFlag) -> None:
         """Wake those who wait under a flag that was set, so that they need not look at it all the time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from starlette.requests import Request
@@ -104,6 +105,7 @@ def detect(text: str, among: Sequence[str]) -> tuple[str, float]:
     return found.language, found.confidence
 
 
+@lru_cache(maxsize=8)
 def glossary_of(entries: str) -> Glossary | None:
     """Terms, one a line with a tab between its sides, as the translator takes them; None for none.
 

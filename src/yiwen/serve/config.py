@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
+
+_FORMS: Final = {
+    "allow_origins": (r"(https?|[a-z]+-extension)://[^/*A-Z]+", "sites as https://example.org, in small letters"),
+    "allow_hosts": (r"[^/*:A-Z]+|\[[0-9a-f:]+\]", "names as mt.example.org, in small letters, no port"),
+    "trusted_proxies": (r"[0-9.]+(/([12]?\d|3[0-2]))?|[0-9a-f:.]*:[0-9a-f:.]*(/\d{1,3})?", "addresses as 10.0.0.1"),
+}
+"""What the entries of some settings have to be, and how to say it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +80,10 @@ class ServeConfig:
                 raise ConfigError(f"{name}={getattr(self, name)} must be at least {value}")
         if self.port > 65_535:
             raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
-        for origin in self.allow_origins:
-            if not re.fullmatch(r"(https?|[a-z]+-extension)://[^/*A-Z]+", origin):
-                raise ConfigError(f"allow_origins has {origin!r}; give sites as https://example.org, in small letters")
-        for host in self.allow_hosts:
-            if not re.fullmatch(r"[^/*:A-Z]+|\[[0-9a-f:]+\]", host):
-                raise ConfigError(f"allow_hosts has {host!r}; give names as mt.example.org, in small letters, no port")
+        for name, (pattern, remedy) in _FORMS.items():
+            for value in getattr(self, name):
+                if not re.fullmatch(pattern, value):
+                    raise ConfigError(f"{name} has {value!r}; give {remedy}")
         for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
             if not 0 < getattr(self, name) < 86_400:
                 raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")

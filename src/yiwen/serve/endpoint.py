@@ -7,6 +7,7 @@ annotated with; its summary is the function's docstring.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, get_type_hints
 from urllib.parse import parse_qs
 
+import sqlalchemy as sa
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -80,8 +82,8 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
     """Answer one request; nothing that a caller sends ends in another exception than Gone."""
     request.scope["endpoint_path"] = endpoint.path
     try:
-        secret, key = secret_of(request, is_needed=service.config.needs_key), None
         key_field = _KEY_FIELD.get(endpoint.style)
+        secret, key = secret_of(request, is_needed=service.config.needs_key and key_field is None), None
         address = request.client.host if request.client else "unknown"
         if not endpoint.is_open and (secret is not None or key_field is None):  # before the body is read
             key = service.admit(secret, address, is_work=endpoint.method == "POST")
@@ -92,17 +94,26 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
         given = await endpoint.answer(asked, Call(service, request, key))
         return given if isinstance(given, Response) else json_response(given, endpoint.status)
     except ApiError as error:
-        return error_response(error, endpoint.style)
+        failure = error
     except ValidationError as error:
-        return error_response(ApiError(422, "invalid", _explain(error)), endpoint.style)
+        failure = ApiError(422, "invalid", _explain(error))
     except (ConfigError, DataError) as error:
-        return error_response(ApiError(400, "invalid", str(error)), endpoint.style)
+        failure = ApiError(400, "invalid", str(error))
+    except sa.exc.DataError as error:
+        failure = ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
+    except sa.exc.SQLAlchemyError as error:
+        LOG.error("database", extra={"problem": type(error).__name__})
+        failure = ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
+    except asyncio.CancelledError:
+        if not service.is_draining:
+            raise
+        failure = ApiError(503, "draining", "the service ends now; ask again in a moment", retry_after_s=5)
     except (ClientDisconnect, Gone):
         raise Gone from None
     except Exception:
         LOG.exception("failed", extra={"request_id": request.scope.get("request_id")})
         failure = ApiError(500, "internal", "something failed here; the log of the service says where")
-        return error_response(failure, endpoint.style)
+    return error_response(failure, endpoint.style)
 
 
 def json_response(content: Any, status: int = 200) -> Response:

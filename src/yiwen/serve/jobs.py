@@ -80,11 +80,16 @@ class Job:
         return Response(self.data, media_type="application/octet-stream", headers=headers)
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
-        """Translate texts of the document, giving way to everybody who waits for an answer."""
+        """Translate texts of the document, and charge for them."""
         self._way = self._way or self.call.way(texts[:100], self.src, self.tgt)
         characters = sum(map(len, texts))
         self.call.charge(characters)
         self.characters += characters
+        return self.translate_again(texts)
+
+    def translate_again(self, texts: Sequence[str]) -> list[Translation]:
+        """The same for texts that were paid for, giving way to everybody who waits for an answer."""
+        assert self._way is not None
         found: list[Translation] = []
         while len(found) < len(texts):
             self.stop.check("translation")
@@ -142,7 +147,8 @@ class Jobs:
                 self._forget(ended[0])
             if len(self._jobs) >= self._max_documents:
                 full = f"{len(self._jobs)} documents are kept, which is the limit; fetch or forget one"
-                raise ApiError(429, "documents", full, retry_after_s=30)
+                off = None if self._jobs else ApiError(403, "documents", "no documents are translated here; send texts")
+                raise off or ApiError(429, "documents", full, retry_after_s=30)
             self._jobs[job.id] = job
         self._threads.submit(self._work, job)
         return job
@@ -164,10 +170,10 @@ class Jobs:
             self._forget(job)
 
     def close(self) -> None:
-        """Stop all of them."""
+        """Stop all of them, and wait until what they cost is given back."""
         for job in list(self._jobs.values()):
             self.remove(job)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(cancel_futures=True)
 
     def _forget(self, job: Job) -> None:
         job.call.service.drop(job.stop)
@@ -183,6 +189,7 @@ class Jobs:
                 job.data,
                 suffix=job.suffix,
                 translate=job.translate,
+                again=job.translate_again,
                 align=job.align,
                 limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
                 src_lang="" if job.src == "auto" else canonical(job.src),

@@ -6,6 +6,7 @@ Languages asked for are looked up in a table made at the start; nothing of a req
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,9 @@ from yiwen.text.languages import base, canonical, name_of
 from yiwen.translator import Translation, Translator
 
 _SCRIPTS: Final = ("zh-Hans", "zh-Hant")
-_CHINESE: Final = ["zh", "zh-cn", "zh-sg", "zh-hans", "zh-tw", "zh-hk", "zh-mo", "zh-hant", "cmn"]
+AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
+"""Flags of what no model was asked for."""
+_CHINESE: Final = "zh zh-cn zh-sg zh-hans zh-tw zh-hk zh-mo zh-hant cmn zh-yue chinese 中文"
 
 
 @dataclass(frozen=True)
@@ -57,20 +60,30 @@ class Way:
         """
         if glossary is not None and len(self.hops) > 1:
             raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
+        found: list[Translation] = []
+        with_scores = options.get("with_scores", True)
         for hop in self.hops[:-1]:
-            found = hop.translate(texts, by_sentence=True, with_scores=False, checks=False, stop=stop)
+            found = hop.translate(texts, by_sentence=True, with_scores=with_scores, stop=stop)
             texts = [translation.text for translation in found]
         last = self.hops[-1]
         config = _changed(last.bundle.info.search, search or {})
         done = last.translate(texts, by_sentence=True, search=config, glossary=glossary, stop=stop, **options)
-        # Through another language nobody knows which sentence became which.
-        return done if len(self.hops) == 1 else [replace(translation, sentences=()) for translation in done]
+        return [_joined(*both) for both in zip(found, done, strict=True)] if found else done
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> Sequence[Any]:
         """Which words of two texts go with which; None for each where the way is through another language."""
         if len(self.hops) > 1:
             return [None] * len(sources)
         return self.hops[0].align(sources, targets, stop=stop)
+
+
+def _joined(first: Translation, last: Translation) -> Translation:
+    """What is true of both hops; nobody knows which sentence became which."""
+    flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
+    known = [one.confidence for one in (first, last) if one.confidence is not None]
+    is_known = all(one.confidence is not None or AS_IT_IS.intersection(one.flags) for one in (first, last))
+    confidence = min(known, default=None) if is_known else None
+    return replace(last, flags=flags, confidence=confidence, sentences=())
 
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
@@ -166,7 +179,7 @@ class Pairs:
 
 
 def _spellings(codes: Iterable[str]) -> dict[str, str]:
-    """Every spelling that is understood, in lower case: codes, three-letter codes, English names.
+    """Every spelling that is understood, in lower case: codes, also with their script (`eng_Latn`), and names.
 
     Where only the script tells two apart, the language's name alone is the first one's.
     """
@@ -175,13 +188,13 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for code in codes:
         found.setdefault(code.split("-")[0].lower(), code)
-        found |= {code.lower(): code, name_of(code)[0].lower(): code}
-        for variant in ("T", "B"):
-            try:
-                found.setdefault(langcodes.get(code).to_alpha3(variant=variant), code)
-            except LookupError:  # a made-up language has no such code
-                continue
-    chinese = {spelling: canonical(spelling) for spelling in _CHINESE}
+        found |= {spelling.lower(): code for spelling in (code, *name_of(code))}
+        short, script = [code.split("-")[0]], langcodes.get(code).maximize().script
+        with suppress(LookupError):  # a made-up language has no code of three letters
+            short += [langcodes.get(code).to_alpha3(variant=variant) for variant in ("T", "B")]
+        for each in short:
+            found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
+    chinese = {spelling: canonical(spelling) for spelling in _CHINESE.split()}
     if "zh" in found:  # somebody who writes `zh` means the one that there is
         chinese["zh"] = found["zh"]
     return {**chinese, **found}

@@ -66,6 +66,12 @@ def make_server(service: Service) -> uvicorn.Server:
     return server
 
 
+def ignore_hangup() -> None:
+    """Do not end at a SIGHUP that comes before there is anything to reload."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def reload_on_hangup(service: Service) -> None:
     """Open the bundles again at SIGHUP, where the system has that."""
 

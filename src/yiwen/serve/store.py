@@ -85,7 +85,8 @@ class Store:
         self._by_hash: Mapping[str, Key] = {}
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self.sync()
+        with _told():
+            self.sync()
 
     def start(self) -> None:
         """Write usage and read keys every second until `close`."""
@@ -234,9 +235,11 @@ def default_url(folder: Path) -> str:
 def _opened(url: str) -> sa.Engine:
     with _told():
         parsed = sa.make_url(url)
+        pool = None
         if parsed.drivername.startswith("sqlite") and parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        database = sa.create_engine(parsed, pool_pre_ping=True)
+            pool = sa.NullPool  # a file is opened in no time, and nothing stays open where nobody closes the store
+        database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=pool)
         with database.begin() as connection:
             for table in _tables.sorted_tables:  # not `create_all`, which fails where another process is as far
                 connection.execute(sa.schema.CreateTable(table, if_not_exists=True))

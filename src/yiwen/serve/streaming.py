@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
+from starlette.responses import Response, StreamingResponse
+
 from yiwen.serve.call import Call
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
@@ -68,6 +70,13 @@ def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Any:
         ):
             yield Part(start, end, found.text)
         first, size = first + size, min(2 * size, 16)
+
+
+async def streamed(call: Call, parts: AsyncIterator[bytes], *, media_type: str) -> Response:
+    """An answer in parts; to HTTP/1.0 in one, which knows no chunks (RFC 9112, section 6.1)."""
+    if call.request.scope["http_version"] == "1.0":
+        return Response(b"".join([part async for part in parts]), media_type=media_type)
+    return StreamingResponse(parts, media_type=media_type)
 
 
 def gap(between: str, tgt: str, *, is_first: bool) -> str:

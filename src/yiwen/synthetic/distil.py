@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yiwen.bundle import open_bundle
+from yiwen.bundle import open_bundle, require_translator
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.recipe import LoadedRecipe, runs_root
@@ -164,7 +164,11 @@ def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool) -> Stor
 
 
 def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
-    info, data = open_bundle(teacher).info, loaded.recipe.data
+    bundle, data = open_bundle(teacher), loaded.recipe.data
+    require_translator(bundle)
+    if loaded.recipe.task != "translate":
+        raise ConfigError(f"{loaded.name} has task={loaded.recipe.task!r}; a student of a translator translates")
+    info = bundle.info
     if any(canonical(a) != canonical(b) for a, b in ((info.src_lang, data.src_lang), (info.tgt_lang, data.tgt_lang))):
         raise ConfigError(
             f"the teacher {teacher} translates {info.src_lang} -> {info.tgt_lang}, the recipe {loaded.name} is for "

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yiwen.data.config import DataConfig
+from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
@@ -86,9 +87,14 @@ def make_pairs(
         console: Where progress is shown, if it is a terminal.
 
     Raises:
+        ConfigError: If both languages are the same.
         DataError: If no translation can be used.
         TrainingError: If another process is translating the same.
     """
+    if store.src_lang == store.tgt_lang:  # files of pairs end in their language
+        raise ConfigError(
+            f"{translator.bundle.folder} translates {store.src_lang} into itself; give one of two languages"
+        )
     began = time.perf_counter()
     config = translator.bundle.info.search.changed(n_best=1, **search)
     identity = identity_of(translator, config, store, ensemble=ensemble)

@@ -31,6 +31,7 @@ _HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": 
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
 _NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
 _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
+_ABOUT: Final = re.compile("(.*)(一二|[二两]三|三四|四五|五六|六七|七八|八九)(.*)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f", "   ")
@@ -43,6 +44,9 @@ _DIGITS: Final = re.compile(
     re.IGNORECASE,
 )
 _CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b| ?[ap]\.?m\b)")
+_HOURS: Final = _WORDS["de"]["words"].split()[:13]
+_HALF_TO: Final = re.compile(rf"\bhalb (?:([1-9]|1\d|2[0-4])|({'|'.join(_HOURS[1:])})s?)\b", re.IGNORECASE)
+"""German: halb acht is half past seven."""
 _ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
@@ -68,6 +72,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     digits: list[frozenset[float]] = []
     text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text.translate(_NARROW)))
+    if base(language) == "de":
+        text = _HALF_TO.sub(lambda half: f"{(int(half[1] or _HOURS.index(half[2].lower())) - 2) % 12 + 1}:30", text)
     for number, han, word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
@@ -120,11 +126,13 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
 
 
 def _numeral(numeral: str) -> tuple[float, ...]:
-    """Values of a Chinese numeral: 两千零五 is 2005, 两千五 is 2500, 二〇一〇 is 2010, 三四 is 3 or 4."""
-    if all(sign in _HAN_DIGITS for sign in numeral):
-        each = [_HAN_DIGITS[sign] for sign in numeral]
-        is_about = len(each) == 2 and each[0] + 1 == each[1]
-        return tuple(map(float, each)) if is_about else (float("".join(map(str, each))),)
+    """Values of a Chinese numeral: 两千零五 is 2005, 两千五 is 2500, 二〇一〇 is 2010, 三四十 is 30 or 40."""
+    has_units = any(sign in _HAN_UNITS for sign in numeral)
+    about = _ABOUT.fullmatch(numeral) if has_units or len(numeral) == 2 else None
+    if about:
+        return tuple(value for digit in about[2] for value in _numeral(f"{about[1]}{digit}{about[3]}"))
+    if not has_units:
+        return (float("".join(str(_HAN_DIGITS[sign]) for sign in numeral)),)
     if len(numeral) > 2 and _HAN_DIGITS.get(numeral[-1]):  # the last unit goes without saying
         numeral += _UNIT_BELOW.get(numeral[-2], "")
     total = section = digit = 0.0

@@ -18,7 +18,7 @@ from yiwen.text.languages import UNSPACED, base
 Span = tuple[int, int]
 
 _CLOSERS: Final = "\"'”’»」』）)】\\]》〉"
-_END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።։]+(?:[{_CLOSERS}]|“(?!\S))*)+")
+_END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።։]+(?:[{_CLOSERS}]|“(?!\S)|\s»(?!\w))*)+")
 _COMMA: Final = re.compile(rf"[，；：、]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
 _SPACES: Final = re.compile(r"\s+")
 _PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")

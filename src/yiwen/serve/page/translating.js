@@ -91,7 +91,11 @@ export function createTranslating({ pending, part, done, failed }) {
       const isShort = group.join("").length < TELLING;
       const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
       const question = { text: group, source, target, glossary: occurring(glossary, group.join("\n")) };
-      const answer = await translate(question, signal);
+      const answer = await translate(question, signal).catch((error) => {
+        // The list of another pair is sent where nobody knows the language yet; it must not be in the way.
+        if (asked.source !== "auto" || !(error instanceof ApiError) || error.code !== "glossary") throw error;
+        return translate({ ...question, glossary: [] }, signal);
+      });
       group.forEach((piece, i) => {
         const own = answer.translations[i];
         const translation = asked.source === "auto" ? asItIs(own) : own;
