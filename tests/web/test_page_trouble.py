@@ -27,6 +27,19 @@ def test_too_many_requests_are_counted_down_and_asked_again_not_before(page: Pag
     expect(page.locator("#countdown")).to_be_empty()
 
 
+def test_a_glossary_of_another_pair_is_not_in_the_way(page: Page, service: FakeService) -> None:
+    """The language is to be told from the text, so that the lists of all pairs are sent; then there are two models."""
+    terms = {"en>zh": [{"source": "Python", "target": "Python"}]}
+    page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", terms)
+    page.reload()
+    page.select_option("#from", "auto")
+    page.select_option("#to", "zh")
+    service.refuse("/v1/translate", Refusal(400, "leave the glossary out", code="glossary"))
+    page.fill("#source", "Python")
+    expect(page.locator("#output")).to_have_text("PYTHON")
+    assert [body["glossary"] for body in service.bodies("/v1/translate")[-2:]] == [terms["en>zh"], []]
+
+
 def test_a_busy_service_is_asked_again(page: Page, service: FakeService) -> None:
     service.refuse("/v1/translate", Refusal(503, "draining", retry_after="1"), Refusal(504, "deadline"))
     page.fill("#source", "Hello")
