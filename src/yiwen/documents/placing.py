@@ -43,11 +43,12 @@ class Linked(NamedTuple):
     mass: tuple[float, ...]
     """Weights of each target word, summed."""
     kept: tuple[Span, ...] = ()
-    """What stands in the translation as it stood in the text: no mark begins or ends inside."""
+    """What stands in the translation as it stood in the text, in order: no mark begins or ends inside."""
 
     def keeps(self, start: int, end: int) -> bool:
         """True for a part of something kept."""
-        return any(first <= start and end <= last for first, last in self.kept)
+        before = bisect_right(self.kept, start, key=_START)
+        return before > 0 and end <= self.kept[before - 1][1]
 
 
 def _reached(words: Sequence[Span], start: int, end: int) -> range:
@@ -88,7 +89,7 @@ def linked(
     for links in by_src.values():
         for j, weight in links:
             mass[j] += weight
-    return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(span for _, span in same))
+    return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(sorted(span for _, span in same)))
 
 
 class ByPlace(NamedTuple):
