@@ -203,7 +203,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
 
     run, training = cell.folder, cell.loaded.recipe.training
     recipe, first = to_toml(cell.loaded.recipe), initial_model(cell.loaded)
-    init = json.loads((first.folder / MANIFEST).read_text(encoding="utf-8"))[WEIGHTS] if first else ""
+    init = json.loads((first.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if first else None
     if (run / "cell.json").is_file():
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
         prepared = prepare_recipe(cell.loaded, stop=stop)

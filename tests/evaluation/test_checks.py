@@ -115,6 +115,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("de-en", "Der Zug fährt um halb acht.", "The train leaves at half past seven."),
         ("de-en", "um halb 8, halb eins", "at 7:30, 12:30"),
         ("en-de", "half of Europe, half as many", "halb Europa, halb so viele"),
+        ("de-en", "halb ein Mensch, halb ein Tier", "half man, half beast"),
         ("en-zh", "1/2 cup of sugar", "半杯糖"),
         ("en-fr", "200 million euros", "deux cents millions d'euros"),
         ("en-fr", "80 million", "quatre-vingts millions"),

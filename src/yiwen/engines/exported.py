@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from yiwen.bundle import EXPORTED, WEIGHTS
+from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import MANIFEST, write_json
@@ -136,3 +136,9 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
                 f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
                 "another model: export the model again"
             )
+
+
+def card_of(bundle: Bundle) -> bytes:
+    """The model card that travels along, as somebody may have edited it; a new one where it was removed."""
+    path = bundle.folder / CARD
+    return path.read_bytes() if path.is_file() else model_card(bundle.info).encode()

@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from yiwen.bundle import CARD, EXPORTED, Bundle, model_card, require_translator
-from yiwen.engines.exported import check_origin
+from yiwen.bundle import EXPORTED, Bundle, require_translator
+from yiwen.engines.exported import card_of, check_origin
 from yiwen.errors import ConfigError
 from yiwen.files import verify_manifest, write_bytes
 from yiwen.text.languages import canonical, name_of
@@ -72,8 +72,7 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
 
         add("metadata.json", json.dumps(metadata, indent=2).encode())
         add("sentencepiece.model", src_model.read_bytes())
-        card = bundle.folder / CARD
-        add(CARD, card.read_bytes() if card.is_file() else model_card(bundle.info).encode())
+        add("README.md", card_of(bundle))
         for file in sorted(exported.iterdir()):
             if file.name not in _NOT_FOR_ARGOS:
                 add(f"model/{file.name}", file.read_bytes())

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ctranslate2 import get_supported_compute_types
 
 import yiwen
-from yiwen.bundle import CALIBRATION, CARD, EXPORTED, WEIGHTS, Bundle, load_model, model_card
+from yiwen.bundle import CALIBRATION, CARD, EXPORTED, WEIGHTS, Bundle, load_model
 from yiwen.data.store import Store, TextPairs
 from yiwen.engines.ct2_engine import CT2Engine
-from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
+from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, card_of, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import ConfigError
 from yiwen.export import verify
@@ -161,9 +161,8 @@ def _write_verified(
 def _copy_bundle(bundle: Bundle, output: Path) -> None:
     """Everything of a bundle but its weights and exports."""
     with new_folder(output) as temporary:
-        (temporary / CARD).write_text(model_card(bundle.info), encoding="utf-8")
-        own = [CARD] if (bundle.folder / CARD).is_file() else []
-        for name in ("bundle.json", *own, *{path.name for path in subword_paths(bundle.folder)}):
+        (temporary / CARD).write_bytes(card_of(bundle))
+        for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
             shutil.copyfile(bundle.folder / name, temporary / name)
 
 

@@ -35,7 +35,7 @@ class SearchConfig:
     max_len_extra: int = 20
     """... plus this many. A translation cut there is flagged."""
     min_len: int = 1
-    """Fewest target subwords before the end may come."""
+    """Fewest target subwords before the end may come, even where the two above allow fewer."""
     mbr: int = 0
     """Of so many candidates, samples or the best of the beam, take the one that agrees most with the others by chrF
     (minimum Bayes risk, Eikema and Aziz 2020); 0: the likeliest one."""

@@ -144,8 +144,9 @@ async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:
 async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     """Keep a glossary, as DeepL."""
     way = call.service.pairs.way(asked.source_lang, asked.target_lang)
+    way.check_glossary()
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
-    way.translate([], glossary=await run_in_threadpool(glossary_of, entries))  # nothing, but refused as any text is
+    await run_in_threadpool(glossary_of, entries)
     add, most = call.service.store.add_glossary, call.service.config.max_glossaries
     named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
     kept = await run_in_threadpool(add, owner=call.owner, most=most, entries=entries, **named)

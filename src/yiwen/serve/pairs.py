@@ -58,8 +58,8 @@ class Way:
         Raises:
             ApiError: If there is a glossary and more than one hop: its terms are not in the language between.
         """
-        if glossary is not None and len(self.hops) > 1:
-            raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
+        if glossary is not None:
+            self.check_glossary()
         found: list[Translation] = []
         with_scores = options.get("with_scores", True)
         for hop in self.hops[:-1]:
@@ -69,6 +69,15 @@ class Way:
         config = _changed(last.bundle.info.search, search or {})
         done = last.translate(texts, by_sentence=True, search=config, glossary=glossary, stop=stop, **options)
         return [_joined(*both) for both in zip(found, done, strict=True)] if found else done
+
+    def check_glossary(self) -> None:
+        """Make sure that terms can be kept.
+
+        Raises:
+            ApiError: 400 where there is a language between, in which they are not known.
+        """
+        if len(self.hops) > 1:
+            raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> Sequence[Any]:
         """Which words of two texts go with which; None for each where the way is through another language."""

@@ -44,9 +44,9 @@ _DIGITS: Final = re.compile(
     re.IGNORECASE,
 )
 _CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b| ?[ap]\.?m\b)")
-_HOURS: Final = _WORDS["de"]["words"].split()[:13]
-_HALF_TO: Final = re.compile(rf"\bhalb (?:([1-9]|1\d|2[0-4])|({'|'.join(_HOURS[1:])})s?)\b", re.IGNORECASE)
-"""German: halb acht is half past seven."""
+_HOURS: Final = _WORDS["de"]["words"].replace(" ein ", " eins ").split()[:13]
+_HALF_TO: Final = re.compile(rf"\bhalb (?:([1-9]|1\d|2[0-4])|({'|'.join(_HOURS[1:])}))\b", re.IGNORECASE)
+"""German: halb acht is half past seven, and halb ein Mensch is no time."""
 _ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
