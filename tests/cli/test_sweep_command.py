@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commands import Commands
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, exported
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.recipe import load_recipe
@@ -273,3 +273,11 @@ def test_a_finished_run_of_other_text_is_no_result_of_this_one(recipe: str, tmp_
     _, (row,) = sweep(str(folder / "tiny.toml"), SHORT)
     assert row.score is None
     assert "was trained on the prepared data" in row.error
+
+
+def test_a_cell_that_cannot_go_on_from_an_exported_model_says_so(
+    recipe: str, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    bare = exported(tiny_run.best, tmp_path / "bare", has_weights=False)
+    _, (row,) = sweep(recipe, [*SHORT, f"training.init_from={bare}"])
+    assert "bare holds no model.safetensors: it was exported for machines without torch" in row.error
