@@ -148,7 +148,7 @@ def test_packed_sentences_are_refused_where_their_kernel_is_not(
     monkeypatch: pytest.MonkeyPatch, device: str, precision: str
 ) -> None:
     monkeypatch.setattr(hardware, "check_device", lambda device: None)
-    message = f"attention='packed', but it is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
+    message = f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
     with pytest.raises(ConfigError, match=message):
         hardware.choose(device=device, precision=precision, attention="packed")
     chosen = hardware.choose(device="cuda:1", precision="bf16", attention="packed")

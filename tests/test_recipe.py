@@ -108,7 +108,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         "model.d_model=30 is not divisible by model.n_heads=8; try n_heads=",
         "training.max_step is no setting; did you mean 'max_steps'?",
         'training.learning_rate = "fast"',
-        "search.beam_size is 0; use 1 for greedy search, 2 to 1000 for a beam",
+        "search.beam_size is 0; use 1 for greedy, 2 to 1000 for a beam",
         "sarch is no setting; did you mean 'search'?",
     ):
         assert part in str(caught.value)

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.model import Transformer, attention
 from yiwen.recipe import load_recipe
 from yiwen.runs import average_run, prepare_recipe
-from yiwen.stop import StopFlag
+from yiwen.stop import ECHO, StopFlag
 from yiwen.tasks.config import METRICS, Task
 from yiwen.training import loop, microbatch, translation, validation
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
@@ -77,7 +78,7 @@ def test_a_run_that_exists_is_not_written_over(text: Path, tmp_path: Path, capsy
     assert train(text, tmp_path / "run") == 0
     before = outcome(tmp_path / "run")
     assert train(text, tmp_path / "run") == 2
-    assert "run exists already; go on with it by --resume, give another --run folder" in capsys.readouterr().err
+    assert "run exists already; go on by --resume, give another --run folder" in capsys.readouterr().err
     assert outcome(tmp_path / "run") == before
 
 
@@ -390,6 +391,7 @@ def test_a_second_signal_stops_at_once_and_resume_is_exact(
     def twice(*args: Any, **options: Any) -> Any:
         if args[0].progress.step == 4:
             os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(2 * ECHO)
             os.kill(os.getpid(), signal.SIGTERM)
             raise AssertionError("the second signal was not heard")
         return real(*args, **options)
@@ -448,4 +450,4 @@ def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
     assert train(text, run, settings=[*FAST, "device='cuda:7'"]) != 0
     assert train(text, run, settings=[*FAST, "learning_rate=0.002"]) == 0, capsys.readouterr().err
     assert train(text, run) == 2
-    assert "exists already; go on with it by --resume" in capsys.readouterr().err
+    assert "exists already; go on by --resume" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from yiwen.errors import Stopped
-from yiwen.stop import StopFlag, stop_on_signals
+from yiwen.stop import ECHO, StopFlag, stop_on_signals
 
 
 def test_an_unset_flag_lets_everything_pass() -> None:
@@ -28,11 +28,21 @@ def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, cod
 
 
 def test_a_second_signal_stops_at_once() -> None:
-    with stop_on_signals():
+    with stop_on_signals() as stop:
         signal.raise_signal(signal.SIGTERM)
+        stop.since -= 2 * ECHO
         with pytest.raises(Stopped, match="stopped at once by a second SIGINT") as stopped:
             signal.raise_signal(signal.SIGINT)
     assert stopped.value.exit_code == 130
+
+
+def test_a_signal_that_is_told_twice_at_once_is_one() -> None:
+    with stop_on_signals() as stop:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # by a program that passes on what the whole group was sent
+        with pytest.raises(Stopped, match="stopped by SIGINT during training") as stopped:
+            stop.check("training")
+    assert not stopped.value.is_immediate
 
 
 def test_the_old_handlers_return_even_after_an_error() -> None:

@@ -26,15 +26,8 @@ __all__ = [
     "__version__",
 ]
 
-_HOME = {
-    "CheckpointError": "errors",
-    "ConfigError": "errors",
-    "DataError": "errors",
-    "Recipe": "recipe",
-    "Translation": "translator",
-    "Translator": "translator",
-    "YiwenError": "errors",
-}
+_HOME = {name: "errors" for name in __all__ if name.endswith("Error")}
+_HOME |= {"Recipe": "recipe", "Translation": "translator", "Translator": "translator"}
 
 
 def __getattr__(name: str) -> Any:

@@ -97,9 +97,7 @@ def choose(
         precision = "bf16" if has_cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     check_products(products, device=device, precision=precision)
     if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
-        raise ConfigError(
-            f"attention='packed', but it is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
-        )
+        raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
     if attention == "auto":
         attention = _measured("attention", precision, threads // shards) if is_cpu else "fused"
     if products == "auto":

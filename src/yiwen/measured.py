@@ -71,9 +71,8 @@ def faster_attention(*, precision: str, threads: int) -> str:
     plain = fused = 0.0
     with computing_with(threads):
         for length in _LENGTHS:
-            q, k, v = (
-                torch.randn(_ROWS, 4, length, 64, generator=generator).to(dtype).requires_grad_() for _ in range(3)
-            )
+            drawn = torch.randn(3, _ROWS, 4, length, 64, generator=generator).to(dtype)
+            q, k, v = (each.requires_grad_() for each in drawn)
             bias = torch.zeros(_ROWS, 1, 1, length, dtype=dtype)
             ways = [partial(attend, q, k, v, bias) for attend in (plain_attention, fused_attention)]
             seconds = best_seconds([_with_gradients(way) for way in ways])

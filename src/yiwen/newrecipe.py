@@ -29,6 +29,7 @@ N_SAMPLES: Final = 3
 WIDTH: Final = 77
 """Columns of a terminal that a sample may take, where a Chinese character takes two."""
 _MANY_SPANS: Final = 0.05
+_TEMPLATE: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
 
@@ -147,43 +148,23 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
     steps, epochs = _length(survey, size, tgt_lang)
-    validate_every = max(100, _rounded(steps / 15))
-    return f"""\
-# {src_lang} to {tgt_lang}: {survey.n_pairs:,} pairs, {size.name}.
-# {size.advice}
-#
-# Written by `yiwen new`; change what you like. `yiwen config FILE` shows every setting and what it means.
-task = "translate"
-
-[data]
-src_lang = {toml_text(src_lang)}
-tgt_lang = {toml_text(tgt_lang)}
-valid_pairs = {held_out}  # set aside to watch the training by; never trained on
-test_pairs = {held_out}  # set aside for the final score; never trained on
-
-[[data.corpora]]  # paths start from the folder of this file; repeat this block for more text
-{_corpus_lines(corpus, folder)}
-
-[tokenizer]
-kind = "unigram"
-vocab_size = {vocab_size}  # pieces that words are made of, both languages together; more for more text
-{symbols if share > _MANY_SPANS else ""}
-[model]
-preset = "{size.preset}"  # tiny, small, base or big: more text feeds a larger model
-norm_order = "pre"  # trains steadily at any size
-dropout = {size.dropout}  # the less text, the more: it keeps the model from learning sentences by heart
-
-[training]
-max_steps = {steps}  # about {epochs} times through the text
-batch_tokens = {size.batch_tokens}  # what is held in memory at a time; lower it where memory is short
-{update}optimizer = "{size.optimizer}"
-learning_rate = {size.learning_rate}  # halve it if the loss jumps
-warmup_steps = {min(size.warmup_steps, steps // 4)}  # the learning rate rises over these, then falls to zero
-schedule = "polynomial"
-decay_power = 0.5
-validate_every = {validate_every}  # how often you see a score; the best model so far is kept
-checkpoint_every = {validate_every}  # at most this much is lost in a power cut
-"""
+    return _TEMPLATE.format(
+        src_lang=src_lang,
+        tgt_lang=tgt_lang,
+        source=toml_text(src_lang),
+        target=toml_text(tgt_lang),
+        n_pairs=survey.n_pairs,
+        size=size,
+        held_out=held_out,
+        corpus=_corpus_lines(corpus, folder),
+        vocab_size=vocab_size,
+        symbols=symbols if share > _MANY_SPANS else "",
+        update=update,
+        steps=steps,
+        epochs=epochs,
+        warmup_steps=min(size.warmup_steps, steps // 4),
+        validate_every=max(100, _rounded(steps / 15)),
+    )
 
 
 def what_next(output: Path, survey: Survey, size: Size) -> str:

@@ -8,13 +8,16 @@ What stands between two lines comes back as it was, blank lines too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from yiwen.text.languages import UNSPACED, base
+from yiwen.text.languages import RUN_ON, base
 from yiwen.text.reading import Reader, Reading
+from yiwen.text.scripts import MARKS
 from yiwen.text.segment import Span, clauses, sentences, words
 
+_DRAWN_TOGETHER = re.compile(f"\u200d|.[\u200d{MARKS}]", re.DOTALL)
 Cutter = Callable[[str], list[Span]]
 
 
@@ -128,7 +131,10 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         return found
 
     def halves(part: str) -> list[Span]:
-        return [(0, len(part) // 2), (len(part) // 2, len(part))]
+        middle = len(part) // 2
+        while middle > 1 and _DRAWN_TOGETHER.match(part, middle - 1):
+            middle -= 1
+        return [(0, middle), (middle, len(part))]
 
     return packed(text, (lambda line: sentences(line, reader.src_lang), clauses, words, halves))
 
@@ -160,4 +166,4 @@ def _between(gap: str, before: list[str], after: str, tgt_lang: str, by_sentence
     if not before or not after:
         return gap if by_sentence else ""
     is_glued = before[-1][-1:].isascii() and before[-1][-1:].isalnum() and after[0].isascii() and after[0].isalnum()
-    return "" if base(tgt_lang) in UNSPACED and not is_glued else " "
+    return "" if base(tgt_lang) in RUN_ON and not is_glued else " "

@@ -190,9 +190,7 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
         if training.device != "auto":
             hardware.check_device(training.device)
     elif not resume:
-        raise ConfigError(
-            f"{run} exists already; go on with it by --resume, give another --run folder, or remove it first"
-        )
+        raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
 
 
 def _has_begun(run: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,6 +18,8 @@ from yiwen.errors import Stopped
 
 GO_ON: Final = "go on with --resume"
 """What a stopped training advises; who starts trainings without that option puts another advice in its place."""
+ECHO: Final = 0.1
+"""Seconds in which a second signal is the first one, told once more by a program that passes on what all were told."""
 NEW_RUN: Final = "start a new run with --run FOLDER"
 """What is advised where a run cannot go on; the same holds."""
 
@@ -30,6 +33,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self.signum: int | None = None
+        self.since = 0.0
 
     def __bool__(self) -> bool:
         return self.signum is not None
@@ -58,11 +62,11 @@ def stop_on_signals() -> Iterator[StopFlag]:
         return
 
     def handle(signum: int, frame: FrameType | None) -> None:
-        if stop.signum is not None:  # asked twice: stop at once, files are whole at every moment anyway
-            raise Stopped(
-                f"stopped at once by a second {signal.Signals(signum).name}", signum=signum, is_immediate=True
-            )
-        stop.signum = signum
+        if stop.signum is None:
+            stop.signum, stop.since = signum, time.monotonic()
+        elif time.monotonic() - stop.since > ECHO:  # asked twice: stop at once, files are whole at every moment anyway
+            name = signal.Signals(signum).name
+            raise Stopped(f"stopped at once by a second {name}", signum=signum, is_immediate=True)
 
     before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:

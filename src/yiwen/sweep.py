@@ -121,6 +121,8 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
         key, separator, text = setting.partition("=")
         if not separator:
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
+        if key.strip() in choices:
+            raise ConfigError(f"--set {key.strip()} is given twice; write all its values in one, with commas")
         choices[key.strip()] = list(dict.fromkeys(_values(text)))  # two equal runs would compare nothing
     cells: list[Cell] = []
     first = {key: values[0] for key, values in choices.items()}
@@ -208,9 +210,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[
         found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
         prepared = prepare_recipe(cell.loaded, stop=stop)
         if found.get("init", init) != init:
-            raise ConfigError(
-                "trained from another init_from model than it is now; give another --folder, or remove it"
-            )
+            raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
         if found["recipe"] == recipe and found["data"] == prepared.folder.name:
             return found
     if (run / "recipe.toml").is_file():

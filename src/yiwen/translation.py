@@ -75,7 +75,9 @@ def chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -
     """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
     if not config.mbr:
         return Answer(group, texts)
-    places = by_agreement(texts)[: config.n_best]
+    places = by_agreement(texts)
+    first = {texts[place]: place for place in reversed(places)}
+    places = sorted(places, key=lambda place: first[texts[place]] != place)[: config.n_best]  # equal ones come last
     return Answer([group[place] for place in places], [texts[place] for place in places])
 
 

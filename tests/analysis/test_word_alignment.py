@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tiny_model import TinyRun
 from yiwen.analysis.alignment import Cut, align_words, cut
+from yiwen.analysis.attention import goes_on
 from yiwen.errors import ConfigError, DataError
 from yiwen.text.normalise import normalise, normalise_with_spans
 from yiwen.text.subword import Subword, TokenizerConfig, train_subword
@@ -34,6 +35,13 @@ def test_words_stand_between_spaces_and_marks_and_chinese_pieces_alone(subword: 
     assert "".join(words("我们都喜欢猫。", subword)) == "我们都喜欢猫。"
     assert len(words("我们都喜欢猫。", subword)) >= 3
     assert words("the 猫 sat", subword) == ["the", "猫", "sat"]
+
+
+def test_pieces_of_scripts_without_blanks_stand_alone_and_vowel_signs_with_their_letter() -> None:
+    assert not goes_on("เมือง", "นี้")
+    assert goes_on("นี", "้")
+    assert goes_on("เ", "มือง")
+    assert goes_on("▁dog", "s")
 
 
 def test_a_character_spelt_in_bytes_is_one_word_or_part_of_one(subword: Subword) -> None:

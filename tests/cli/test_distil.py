@@ -42,7 +42,7 @@ def test_a_student_is_trained_and_its_run_is_like_any_other(run: Commands, tiny_
 
     refused = run("distil", tiny_run.best, tiny_run.recipe, *SHORT)
     assert refused.code == 2
-    assert "tiny-student exists already; go on with it by --resume" in refused.err
+    assert "tiny-student exists already; go on by --resume" in refused.err
     resumed = run("distil", tiny_run.best, tiny_run.recipe, *SHORT, *more[2:])
     assert resumed.code == 0, resumed.err
     assert "0 sources translated now" in resumed.err

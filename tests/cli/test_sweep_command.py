@@ -240,7 +240,7 @@ def test_a_cell_that_went_on_from_another_model_is_no_result_of_this_one(
     first.unlink()
     first.symlink_to(tmp_path / "runs" / "tiny-sweep" / "dropout=0.1" / "best", target_is_directory=True)
     _, (row, _) = sweep(recipe, settings)
-    told = "dropout=0.1: trained from another init_from model than it is now; give another --folder, or remove it"
+    told = "dropout=0.1: trained from another init_from model than now; give another --folder, or remove it"
     assert row.error == told
 
 

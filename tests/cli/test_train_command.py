@@ -37,7 +37,7 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
 
     again = run("train", recipe, *SHORT)
     assert again.code == 2
-    assert f"{folder} exists already; go on with it by --resume, give another --run folder" in again.err
+    assert f"{folder} exists already; go on by --resume, give another --run folder" in again.err
 
     changed = run("train", recipe, *SHORT, "--set", "model.d_ff=48", "--resume")
     assert changed.code == 2

@@ -166,7 +166,7 @@ def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam-size", "0"], "search.beam_size is 0; use 1 for greedy search, 2 to 1000 for a beam"),
+        (["--beam-size", "0"], "search.beam_size is 0; use 1 for greedy, 2 to 1000 for a beam"),
         (["--n-best", "9"], "search.n_best=9 asks for more than search.beam_size=5 can find"),
         (["--temperature", "0"], "search.temperature is 0.0; use 0.01 to 1000000"),
         (["--top-k", "9", "--seed", "0"], "--top-k, --seed: for --sampling alone; add it, or leave this out"),

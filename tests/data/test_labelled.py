@@ -70,10 +70,20 @@ def test_whole_numbers_and_lists_are_labels_and_words(tmp_path: Path) -> None:
     rows += [{"text": "e", "label": 0.5}, {"text": "f", "label": {"x": 1}}]  # type: ignore[list-item]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     assert read(CorpusConfig(path="a.jsonl", **LABELLED), tmp_path) == [
-        (b"a", b"1"), (b"b", b"1"), (b"c d", b"O B-X"), (b"e", None), (b"f", None),
+        (b"a", b"1"), (b"b", b"True"), (b"c d", b"O B-X"), (b"e", None), (b"f", None),
     ]  # fmt: skip
     pq.write_table(pa.table({"text": [["a", "b"], ["c"]], "label": [7, None]}), tmp_path / "a.parquet")
     assert read(CorpusConfig(path="a.parquet", **LABELLED), tmp_path) == [(b"a b", b"7"), (b"c", None)]
+
+
+def test_truth_values_are_the_same_labels_in_every_form(tmp_path: Path) -> None:
+    rows = [{"text": "a", "label": True}, {"text": "b", "label": False}]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], *(row.values() for row in rows)])
+    for name in ("a.jsonl", "a.parquet", "a.csv"):
+        assert read(CorpusConfig(path=name, **LABELLED), tmp_path) == [(b"a", b"True"), (b"b", b"False")]
 
 
 def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -48,7 +49,16 @@ def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, text: str
     assert path.read_bytes().decode(name) == text.removeprefix("\ufeff")
 
 
-@given(st.binary().filter(lambda content: not lines._UTF_16.match(content)))
+@pytest.mark.parametrize("pack", [*PACKERS.values(), bz2.compress])
+def test_what_is_packed_and_does_not_say_so_is_told(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (path := tmp_path / "a.en").write_bytes(pack(b"A dog.\n"))
+    with pytest.raises(DataError, match=r"a.en is compressed; let its name end in .gz, .zst or .xz as it is"):
+        list(lines.lines_of(path))
+    with pytest.raises(DataError, match="stdin is compressed"):
+        list(lines.read_lines(io.BytesIO(path.read_bytes())))
+
+
+@given(st.binary().filter(lambda content: not (lines._UTF_16.match(content) or lines._PACKED.match(content))))
 def test_there_are_as_many_lines_as_wc_counts_and_an_unended_one(content: bytes) -> None:
     n_lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     assert len(list(lines.read_lines(io.BytesIO(content)))) == n_lines

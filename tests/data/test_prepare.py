@@ -241,6 +241,26 @@ def test_a_model_without_byte_pieces_is_noted(tmp_path: Path) -> None:
     assert report.tgt_bytes_share > 0
 
 
+@pytest.mark.parametrize(("rule", "n_notes"), [("nmt_nfkc", 1), ("identity", 0)])
+def test_a_model_that_rewrites_text_is_noted(tmp_path: Path, rule: str, n_notes: int) -> None:
+    import sentencepiece
+
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(pair(1)), model_prefix=str(tmp_path / "own"), vocab_size=300, minloglevel=2, pad_id=0,
+        unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False, byte_fallback=True, normalization_rule_name=rule,
+    )  # fmt: skip
+    notes = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).report.notes
+    told = [note for note in notes if "own.model rewrites text, full-width signs for example" in note]
+    assert len(told) == n_notes
+
+
+def test_an_example_of_what_was_dropped_is_not_a_whole_book(tmp_path: Path) -> None:
+    report = run(tmp_path, write(tmp_path, "train", [*(pair(n) for n in range(60)), ("a " * 500_000, "b")])).report
+    assert report.dropped
+    assert all(len(example.src) <= 2000 for dropped in report.dropped for example in dropped.examples)
+
+
 def test_a_vocabulary_too_large_is_noted(tmp_path: Path) -> None:
     report = run(tmp_path, write(tmp_path, "train", [pair(n) for n in range(9)]), tokenizer=TokenizerConfig()).report
     assert report.notes == (
@@ -278,7 +298,7 @@ def test_text_in_another_encoding_and_nothing_left_to_validate_with_are_noted(tm
     for path in tmp_path.glob("a.*"):
         path.write_bytes(path.read_bytes() + "\n".join(map("词语{}".format, range(9))).encode("gb18030") + b"\n")
     notes = run(tmp_path, corpus, valid_pairs=20).report.notes
-    assert "9 of 14 rows are no UTF-8: see in which encoding their files are, and convert those" in notes
+    assert "9 of 14 rows are no UTF-8: see which encoding their files are in, and convert" in notes
     assert "no pair is left for validation, without which nothing can be trained" in notes
 
 

@@ -21,6 +21,16 @@ def test_targets_of_another_language_are_refused(source: str) -> None:
     assert translated_here(source, "xliff", tgt_lang="de-AT") == translated_here(source, "xliff", tgt_lang="")
 
 
+def test_a_po_file_of_another_language_is_refused() -> None:
+    source = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
+    with pytest.raises(
+        DataError, match="wants its targets in fr, not in de; translate it into fr, or correct its Lang"
+    ):
+        translated_here(source, "po", tgt_lang="de")
+    assert 'msgstr "A DOG"' in translated_here(source, "po", tgt_lang="fr-CA").decode()
+    assert 'msgstr "A DOG"' in translated_here(source.replace("fr", ""), "po", tgt_lang="de").decode()
+
+
 @pytest.mark.parametrize(
     ("source", "unit", "written"),
     [
@@ -98,5 +108,7 @@ def test_a_filled_unit_is_no_longer_approved() -> None:
 def test_tmx_without_a_text_in_the_language_is_refused(header: str, there: str) -> None:
     variants = '<tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv>'
     source = f'<tmx version="1.4"><header srclang="{header}"/><body><tu>{variants}</tu></body></tmx>'
-    with pytest.raises(DataError, match=re.escape(f"no unit has a text in '{header}'; there is {there}: say what")):
+    with pytest.raises(
+        DataError, match=re.escape(f"no unit has a text in '{header}'; there is {there}: say from which")
+    ):
         translated_here(source, "tmx", src_lang="", tgt_lang="zh")

@@ -40,6 +40,9 @@ def with_flag(data: bytes, flag: int) -> bytes:
 
 
 SMALL = docx_of("<w:p><w:r><w:t>text</w:t></w:r></w:p>")
+STYLED = zipped({"word/document.xml": "<x>a dog</x>", "word/styles.xml": "<style>"})
+DAMAGED_STYLES = bytearray(STYLED)
+DAMAGED_STYLES[STYLED.index(b"word/styles.xml") + len(b"word/styles.xml") + 2] ^= 0x7F
 PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
 TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv></tu></body></tmx>'
 
@@ -73,6 +76,9 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
         (SMALL[:-30], "docx", "damaged"),
         (SMALL[:60] + b"\xff" * 7 + SMALL[67:], "docx", "damaged"),
         (b"no zip at all", "docx", "no Office document"),
+        (b"\xd0\xcf\x11\xe0" + bytes(600), "docx", "has a password, or is of Office 97; save it without one"),
+        (bytes(DAMAGED_STYLES), "docx", "damaged"),
+        ("Hello dog\n".encode("utf-16-le"), "txt", "UTF-16 without its mark; make it UTF-8 first"),
         (SMALL, "txt", "byte .* is no utf-8"),
         (SMALL, "pptx", "is its suffix right"),
         (

@@ -87,6 +87,25 @@ def test_what_is_kept_is_not_escaped(kept: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[the guide](guide.md){ .md-button .md-button--primary } is here",
+        "# Installing it {#install .unnumbered}",
+        "See [@smith2020, p. 5] and [[Home page]] here",
+        "It is \\~~not struck\\~~ here.",
+    ],
+)
+def test_what_other_dialects_write_is_not_escaped(source: str) -> None:
+    out = translated_here(source, "md", lambda text: text.replace("here", "HERE").replace("it", "IT")).decode()
+    assert out == source.replace("here", "HERE").replace("it ", "IT ")
+
+
+def test_lines_that_other_dialects_read_are_no_text() -> None:
+    for line in ("[TOC]", "[[_TOC_]]", "*[HTML]: Hyper Text", "{: .warning }"):
+        assert texts_of(f"{line}\n\nOne here.\n", "md") == ["One here."]
+
+
 def test_rows_of_containers_and_templates_are_no_text() -> None:
     source = ":::tip\nOne here.\n:::\n\n{% include note.html %}\n\n{% if x_y %} Two {% endif %}\n"
     assert texts_of(source, "md") == ["One here.", "{% if x_y %} Two {% endif %}"]

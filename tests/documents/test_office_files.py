@@ -57,6 +57,16 @@ def test_without_a_change_the_file_is_the_same(word: bytes) -> None:
     ]
 
 
+def test_how_a_word_is_read_is_no_part_of_its_sentence() -> None:
+    def run(text: str) -> str:
+        return f"<w:r><w:t>{text}</w:t></w:r>"
+
+    ruby = f"<w:r><w:ruby><w:rt>{run('Běijīng')}</w:rt><w:rubyBase>{run('北京')}</w:rubyBase></w:ruby></w:r>"
+    document = docx_of(f"<w:p>{run('我住在')}{ruby}{run('。')}</w:p>")
+    assert texts_of(document, "docx") == ["我住在北京。"]
+    assert translated_here(document, "docx", str) == document
+
+
 def test_text_changes_and_structure_stays(word: bytes) -> None:
     out = translated_here(word, "docx")
     assert runs(out)[0] == [("A RED ", None), ("DOG", True), (" RUNS & SINGS.", None)]

@@ -57,6 +57,33 @@ def test_chinese_words_are_characters() -> None:
     assert placed(text, target, links, around(text, "red")) == ["红色的"]
 
 
+def test_breaks_lie_between_words_that_are_known_where_no_blanks_are() -> None:
+    text, target = "The teacher sees the book, the king loves the city.", "ครูเห็นหนังสือกษัตริย์รักเมือง"
+    known, start = [], 0
+    for word in ("ครู", "เห็น", "หนังสือ", "กษัตริย์", "รัก", "เมือง"):
+        known.append((start, start + len(word)))
+        start += len(word)
+    alignment = Aligned(words(text), tuple(known), ())
+    piece = (0, len(text), 0, len(target))
+    at = text.index(" the king")
+    ((start, end),) = place([Mark(at, at + 1, is_break=True)], linked(text, target, [(piece, alignment)]), [piece])
+    assert (start, end) == (len("ครูเห็นหนังสือ"),) * 2
+
+
+def test_breaks_lie_between_letters_where_no_word_is_known() -> None:
+    text, target = "the book, the city", "หนังสือเมือง"
+    at = text.index(" the city")
+    piece = (0, len(text), 0, len(target))
+    ((start, end),) = place([Mark(at, at + 1, is_break=True)], linked(text, target, [(piece, None)]), [piece])
+    assert start == end
+    assert 0 < start < len(target)
+    assert target[start] not in "ัืี" and target[start - 1] != "เ"  # noqa: PT018
+
+
+def test_a_vowel_sign_is_no_word_of_its_own() -> None:
+    assert placed("the school", "विद्यालय", None, around("the school", "school")) == ["विद्यालय"]
+
+
 def test_a_word_that_was_left_out_takes_a_word_near_its_place() -> None:
     text, target = "well it stops", "es hält"
     assert placed(text, target, [(1, 0), (2, 1)], around(text, "well")) == ["es"]

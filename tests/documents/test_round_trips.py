@@ -156,6 +156,14 @@ def test_json_and_tables_are_read_by_the_standard_library() -> None:
     rows = list(csv.reader(io.StringIO(translated_here(CSV, "csv").decode(), newline="")))
     assert rows[1:] == [["SKU-7", 'HELLO, "YOU"', "PLAIN DOG"], ["8", "TWO\nLINES", "=1+2"]]
     assert translated_here(TSV, "tsv").decode() == TSV.upper()
+    quoted = '1\t"First line of it\nsecond line"\n2\t"Good" dog\n'  # as spreadsheets write a cell of two lines
+    assert (
+        translated_here(quoted.replace('"Good" dog', "Good dog"), "tsv").decode()
+        == quoted.replace('"Good" dog', "Good dog").upper()
+    )
+    rows = [*csv.reader(translated_here('1\t"a ""b"" c\nd"\n', "tsv").decode().splitlines(True), "excel-tab")]
+    assert rows == [["1", 'A "B" C\nD']]
+    assert translated_here('"Hi" he said\tx\n"Go', "tsv").decode() == '"HI" HE SAID\tX\n"GO'
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -148,6 +149,8 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
         ),
         *("https://x.org/a?b=c&d#e", "www.x_y.org/a", "me@x-y.org", "&nbsp;", "{n, number}", "{d, date, short}"),
         *("{n, plural, one {# dog} other {# dogs}}", "{g, select, male {he} other {they}}"),
+        *(r"\(E = mc^2\)", r"\[\int_0^1 f(x) dx\]", "{#install .unnumbered}", "{: .warning}", "[[Home page]]"),
+        *("[@smith2020, p. 5]", "{ .md-button .md-button--primary }"),
     ],
 )
 def test_what_is_kept(kept: str) -> None:
@@ -158,6 +161,30 @@ def test_what_is_kept(kept: str) -> None:
 @pytest.mark.parametrize("text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }"])
 def test_what_is_not_kept(text: str) -> None:
     assert all(not unit.keep for unit in _units(text, "txt"))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{count, plural, one {<b>#</b> file was deleted} other {<b>#</b> files were deleted}}",
+        "{gender, select, male {{n, plural, one {He has # cat} other {He has # cats}}} other {They have cats}}",
+        "{ count, plural, one {a dog} other {<i>#</i> dogs}}",
+        "{user.count, plural, one {a dog} other {# dogs}}",
+    ],
+)
+def test_a_message_that_cannot_be_kept_whole_is_left_alone(message: str) -> None:
+    source = json.dumps({"a": f"You see {message} here", "b": "a dog"})
+    out = json.loads(translated_here(source, "json", lambda text: text.upper()))
+    assert (out["a"], out["b"]) == (f"You see {message} here", "A DOG")
+
+
+@pytest.mark.parametrize(("longer", "shorter"), [("user_id", "id"), ("--all", "-a"), (">=1.2.7", "1.2.7")])
+def test_a_code_that_is_part_of_another_keeps_its_own_place(longer: str, shorter: str) -> None:
+    source = f"Use `{longer}` or `{shorter}` now."
+    done = translated_here(source, "md", lambda text: text.replace("Use", "Nimm").replace(" or ", " oder "))
+    assert done.decode() == f"Nimm `{longer}` oder `{shorter}` now."
+    swapped = Fake({f"Use {longer} or {shorter} now.": f"Nimm {shorter} oder {longer} jetzt."})
+    assert translated_here(source, "md", fake=swapped).decode() == f"Nimm `{shorter}` oder `{longer}` jetzt."
 
 
 def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() -> None:

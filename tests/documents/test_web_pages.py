@@ -24,6 +24,32 @@ def test_an_attribute_inside_of_a_value_is_none(source: str, written: str) -> No
     assert translated_here(source, "html", tgt_lang="de").decode() == written
 
 
+def test_labels_of_buttons_and_choices_are_texts() -> None:
+    source = '<input type=submit value="a b"><input value="c"><optgroup label="d e"><option label="f g">x</option>'
+    assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]
+
+
+@pytest.mark.parametrize("close", ["</rt>", ""])
+def test_how_a_word_is_read_is_no_part_of_the_sentence(close: str) -> None:
+    source = f"<p>我住在<ruby>学校<rt>xuéxiào{close}</ruby>。</p>"
+    assert texts_of(source, "html") == ["我住在学校。"]
+    assert translated_here(source, "html", str).decode() == source
+
+
+def test_tags_of_templates_stay_as_they_are() -> None:
+    source = "<p>Hello <%= user.name %>, {% if a > 1 && b < 2 %}you{% endif %} & <% if (x) { %>me<% } %></p>"
+    out = translated_here(source, "html", upper).decode()
+    for tag in ("<%= user.name %>", "{% if a > 1 && b &lt; 2 %}", "<% if (x) { %>", "<% } %>", "HELLO", " &amp; "):
+        assert tag in out
+
+
+@pytest.mark.parametrize(("label", "text"), [("shift_jis", "①髙"), ("euc-kr", "똠"), ("x-gbk", "㐀")])
+def test_labels_of_encodings_mean_what_browsers_read(label: str, text: str) -> None:
+    codec = {"shift_jis": "cp932", "euc-kr": "cp949", "x-gbk": "gb18030"}[label]
+    source = f'<meta charset="{label}"><p>one {text}</p>'.encode(codec)
+    assert translated_here(source, "html", upper).decode(codec).endswith(f"<p>ONE {text}</p>")
+
+
 def test_hidden_elements_have_attributes_to_read_and_no_text() -> None:
     source = """<textarea placeholder="a b">title="c d"</textarea><svg aria-label='e f'><title>g h</title></svg>"""
     assert texts_of(source, "html") == ["a b", "e f"]

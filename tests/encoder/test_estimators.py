@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,7 +19,9 @@ import numpy as np
 import pytest
 
 from toy_labels import WORDS, label_of, write_labelled
+from yiwen.bundle import open_bundle
 from yiwen.encoder import Encoder
+from yiwen.encoder.exporting import export_encoder
 from yiwen.errors import ConfigError, DataError
 
 sklearn = pytest.importorskip("sklearn")
@@ -81,7 +84,7 @@ def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch
     recipe = write_labelled(tmp_path, "classify", max_steps=100)
     texts, labels = some(400, seed=1)
     numbers = np.array([{"b": 7, "d": -3, "equal": 2}[label] for label in labels])
-    classifier = EncoderClassifier(str(recipe), settings=["data.valid_pairs=30"], folder=tmp_path / "kept")
+    classifier = EncoderClassifier(str(recipe), settings=["data.valid_pairs=30"], folder="kept")
     classifier.fit(texts, numbers)
     more, right = some(61, seed=2)
     assert classifier.classes_.tolist() == [-3, 2, 7]
@@ -128,6 +131,20 @@ def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, 
     assert np.allclose(features.transform(column), after)
 
 
+def test_layers_that_are_not_exported_are_computed_by_torch(
+    tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_classifier.parent))
+    shutil.copytree(tiny_classifier / "best", tmp_path / "bundle")
+    export_encoder(open_bundle(tmp_path / "bundle"), dtype="float32", valid=None)
+    texts, trained = ["ba be bi", "da de di ka"], Encoder.load(tmp_path / "bundle", engine="torch")
+    features = EncoderFeatures(tmp_path / "bundle", layer=1).fit(texts)
+    assert np.array_equal(features.transform(texts), trained.features(texts, layer=1))
+    features = EncoderFeatures(tmp_path / "bundle").fit(texts)
+    assert features._encoder["auto"].engine.description.startswith("CTranslate2")
+    assert np.array_equal(features.set_params(layer=0).transform(texts), trained.features(texts, layer=0))
+
+
 def test_the_only_text_of_a_label_is_never_held_out() -> None:
     labels = np.array([0] * 20 + [1] + [2] * 3)
     for n_texts in (0, 2, 5, 24):
@@ -140,6 +157,55 @@ def test_a_label_whose_texts_are_all_alike_is_never_held_out() -> None:
     texts, labels = ["yes", "Yes", "yes ", *map(str, range(7))], np.array([1] * 3 + [0] * 7)
     assert np.flatnonzero(_held_out(texts, labels, 9)).min() >= 3
     assert sum(_held_out(["same"] * 5 + ["other"], np.zeros(6, dtype=int), 9)) == 1  # one stands for its copies
+
+
+def fitted(folder: Path, texts: list[str], labels: list[str]) -> EncoderClassifier:
+    """A tiny classifier of texts that say by their form what they are."""
+    recipe = write_labelled(folder, "classify", max_steps=60)
+    settings = ["data.test_pairs=0", "tokenizer.character_coverage=0.98"]
+    return EncoderClassifier(str(recipe), settings=settings, folder=folder).fit(texts, labels)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.mark.usefixtures("quick")
+def test_texts_that_cleaning_would_drop_are_learnt(tmp_path: Path) -> None:
+    words, _ = some(60, seed=1)
+    rates = [f"{i % 5}/5 {i}" for i in range(30)]
+    chinese = [f"{'好坏大小'[i % 4]}{'饭菜店家'[i % 3]}" * (1 + i % 5) for i in range(30)]
+    classifier = fitted(tmp_path, words + rates + chinese, ["en"] * 60 + ["rate"] * 30 + ["zh"] * 30)
+    found = classifier.predict(["ba be bi", "4/5 31", "好菜"])
+    assert found.tolist() == ["en", "rate", "zh"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_path: Path) -> None:
+    texts, labels = some(100, seed=1)
+    texts[::10], labels[5] = [" ".join(texts)] * 10, "empty"
+    texts[5] = " "
+    message = (
+        r"1 \(empty side\), 10 \(too many subwords\) of 100 texts were not trained on, none of label 'empty'; shorten"
+    )
+    with pytest.warns(UserWarning, match=message):
+        classifier = fitted(tmp_path, texts, labels)
+    probabilities = classifier.predict_proba(texts)
+    lost = classifier.classes_.tolist().index("empty")
+    assert (probabilities.max(axis=0) > 0).tolist() == [n != lost for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[1.0, np.nan] * 5, np.array(["a", np.nan] * 5, dtype=object), ["a", np.nan] * 5, ["a", None] * 5],
+    ids=["numbers", "column of strings", "list", "None"],
+)
+def test_a_missing_label_is_refused(labels: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"y\[1\] is (nan|None), which is no label; give the text one, or leave it out"
+    ):
+        EncoderClassifier().fit(["a", "b"] * 5, labels)
 
 
 def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:

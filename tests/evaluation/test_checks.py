@@ -36,6 +36,7 @@ def test_a_good_translation_has_no_faults_and_faults_are_named_in_order() -> Non
         ("A man stands in the park.", "一个男人站在公园里站在公园里。"),
         ("No, no!", "Nein, nein, nein, nein, nein, nein!"),
         ("Ha ha.", "哈哈哈哈哈哈哈哈哈哈。"),
+        ("a book", "किताब किताब किताब"),
     ],
 )
 def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -> None:
@@ -54,6 +55,8 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("a b a b a b", "c d c d c d"),
         ("Bora Bora is far.", "Bora Bora ist weit."),
         ("", ""),
+        ("My grandparents live here.", "मेरे दादा-दादी यहाँ रहते हैं।"),
+        ("a baby", "பாப்பா"),
     ],
 )
 def test_good_language_is_no_loop(source: str, translation: str) -> None:
@@ -126,12 +129,31 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "Two and a half million", "两百五十万"),
         ("de-en", "Anderthalb Millionen", "1.5 million"),
         ("en-fr", "A quarter of a million", "250 000"),
+        ("en-ar", "1,234 books, 3.5 metres", "١٬٢٣٤ كتاب، ٣٫٥ متر"),
+        ("en-fa", "13.5", "۱۳٫۵"),
+        ("en-hi", "12,34,567 rupees", "1,234,567 रुपये"),
+        ("en-ja", "35,000 yen, 12,000 yen", "3万5000円、1万2000円"),
+        ("ja-en", "12万3456人、1億2345万6789人", "123,456 people, 123,456,789 people"),
+        ("ko-en", "3만 명, 200만 원, 1억 명", "30,000 people, 2,000,000 won, 100,000,000 people"),
+        ("en-fr", "in the 19th century", "au XIXe siècle"),
+        ("en-es", "the 21st century", "el siglo XXI"),
+        ("ru-en", "в XIX веке", "in the 19th century"),
         ("en-de", "Five dozen eggs", "60 Eier"),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:
     src_lang, tgt_lang = languages.split("-")
     assert not changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang)
+
+
+def test_a_roman_numeral_is_a_hint_and_the_english_i_is_none() -> None:
+    assert not changes_numbers("I was there", "Ich war da", src_lang="en", tgt_lang="de")
+    assert changes_numbers("5 chiens", "V dogs", src_lang="fr", tgt_lang="en")
+
+
+@pytest.mark.parametrize("mark", ["،", "؟", "।", "។", "։", "»", "を", "에서"])
+def test_an_address_ends_where_another_script_goes_on(mark: str) -> None:
+    assert not changes_placeholders("See https://example.com now", f"«https://example.com{mark}")
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,9 @@ def test_intervals_hold_the_score_and_shrink_with_more_text() -> None:
         ("B-X B-X I-Y", {("X", 0, 1), ("X", 1, 2), ("Y", 2, 3)}),
         ("I-X I-X O I-X", {("X", 0, 2), ("X", 3, 4)}),
         ("NN VB DT", set()),
+        ("B-P E-P O S-L", {("P", 0, 2), ("L", 3, 4)}),
+        ("B-P I-P L-P U-P U-P", {("P", 0, 3), ("P", 3, 4), ("P", 4, 5)}),
+        ("E-P E-P I-P S-L I-L", {("P", 0, 1), ("P", 1, 2), ("P", 2, 3), ("L", 3, 4), ("L", 4, 5)}),
     ],
 )
 def test_spans_of_tags(tags: str, spans: set[tuple[str, int, int]]) -> None:
@@ -73,3 +76,10 @@ def test_span_f1_counts_whole_spans() -> None:
     found = evaluate_labels(gold, predicted, labels=("B-X", "B-Y", "I-X", "O"), n_bootstrap=3)
     assert found.scores["span_f1"] == pytest.approx(50.0)
     assert found.scores["accuracy"] == pytest.approx(80.0)
+
+
+def test_a_span_is_right_only_with_its_end() -> None:
+    gold, predicted = [["B-PER", "E-PER", "O", "S-LOC"]], [["B-PER", "O", "O", "O"]]
+    labels = ("B-PER", "E-PER", "O", "S-LOC")
+    assert evaluate_labels(gold, predicted, labels=labels, n_bootstrap=0).scores["span_f1"] == 0
+    assert evaluate_labels(gold, gold, labels=labels, n_bootstrap=0).scores["span_f1"] == 100

@@ -97,7 +97,7 @@ def test_whatever_a_test_set_or_a_model_writes_is_text() -> None:
 
 def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
     html = table(("name", "n", "score"), [("a<b", 1234, 5.25)])
-    assert '<td>a&lt;b</td><td class="number">1,234</td><td class="number">5.25</td>' in html
+    assert '<td dir="auto">a&lt;b</td><td class="number">1,234</td><td class="number">5.25</td>' in html
     assert read(section("Title & more", "标题", html, note="<note>")).text.count("<note>") == 1
 
 

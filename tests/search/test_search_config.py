@@ -18,8 +18,8 @@ from yiwen.search import SearchConfig
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"beam_size": 0}, "search.beam_size is 0; use 1 for greedy search, 2 to 1000 for a beam"),
-        ({"beam_size": 1001}, "search.beam_size is 1001; use 1 for greedy search, 2 to 1000 for a beam"),
+        ({"beam_size": 0}, "search.beam_size is 0; use 1 for greedy, 2 to 1000 for a beam"),
+        ({"beam_size": 1001}, "search.beam_size is 1001; use 1 for greedy, 2 to 1000 for a beam"),
         ({"n_best": 0}, "search.n_best is 0; use 1 or more"),
         (
             {"beam_size": 3, "n_best": 5},

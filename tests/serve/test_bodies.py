@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import logging
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -108,8 +112,6 @@ def test_a_bad_request_is_refused_with_a_reason(name: str, address: str, residen
     assert answer.status in allowed, answer
     if answer.headers.get("content-type", "").startswith("application/json"):
         assert answer.json
-    if answer.status == 413:
-        assert answer.headers["connection"] == "close"
     alive = ask(address, request(T, translation("Deti gedi bapu.")))
     assert alive.status == 200
     resident.append(psutil.Process().memory_info().rss)
@@ -121,6 +123,89 @@ def test_none_of_it_costs_memory(resident: list[int]) -> None:
     noted("S3", f"{len(resident) - 1} bad requests in turn, memory", grown_mb=round(grown, 1))
     # The test's own 64 MB lie in the same process; they are made when the file is read.
     assert grown < 100
+
+
+LONG = json.dumps({"text": "a" * 900_000, "target_lang": "DE"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "raw", "settings"),
+    [
+        (400, request(T, b"{" * 900_000), {}),
+        (403, request("/v2/translate", LONG), {"require_key": True}),
+        (413, request(T, translation("a" * 900_000)), {}),
+        (413, chunked(b"F0000\r\n" + b" " * 0xF0000 + b"\r\nF0000\r\n" + b" " * 0xF0000 + b"\r\n0\r\n\r\n"), {}),
+        (415, request(T, LONG, content_type="text/plain"), {}),
+        (422, request(T, LONG), {}),
+    ],
+)
+def test_a_refused_body_is_not_kept_in_memory(
+    status: int, raw: bytes, settings: dict[str, Any], serve: Callable[..., str]
+) -> None:
+    address = serve(**settings)
+    gc.disable()  # what holds itself stays
+    tracemalloc.start()
+    try:
+        for number in range(9):
+            assert ask(address, raw).status == status
+            if number == 0:
+                first = tracemalloc.get_traced_memory()[0]
+        assert tracemalloc.get_traced_memory()[0] - first < 2_000_000
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("status", "raw"),
+    [
+        (413, request(T, content_length="5000000")),
+        (413, chunked(b"4C4B40\r\n")),
+        (415, request(T, content_length="5000000", content_encoding="gzip", connection="close")),
+        (404, request("/nothing", content_length="5000000", connection="close")),
+        (403, request(T, content_length="5000000", origin="https://x.example", connection="close")),
+    ],
+)
+def test_a_refusal_reaches_who_reads_after_all_is_sent(status: int, raw: bytes, address: str) -> None:
+    for _ in range(20):
+        with connect(address) as sock:
+            sock.sendall(raw)
+            for _ in range(500):
+                sock.sendall(b"x" * 10_000)
+            sock.sendall(b"\r\n0\r\n\r\n" if b"chunked" in raw else b"")
+            answer = read_answer(sock)
+            assert (answer.status, answer.is_whole) == (status, True)
+            if answer.headers.get("connection") == "close":
+                assert sock.recv(1) == b""
+            else:
+                sock.sendall(request("/live", method="GET"))
+                assert read_answer(sock).status == 200
+
+
+def test_who_is_refused_and_sends_no_more_is_cut_off(serve: Callable[..., str]) -> None:
+    with connect(serve(receive_s=0.5)) as sock:
+        sock.sendall(request(T, content_length="5000000"))
+        assert read_answer(sock).status == 413
+        assert sock.recv(1) == b"", "a second answer would be taken for that to the next request"
+
+
+def test_nothing_is_waited_for_where_all_was_read(address: str) -> None:
+    for status, raw in (
+        (413, request(T, translation("a" * 5001), connection="close")),
+        (413, request(T, padded(LIMIT + 1), connection="close")),
+        (400, request(T, b"{", connection="close")),
+    ):
+        with connect(address) as sock:
+            sock.settimeout(5)  # half of receive_s
+            sock.sendall(raw)
+            assert read_answer(sock).status == status
+            assert sock.recv(1) == b""
+
+
+def test_too_much_besides_the_body_is_refused_in_json(address: str) -> None:
+    answer = ask(address, BODIES["a trailer of 200 KB"][0])
+    message = "the head has more than 65536 bytes; send fewer or shorter headers"
+    assert (answer.status, answer.json) == (431, {"error": message, "code": "head"})
 
 
 def test_a_message_names_value_rule_and_remedy(address: str) -> None:

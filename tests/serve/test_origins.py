@@ -43,6 +43,19 @@ def test_the_services_own_page_may_ask(address: str) -> None:
     assert ask(address, request(T, BODY, host=host, origin=address)).status == 200
 
 
+def test_a_port_that_browsers_leave_out_may_stand_in_the_name(serve: Callable[..., str]) -> None:
+    address = serve(allow_hosts=("x.example",))
+    for host, origin, status in (
+        ("x.example:443", "https://x.example", 200),
+        ("x.example:80", "http://x.example", 200),
+        ("x.example:80", "http://x.example:80", 200),
+        ("x.example:8443", "https://x.example:8443", 200),
+        ("x.example:8443", "https://x.example", 403),
+        ("x.example", "https://x.example:8443", 403),
+    ):
+        assert ask(address, request(T, BODY, host=host, origin=origin)).status == status, (host, origin)
+
+
 def test_a_named_site_may_ask_without_credentials(serve: Callable[..., str]) -> None:
     address = serve(allow_origins=(SITE,))
     preflight = ask(
@@ -80,6 +93,13 @@ def test_local_names_and_named_ones_are_served(address: str, serve: Callable[...
     named = serve(allow_hosts=("translate.example",))
     assert ask(named, request(T, BODY, host="Translate.example:443")).status == 200
     assert ask(named, request(T, BODY, host="localhost")).status == 400
+
+
+def test_whoever_probes_by_another_name_is_told_how_it_is(serve: Callable[..., str]) -> None:
+    address = serve(allow_hosts=("x.example",))
+    for host in ("", "10.1.2.3:8080"):
+        for path, status in (("/ready", 200), ("/live", 200), ("/v1/languages", 400), ("/ready/x", 400)):
+            assert ask(address, request(path, method="GET", host=host)).status == status, (host, path)
 
 
 def test_no_second_request_is_smuggled_into_a_body(address: str) -> None:
@@ -147,8 +167,23 @@ def test_another_method_and_another_path_are_told_in_json(address: str) -> None:
     refused = ask(address, request(T, method="GET"))
     assert (refused.status, refused.headers["allow"], refused.json["code"]) == (405, "POST", "method")
     assert refused.json["error"] == f"{T} is not for GET; use POST; see /openapi.json"
+    for path, allowed in (
+        ("/v2/glossaries", "GET, HEAD, POST"),
+        ("/v2/glossaries/x", "DELETE, GET, HEAD"),
+        ("/page/main.js", "GET, HEAD"),
+    ):
+        refused = ask(address, request(path, method="PUT"))
+        assert (refused.status, refused.headers["allow"]) == (405, allowed)
+        assert refused.json["error"] == f"{path} is not for PUT; use {allowed}; see /openapi.json"
     found = ask(address, request("/nothing/here", method="GET"))
     assert (found.status, found.json["code"]) == (404, "not_found")
+
+
+def test_a_slash_too_many_leads_nowhere(address: str) -> None:
+    for method, path in (("POST", f"{T}/"), ("GET", "/v2/languages/"), ("GET", "/page"), ("GET", "/live/")):
+        found = ask(address, request(path, method=method))
+        assert (found.status, found.json["code"]) == (404, "not_found")
+        assert "location" not in found.headers, "to plain http, and without the prefix that a proxy took off"
 
 
 def test_clients_may_send_headers_of_their_own(serve: Callable[..., str]) -> None:
@@ -163,11 +198,23 @@ def test_clients_may_send_headers_of_their_own(serve: Callable[..., str]) -> Non
         ({"allow_origins": ("https://a.org/",)}, "allow_origins has 'https://a.org/'"),
         ({"allow_hosts": ("MT.example.org",)}, "allow_hosts has 'MT.example.org'; give names as mt.example.org"),
         ({"allow_hosts": ("mt.example.org:80",)}, "allow_hosts has 'mt.example.org:80'"),
+        (
+            {"trusted_proxies": ("10.0.0.5/8",)},
+            "trusted_proxies has '10.0.0.5/8' (10.0.0.5/8 has host bits set); give addresses as 10.0.0.1 or 10.0.0.0/8",
+        ),
+        ({"trusted_proxies": ("300.1.1.1",)}, "trusted_proxies has '300.1.1.1'"),
+        ({"trusted_proxies": ("10.0.0",)}, "trusted_proxies has '10.0.0'"),
+        ({"trusted_proxies": ("::1", "fe80::/200")}, "trusted_proxies has 'fe80::/200'"),
+        ({"trusted_proxies": ("*",)}, "trusted_proxies has '*'"),
     ],
 )
 def test_sites_and_names_that_can_never_match_are_refused(settings: dict[str, tuple[str]], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         ServeConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_proxies_are_addresses_and_networks() -> None:
+    ServeConfig(trusted_proxies=("10.0.0.1", "10.0.0.0/8", "::1", "fe80::/10"))
 
 
 def test_a_browser_extension_may_be_named(serve: Callable[..., str]) -> None:

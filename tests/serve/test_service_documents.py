@@ -125,6 +125,13 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     go_on.set()
 
 
+def test_the_address_of_a_file_is_below_the_prefix_that_a_proxy_names(http: httpx.Client) -> None:
+    for prefix, place in (("", ""), ("/", ""), ("/mt", "mt/"), ("/a/b/", "a/b/")):
+        headers, files = {"host": "localhost:81", "x-forwarded-prefix": prefix}, {"file": ("a.txt", b"Deti.")}
+        answer = http.post("/translate_file", files=files, data={"source": "en", "target": "de"}, headers=headers)
+        assert answer.json()["translatedFileUrl"].startswith(f"http://localhost:81/{place}download_file/")
+
+
 def test_a_file_that_takes_longer_than_its_caller_waits_for_leaves_nothing(
     exported_bundle: Path, tmp_path: Path, held: threading.Event
 ) -> None:

@@ -120,7 +120,7 @@ def test_more_tokens_than_the_queue_holds_are_told_to_come_again(service: Callab
             wait_for(lambda n=n: slow.n_begun == 1 if n == 0 else engine.n_tokens > 0)
         refused = ask(address, request(T, translation([f"{TEXT} {n}" for n in range(20)])))
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
-        assert "tokens are waiting" in refused.json["error"]
+        assert "tokens wait" in refused.json["error"]
         slow.may_go.set()
         assert [future.result().status for future in waiting] == [200] * 4
 
@@ -224,6 +224,14 @@ def test_one_byte_at_a_time_meets_the_same_deadline(service: Callable[..., Servi
             except OSError:
                 break
     assert n_sent < 2000
+
+
+def test_what_comes_too_slowly_is_told_so(service: Callable[..., Service]) -> None:
+    with running(service(receive_s=0.5)) as address:
+        late = ask(address, request(T, translation(TEXT))[:-5])
+    message = "the request took longer than receive_s=0.5 s; send less at a time"
+    assert (late.status, late.json) == (408, {"error": message, "code": "too_slow"})
+    assert (late.headers["content-type"], late.headers["connection"]) == ("application/json", "close")
 
 
 def test_who_does_not_read_the_answer_is_cut_off(service: Callable[..., Service]) -> None:

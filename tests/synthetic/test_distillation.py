@@ -278,6 +278,6 @@ def test_an_existing_run_is_refused_before_the_teacher_works(
     teacher: Teacher, loaded: LoadedRecipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
-    with pytest.raises(ConfigError, match=r"tiny-student exists already; go on with it by --resume"):
+    with pytest.raises(ConfigError, match=r"tiny-student exists already; go on by --resume"):
         distil(teacher.bundle.folder, loaded)
     assert teacher.asked == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from yiwen.errors import ConfigError
 from yiwen.text import clean
-from yiwen.text.clean import CleaningConfig, checks, fault_of
+from yiwen.text.clean import CleaningConfig, checks, fault_of, has_few_letters
 from yiwen.text.normalise import normalise
 from yiwen.text.scripts import script_of
 
@@ -55,6 +55,11 @@ def test_good_pairs_have_no_fault(src: str, tgt: str) -> None:
 )
 def test_each_fault_is_named(src: str, tgt: str, reason: str) -> None:
     assert fault_of(src, tgt, EN_ZH) == reason
+
+
+def test_vowel_signs_are_no_signs() -> None:
+    assert not has_few_letters("big city", "မြို့ကြီး", least=0.3)
+    assert not has_few_letters("it is over", "ပြီးပြီ", least=0.3)
 
 
 def test_chinese_is_measured_by_width_and_not_by_words() -> None:

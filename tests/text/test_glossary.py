@@ -21,6 +21,7 @@ def test_a_table_has_terms_and_their_translations() -> None:
     [
         ("a\tb\tc", r"terms.tsv: line 1 is 'a\\tb\\tc'; write a source term, TAB, its translation"),
         ("a\tb\n\tc", "terms.tsv: line 2 is"),
+        ("dog,Hund\ncat,Katze\n", "terms.tsv: no line has a TAB, and each a comma; write a source term, TAB"),
         ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
     ],
 )
@@ -63,6 +64,15 @@ def test_a_letter_that_is_two_in_small_letters_is_found() -> None:
 def test_scripts_without_blanks_have_no_whole_words() -> None:
     assert Glossary({"ラーメン": "ramen"}).find("このラーメンは旨い。") == [(2, 6, "ramen")]
     assert Glossary({"กรุงเทพ": "Bangkok"}).find("ฉันรักกรุงเทพมาก") == [(6, 13, "Bangkok")]
+
+
+def test_vowel_signs_belong_to_their_word_and_particles_do_not() -> None:
+    assert Glossary({"कम": "less"}).find("कमी कमाल कम") == [(9, 11, "less")]
+    assert Glossary({"한국": "Korea"}).find("한국은 한국에서의 한국, 한국인") == [
+        (0, 2, "Korea"),
+        (4, 6, "Korea"),
+        (10, 12, "Korea"),
+    ]
 
 
 def test_a_long_glossary_is_compiled_in_no_time_and_finds_the_longest_first() -> None:

@@ -25,6 +25,7 @@ DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
         ("这是 Python 的书。", ("en", "zh_TW"), "zh-Hans"),
         ("これは本です。", (), "ja"),
         ("東京へ行く", ("zh", "ja"), "ja"),
+        ("我昨天在优の良品买了很多东西。", ("zh", "ja"), "zh-Hans"),
         ("이것은 책입니다.", (), "ko"),
         ("hello", ("en", "zh"), "en"),
         ("Jeg liker å lese bøker om vinteren, men ikke når det er varmt ute.", ("nb", "sv", "en"), "nb"),
@@ -62,6 +63,13 @@ def test_a_short_text_says_less_than_a_long_one() -> None:
         ("Hello 世界", "zh", "en", False),
         ("東京都", "zh", "ja", False),
         ("東京へ行く", "zh", "ja", True),
+        ("彼は「안녕하세요」と言った。", "ja", "ko", False),
+        ("我昨天在优の良品买了很多东西。", "zh", "ja", False),
+        ("그는 「ありがとう」라고 말했다.", "ko", "ja", False),
+        ("東京大学で教授会議がある。", "zh", "ja", True),
+        ("이것은 책입니다.", "ja", "ko", True),
+        ("דאָס איז אַ גוט בוך, און איך האָב עס געלייענט נעכטן.", "yi", "he", False),  # a language unknown to the model
+        ("Jeg liker å lese bøker om vinteren, men ikke når det er varmt ute.", "en", "nb", True),
         ("这是一本书。", "zh-Hans", "zh-Hant", False),
         ("Что это такое?", "sr", "ru", False),  # Serbian has two scripts: never judged
     ],

@@ -34,6 +34,11 @@ def test_every_spelling_of_a_language_gives_its_one_code(code: str) -> None:
     assert canonical(f" {code} ") == canonical(canonical(code)) == code
 
 
+def test_a_member_of_a_language_is_that_language_and_what_means_a_country_its_own() -> None:
+    found = [canonical(code) for code in ("arb_Arab", "pes", "zsm", "lvs", "npi", "vn", "by", "rs", "ge", "yue", "nn")]
+    assert found == ["ar", "fa", "ms", "lv", "ne", "vi", "be", "sr", "ka", "yue", "nn"]
+
+
 @pytest.mark.parametrize("nonsense", ["", "-", "e", "zh Hans", "englisch?", "en_US.UTF-8", "klingonish", "1"])
 def test_what_is_no_language_is_refused_and_still_has_a_base(nonsense: str) -> None:
     with pytest.raises(ConfigError, match=r"is no language; use a language code such as en, de, zh-Hans or zh-Hant"):
@@ -45,7 +50,8 @@ def test_languages_are_named_in_english_and_in_themselves() -> None:
     assert name_of("zh_CN") == ("Chinese (Simplified)", "简体中文")
     assert name_of("zh-HK") == ("Chinese (Traditional)", "繁體中文")
     assert name_of("de-CH") == ("German", "Deutsch")
-    assert name_of("sr-Latn")[0] == "Serbian"
+    assert name_of("sr-Latn") == ("Serbian (Latin)", "Srpski (latinica)")
+    assert name_of("kk-Latn")[0] == "Kazakh"
     assert name_of("tlh") == ("tlh", "tlh")
     named = [language for _, languages in SCRIPTS.values() for language in languages.split()]
     assert sum(name_of(code) != (code, code) for code in named) > 80

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.text.normalise import _TABLE, normalise
+from yiwen.errors import ConfigError
+from yiwen.text.normalise import _TABLE, as_texts, normalise
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # surrogates, controls and unassigned included
 
@@ -46,7 +47,7 @@ def test_spaces_and_invisible_characters(raw: str, clean: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["他说：“你好，世界！”（真的？）", "ＦＵＬＬ width １２３", "ÀÉ SHOUTS", "می‌خواهم", "👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
+    "text", ["他说：“你好，世界！”（真的？）", "ＦＵＬＬ width １２３", "ÀÉ SHOUTS", "می‌خواهم", "ᠬᠠᠷ᠎ᠠ", "👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
 )
 def test_case_full_width_signs_and_joiners_stay(text: str) -> None:
     assert normalise(text) == text
@@ -54,3 +55,10 @@ def test_case_full_width_signs_and_joiners_stay(text: str) -> None:
 
 def test_the_quick_path_misses_no_character() -> None:
     assert not any(chr(code).isprintable() for code in _TABLE)
+
+
+def test_what_is_no_text_is_named_with_its_place() -> None:
+    with pytest.raises(ConfigError, match=r"give a column of strings, not a table, .*; item 1 is None$"):
+        as_texts(["a", None, 3], "an encoder")
+    with pytest.raises(ConfigError, match=r"or a single text$"):
+        as_texts({"a": 1}, "an encoder")

@@ -31,6 +31,11 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("80.63 billion", {80.63, 80630000000}),
         ("3 Milliarden", {3, 3000000000}),
         ("5千万", {5, 50000000}),
+        ("3万5000", {35000}),
+        ("1億2345万6789", {123456789}),
+        ("12,34,567", {1234567}),
+        ("٣٫٥", {3.5}),
+        ("3만", {3, 30000}),
     ],
 )
 def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> None:

@@ -82,11 +82,44 @@ def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, engl
     assert as_read(text, "zh", english) == text
 
 
+@pytest.mark.parametrize(
+    ("lang", "answer", "written"),
+    [
+        ("tr", "İstanbul güzel bir şehir, ışık iyi.", "İSTANBUL GÜZEL BİR ŞEHİR, IŞIK İYİ."),
+        ("el", "Καλημέρα, ο δάσκαλος.", "ΚΑΛΗΜΕΡΑ, Ο ΔΑΣΚΑΛΟΣ."),
+        ("de", "Die Straße ist groß.", "DIE STRASSE IST GROSS."),
+    ],
+)
+def test_capitals_are_those_of_the_language(lang: str, answer: str, written: str, english: Subword) -> None:
+    work = reader(english, "en", lang)
+    reading = work.read("THE MAN IS READING A BOOK ABOUT BERLIN.")
+    assert reading.is_capitals
+    assert work.write(reading, answer) == written
+
+
+def test_a_text_in_capitals_is_read_in_the_small_letters_of_its_language() -> None:
+    texts = {
+        "tr": ("İstanbul güzel bir şehir ve ışık iyi.", "İSTANBUL GÜZEL BİR ŞEHİR VE IŞIK İYİ."),
+        "hy": ("Ուսուցիչը տեսնում է մի գիրք այսօր։", "ՈՒՍՈՒՑԻՉԸ ՏԵՍՆՈՒՄ Է ՄԻ ԳԻՐՔ ԱՅՍՕՐ։"),
+    }
+    for lang, (usual, capitals) in texts.items():
+        config = TokenizerConfig(vocab_size=320, kind="bpe")
+        subword = train_subword(lambda usual=usual: [usual] * 20, config)[1]  # type: ignore[misc]
+        found = reader(subword, lang, "en").read(capitals)
+        assert (found.text, found.flags) == (usual, ("recased",))
+
+
+def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
+    for lang, term, written in (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund")):
+        work = replace(reader(english, "en", lang), glossary=Glossary({"man": term}))
+        assert work.write(work.read("Man is here."), f"{term} x") == f"{written} x"
+
+
 def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_character_keeps_its_place(
     english: Subword,
 ) -> None:
     longer = "ßOOK MAN IS READING A BOOK ABOUT BERLIN."
-    assert reader(english).read(longer).text == "SSook man is reading a book about Berlin."
+    assert reader(english).read(longer).text == "Ssook man is reading a book about Berlin."
     assert as_read(longer, "en", english) == longer
     spans = cut("THE MAN IS READING A BOOK ABOUT BERLIN.", english, "en").words
     usual = cut("The man is reading a book about Berlin.", english, "en")

@@ -89,10 +89,27 @@ def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> N
         ("ar", "هل أنت هنا؟| نعم."),
         ("ru", "Это раз.| Это два?| Да!"),
         ("ko", "안녕하세요.| 반갑습니다."),
-        ("es", "¿Qué?| ¡Nada!| El Sr. Ruiz vino."),
+        ("es", "¿Qué?| ¡Nada!| El Sr. Ruiz vino con EE. UU. y 3 más."),
+        ("ka", "ბავშვი ხედავს ძაღლს.| მეფე აქ არის."),
+        ("mr", "मुले शाळेत जात आहेत.| ती घरी येतात."),
+        ("km", "ខ្ញុំទៅផ្សារ។| អ្នកទៅណា៕"),
+        ("my", "ကျွန်တော်သွားသည်။|သူလာသည်။"),
+        ("am", "ይህ ምንድን ነው፧| ይህ ቤት ነው።"),
+        ("el", "Πού είναι το βιβλίο;| Δεν ξέρω."),
+        ("it", "Il sig. Rossi e il dott. Bianchi parlano.| Poi vanno."),
+        ("ru", "Он живёт на ул. Ленина.| Она нет."),
+        ("pl", "Mieszka przy ul. Długiej.| Ona nie."),
+        ("de", "Sie wohnt in der Hauptstr. Nummer fünf.| Abb. 5 zeigt es.| Dr. med. Weiß kommt."),
+        ("en", "He studied art.| She did not."),
     ):
         text = marked.replace("|", "")
         assert [text[a:b] for a, b in sentences(text, lang)] == [part.strip() for part in marked.split("|")]
+
+
+def test_clauses_of_other_scripts_end_behind_their_commas() -> None:
+    for text in ("نعم،| لا؛| ربما", "አዎ፣| አይ፤| ምናልባት", "དང་པོ།| གཉིས་པ"):
+        found = text.replace("|", "")
+        assert [found[a:b] for a, b in clauses(found)] == [part.strip() for part in text.split("|")]
 
 
 def test_a_line_break_ends_a_sentence_and_blank_lines_hold_none() -> None:

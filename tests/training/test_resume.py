@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 import torch
-from toy_job import SMALL, Disk, Killed, results, toy_job, train, trainer
+from torch import nn
+from toy_job import FULL, SMALL, Disk, Killed, results, toy_job, train, trainer
 
-from yiwen.errors import CheckpointError, Stopped
+from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete
 from yiwen.stop import StopFlag
-from yiwen.training.checkpoint import checkpoints, read_progress
+from yiwen.training.checkpoint import checkpoints, read_progress, save_checkpoint
 from yiwen.training.config import TrainingConfig
+from yiwen.training.state import Progress
+from yiwen.training.validation import Validation
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"ema_decay": 0.0, "optimizer": "adam"},
@@ -169,6 +172,39 @@ def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) ->
     train(tmp_path)
     train(tmp_path / "whole")
     assert results(tmp_path) == results(tmp_path / "whole")
+
+
+def test_a_mean_of_checkpoints_that_lacks_the_last_one_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, *, progress: Progress, **rest: Any) -> None:
+        if progress.step == SMALL.max_steps:
+            raise OSError(FULL, "No space left on device")
+        save_checkpoint(folder, progress=progress, **rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("yiwen.training.loop.save_checkpoint", full)
+        with pytest.raises(
+            TrainingError, match="no room for the checkpoint of step 23, which `final` is averaged from"
+        ):
+            train(tmp_path, average_last=2)
+    assert not (tmp_path / "final").exists()
+    train(tmp_path, average_last=2)
+    train(tmp_path / "whole", average_last=2)
+    assert results(tmp_path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("losses", "best", "n_worse"), [((3.0, 2.0, 1.0), 21, 0), ((1.0, 2.0, 3.0), 7, 2)])
+def test_of_equal_scores_the_one_of_less_loss_is_the_best(
+    tmp_path: Path, losses: tuple[float, ...], best: int, n_worse: int
+) -> None:
+    job, told = toy_job(), iter(losses)
+
+    def flat(model: nn.Module, stop: StopFlag) -> Validation:
+        return replace(job.validate(model, stop), scores={"loss": next(told), "bleu": 0.0})
+
+    progress = train(tmp_path, job=replace(job, validate=flat), max_steps=21)
+    assert (progress.best_step, progress.n_worse) == (best, n_worse)
 
 
 def test_a_second_signal_stops_at_once_without_saving(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yiwen.analysis.attention import between_words, stands_alone
+from yiwen.analysis.attention import between_words, goes_on
 from yiwen.bundle import Bundle
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
@@ -104,7 +104,7 @@ def _grouped(clean: str, ids: list[int], pieces: Sequence[Span]) -> Cut:
             waiting = number
         if not word:
             continue
-        if words and words[-1][1] == start and not (stands_alone(before) or stands_alone(word)):
+        if words and words[-1][1] == start and goes_on(before, word):
             words[-1] = (words[-1][0], start + len(word))
         else:
             words.append((start, start + len(word)))

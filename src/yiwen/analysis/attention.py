@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import shortened
+from yiwen.text.scripts import VOWELS_BEFORE, is_unspaced
 
 SHADES = " ░▒▓█"
 THRESHOLDS = (0.05, 0.2, 0.4, 0.7)
@@ -56,9 +57,7 @@ def attention_picture(
     n_cells = width - label_width - 3  # a space and two borders
     column_width = 2 if 2 * len(src_tokens) <= n_cells else 1
     heads = [_characters(_printable(token)) for token in src_tokens]
-    is_numbered = any(
-        len(head) > _HIGHEST_HEAD or any(cell_len(char) > column_width for char in head) for head in heads
-    )
+    is_numbered = any(len(head) > _HIGHEST_HEAD or max(map(cell_len, head)) > column_width for head in heads)
     if is_numbered:
         heads = [list(str(number)) for number in range(1, len(src_tokens) + 1)]
     lines: list[str] = []
@@ -172,20 +171,26 @@ def _word_starts(pieces: Sequence[str]) -> list[int]:
     for index in range(1, len(pieces)):
         before, piece = pieces[index - 1], pieces[index]
         is_open = before == _WORD_START  # a ▁ alone belongs to what follows
-        if piece.startswith(_WORD_START) or (not is_open and (stands_alone(before) or stands_alone(piece))):
+        if piece.startswith(_WORD_START) or not (is_open or goes_on(before, piece)):
             starts.append(index)
     return starts
 
 
+def goes_on(before: str, piece: str) -> bool:
+    """True for a piece, not empty, that is of one word with the piece before it."""
+    is_torn = unicodedata.category(piece[0])[0] == "M" or before[-1] in VOWELS_BEFORE
+    return is_torn or not (stands_alone(before) or stands_alone(piece))
+
+
 def stands_alone(piece: str) -> bool:
-    """True for Chinese and Japanese text, for punctuation that ends or brackets words, and for special pieces."""
+    """True for text of scripts without blanks, for punctuation that ends or brackets words, and for special pieces."""
     text = piece.removeprefix(_WORD_START)
     if not text:
         return False
     if text.startswith("<") and text.endswith(">"):
         return True
     is_mark = all(unicodedata.category(char) in ("Po", "Ps", "Pe", "Pi") and char != "'" for char in text)
-    return is_mark or all(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return is_mark or all(unicodedata.east_asian_width(char) in "WF" or is_unspaced(char) for char in text)
 
 
 def _joined(pieces: Sequence[str], starts: list[int]) -> list[str]:

@@ -15,9 +15,7 @@ def backtranslate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of the other direction, or its run.")],
     texts: Annotated[list[Path], typer.Argument(metavar="TEXT", help="Text in the language that it translates.")],
     column: Annotated[str, typer.Option(help="Of a table (.tsv, .jsonl ...), the column with the text.")] = "src",
-    forward: Annotated[
-        bool, typer.Option("--forward", help="The model is of the same direction: make targets.")
-    ] = False,
+    forward: Annotated[bool, typer.Option("--forward", help="It is of the same direction: make targets.")] = False,
     tag: Annotated[str | None, typer.Option(help="Every made source starts with it, else <2bt>; '': nothing.")] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,

@@ -14,9 +14,7 @@ def classify(
     model: Model,
     input_file: InputFile = None,
     output_file: OutputFile = None,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="After the label its probability, with a tab between.")
-    ] = False,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Then a tab and its probability.")] = False,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",

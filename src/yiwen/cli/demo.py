@@ -12,9 +12,7 @@ from yiwen.cli.options import AsJson, Settings
 
 
 def demo(
-    text: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="An English sentence to translate too. Repeatable.")
-    ] = None,
+    text: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="English to translate. Repeatable.")] = None,
     settings: Settings = None,
     run: Annotated[Path | None, typer.Option(help="Folder of the run; runs/demo-en-zh where not given.")] = None,
     pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 40_000,

@@ -15,16 +15,10 @@ from yiwen.cli.options import Device, DType, Engine, InputFile, Model, Threads
 def embed(
     model: Model,
     input_file: InputFile = None,
-    output_file: Annotated[
-        Path | None, typer.Option("--output", help=".npy, .arrow or .jsonl; JSON lines on stdout if not given.")
-    ] = None,
+    output_file: Annotated[Path | None, typer.Option("--output", help=".npy, .arrow, .jsonl; else to stdout.")] = None,
     layer: Annotated[int, typer.Option(help="Whose states: 0 the embeddings, 1 the first layer, -1 the last.")] = -1,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, max, first or attention; the model's own where not given.")
-    ] = None,
-    normalised: Annotated[
-        bool | None, typer.Option(help="Vectors of length 1; where not given, those of the task embed.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help="mean, max, first or attention; else the model's own.")] = None,
+    normalised: Annotated[bool | None, typer.Option(help="Vectors of length 1; else those of task embed.")] = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",

@@ -8,19 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from yiwen.cli.options import (
-    AsJson,
-    BeamSize,
-    Checks,
-    Device,
-    DType,
-    Engine,
-    Ensemble,
-    LengthPenalty,
-    Mbr,
-    Model,
-    Threads,
-)
+from yiwen.cli.options import AsJson, BeamSize, Checks, Device, DType, Engine, Ensemble, Mbr, Model, Penalty, Threads
 
 
 def evaluate(
@@ -29,12 +17,10 @@ def evaluate(
     ref: Annotated[Path | None, typer.Option(help="Its reference translation.")] = None,
     compare: Annotated[Path | None, typer.Option(help="Another model: is the difference more than chance?")] = None,
     beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
+    length_penalty: Penalty = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="HTML page: scores, lengths, worst lines, flags, confidence.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML: scores, lengths, worst lines, flags, confidence.")] = None,
     as_json: AsJson = False,
     checks: Checks = True,
     mbr: Mbr = None,

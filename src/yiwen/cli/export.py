@@ -15,12 +15,8 @@ def export(
     model: Model,
     to: Annotated[str, typer.Option(help="What to export to: ctranslate2.")] = "ctranslate2",
     dtype: Annotated[str, typer.Option(help="int8, int8_float32, float32, float16 or bf16.")] = "int8",
-    output: Annotated[
-        Path | None, typer.Option(help="A new model folder without the weights; into MODEL itself where not given.")
-    ] = None,
-    shortlist: Annotated[
-        bool, typer.Option("--shortlist", help="Score only the subwords that the training text makes likely.")
-    ] = False,
+    output: Annotated[Path | None, typer.Option(help="A new folder without the weights; else into MODEL.")] = None,
+    shortlist: Annotated[bool, typer.Option("--shortlist", help="Score only what training made likely.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a model fast: export it to CTranslate2.

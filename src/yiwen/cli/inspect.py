@@ -9,21 +9,17 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, LengthPenalty, Model
+from yiwen.cli.options import AsJson, BeamSize, Model, Penalty
 
 
 def inspect(
     model: Model,
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The sentence to look into.")] = None,
     target: Annotated[str | None, typer.Option(help="Look at this translation instead of the model's own.")] = None,
-    output: Annotated[
-        list[Path] | None, typer.Option(help="Write a report: .html, .json, .svg or .png. Repeatable.")
-    ] = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Gold alignments, as the demo's test.align.jsonl: prints the error rate.")
-    ] = None,
+    output: Annotated[list[Path] | None, typer.Option(help="A report: .html, .json, .svg or .png. Repeatable.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Gold alignments, as test.align.jsonl: the error rate.")] = None,
     beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
+    length_penalty: Penalty = None,
     as_json: AsJson = False,
 ) -> None:
     """Look inside the translation of one sentence.

@@ -11,9 +11,7 @@ import typer
 def new(
     corpus: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="CORPUS [CORPUS2]", help="A TSV, CSV, JSONL, Parquet, Arrow or TMX file, or two text files."
-        ),
+        typer.Argument(metavar="CORPUS [CORPUS2]", help="A TSV, CSV, JSONL, Parquet, Arrow or TMX, or two texts."),
     ],
     src_lang: Annotated[str, typer.Option("--from", metavar="LANGUAGE", help="Source language, e.g. en.")],
     tgt_lang: Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="Target language, e.g. zh.")],

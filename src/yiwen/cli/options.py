@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-RecipeName = Annotated[
-    str, typer.Argument(metavar="RECIPE", help="Name of a built-in recipe, or the path of a .toml of your own.")
-]
+RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe, or the path of your own .toml.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as in training.max_steps=100. Repeatable."),
@@ -18,32 +16,16 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model,
 InputFile = Annotated[Path | None, typer.Option("--input", help="Text, a line each; stdin if not given.")]
 OutputFile = Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
-Engine = Annotated[
-    str, typer.Option(help="auto: the exported engine where the model has one, else torch; torch; or ctranslate2.")
-]
+Engine = Annotated[str, typer.Option(help="auto: the exported engine if there is one, else torch; torch; ctranslate2.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
-DType = Annotated[
-    str, typer.Option("--dtype", help="auto; float32 or bf16 (faster where the hardware has it) mean torch.")
-]
+DType = Annotated[str, typer.Option("--dtype", help="auto; float32 or bf16 (fast where hardware has it) mean torch.")]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: OMP_NUM_THREADS, or all.")]
-Ensemble = Annotated[
-    list[Path] | None,
-    typer.Option(help="Another model of the same vocabulary that translates together with it. Repeatable."),
-]
-Mbr = Annotated[
-    int | None, typer.Option("--mbr", help="Of so many candidates take the one most like the others; 0: the likeliest.")
-]
-Checks = Annotated[
-    bool, typer.Option("--checks/--no-checks", help="Check translations, search again where one has a fault.")
-]
+Ensemble = Annotated[list[Path] | None, typer.Option(help="Another model that translates with it. Repeatable.")]
+Mbr = Annotated[int | None, typer.Option("--mbr", help="Of so many the one most like the others; 0: the likeliest.")]
+Checks = Annotated[bool, typer.Option("--checks/--no-checks", help="Check translations, search again at a fault.")]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
-LengthPenalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        envvar="YIWEN_DATABASE", help="Where keys and usage are kept, as a URL; a SQLite file in runs/ if not given."
-    ),
-]
+Penalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
+Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in runs/.")]
 
 
 def state_folder() -> Path:
@@ -70,9 +52,5 @@ def need_serve() -> None:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")
 
 
-TargetLanguage = Annotated[
-    str, typer.Option("--to", metavar="LANGUAGE", help="zh-Hant or zh-Hans, where the model writes the other one.")
-]
-GlossaryFile = Annotated[
-    Path | None, typer.Option("--glossary", help="Terms: TERM, TAB, its translation (nothing: leave it as it is).")
-]
+TargetLanguage = Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="The other script: zh-Hant or zh-Hans.")]
+GlossaryFile = Annotated[Path | None, typer.Option("--glossary", help="TERM, TAB, its translation (or nothing: keep).")]

@@ -18,9 +18,7 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE,...", help="A setting and its values; all combinations are tried."),
     ] = None,
-    each: Annotated[
-        bool, typer.Option("--each", help="Every value alone beside the first values of the others; no combinations.")
-    ] = False,
+    each: Annotated[bool, typer.Option("--each", help="Every value beside the first values of the others.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Folder of the runs; runs/RECIPE-sweep where not given.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -19,10 +19,10 @@ from yiwen.cli.options import (
     Ensemble,
     GlossaryFile,
     InputFile,
-    LengthPenalty,
     Mbr,
     Model,
     OutputFile,
+    Penalty,
     TargetLanguage,
     Threads,
 )
@@ -36,27 +36,19 @@ def translate(
     input_file: InputFile = None,
     output_file: OutputFile = None,
     beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
+    length_penalty: Penalty = None,
     tgt_lang: TargetLanguage = "",
     glossary_file: GlossaryFile = None,
-    by_sentence: Annotated[
-        bool, typer.Option("--by-sentence", help="Translate a line's sentences one by one.")
-    ] = False,
-    n_best: Annotated[
-        int | None, typer.Option(help="Translations a line, each as LINE, SCORE, TEXT with tabs.")
-    ] = None,
+    by_sentence: Annotated[bool, typer.Option("--by-sentence", help="Translate the sentences one by one.")] = False,
+    n_best: Annotated[int | None, typer.Option(help="Translations a line, as LINE, SCORE, TEXT with tabs.")] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Sampling: below 1 more careful, above 1 bolder.")] = None,
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="A JSON object a line: text, flags, confidence, score, alternatives.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, with flags and alternatives.")] = False,
     checks: Checks = True,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Name each line whose translation has a fault; exit with 5 if any has.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Name each line with a fault; exit with 5 then.")] = False,
     mbr: Mbr = None,
     ensemble: Ensemble = None,
     engine: Engine = "auto",

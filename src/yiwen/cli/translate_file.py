@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, Engine, GlossaryFile, LengthPenalty, TargetLanguage, Threads
+from yiwen.cli.options import BeamSize, Device, DType, Engine, GlossaryFile, Penalty, TargetLanguage, Threads
 
 
 def translate_file(
@@ -17,7 +17,7 @@ def translate_file(
     output_file: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the translation.")],
     model: Annotated[Path, typer.Option("--model", help="Folder of a model, or of a run: its best model.")],
     beam_size: BeamSize = None,
-    length_penalty: LengthPenalty = None,
+    length_penalty: Penalty = None,
     tgt_lang: TargetLanguage = "",
     glossary_file: GlossaryFile = None,
     engine: Engine = "auto",

@@ -57,9 +57,7 @@ class DataConfig:
         if any(weights) and not all(weights):
             problems.append(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
         if any(weights) and self.temperature != 1.0:
-            problems.append(
-                f"data.temperature is {self.temperature} beside explicit weights {weights}; use one of them"
-            )
+            problems.append(f"data.temperature is {self.temperature} beside explicit weights {weights}; use one")
         if not self.temperature >= 0.1:  # sizes to a higher power than 10 are no numbers any more
             problems.append(f"data.temperature is {self.temperature}; use 0.1 or more, 1 for shares by size")
         for name, count in (("valid_pairs", self.valid_pairs), ("test_pairs", self.test_pairs)):

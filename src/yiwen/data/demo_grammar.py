@@ -142,11 +142,9 @@ def derive(chosen: Rule, rng: Random) -> DemoPair:
         where.setdefault(label, []).append(i)
     where.pop(None, None)
     links = [(i, j) for j, label in enumerate(tgt_labels) for i in where.get(label, ())]
-    combinations = [combination for filler in fillers.values() for combination in filler.combinations]
-    combinations += [tuple([fillers[name].name for name in names]) for names in chosen.combine]
-    return DemoPair(
-        src, tgt, tuple(sorted(links)), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(combinations)
-    )
+    found = [combination for filler in fillers.values() for combination in filler.combinations]
+    found += [tuple([fillers[name].name for name in names]) for names in chosen.combine]
+    return DemoPair(src, tgt, tuple(sorted(links)), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(found))
 
 
 def _parts(pattern: str) -> list[_Part]:

@@ -40,13 +40,8 @@ def _acts(rows: list[Any]) -> Acts:
 
 
 LISTS["names"] = tuple(person(name.name, name.zh[""][0][0]) for name in LISTS["names"])
-LISTS["pronouns"] = (
-    person("I", "我", obj="me", poss="my", be="am"),
-    person("you", "你", poss="your", be="are"),
-    person("he", "他", obj="him", poss="his"),
-    person("she", "她", obj="her", poss="her"),
-    person("we", "我们", obj="us", poss="our", be="are"),
-    person("they", "他们", obj="them", poss="their", be="are"),
+LISTS["pronouns"] = tuple(
+    person(en, zh, obj=obj, poss=own, be=be) for en, zh, obj, own, be in _TABLE["pronouns"]["rows"]
 )
 LISTS["relatives"] = tuple(
     person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s")
@@ -61,12 +56,6 @@ VERBS_IN_ROOMS = tuple((act, objects) for act, objects in VERBS_AND_OBJECTS if a
 SHOPS_AND_GOODS: Acts = tuple((phrases(shop)[0], listed(*parts)) for shop, parts in _TABLE["shops"].items())
 LISTS["places_in"] = tuple(
     phrase(f"{en}/p ~the {thing.name}", f"{thing.zh[''][0][0]} {where}/p")
-    for en, where, things in (
-        ("on", "上", listed("spots[:5]")),
-        ("under", "下面", listed("spots[:7]", "spots[9:]")),
-        ("in", "里", listed("insides")),
-        ("behind", "后面", listed("spots[2:]")),
-        ("next/p to", "旁边", listed("spots")),
-    )
-    for thing in things
+    for en, where, parts in _TABLE["places_in"]["rows"]
+    for thing in listed(*parts)
 )

@@ -19,8 +19,6 @@ from yiwen.data.demo_grammar import Chooser, Rule, made_by, one_of, one_pair, pa
 from yiwen.data.demo_lexicon import listed
 from yiwen.data.demo_words import Filler, counted, noun, nouns, number, person, phrase, phrases, verb
 
-_FEW: Final = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20)
-_SEVERAL: Final = (2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20)
 _SIZES: Final = ((21, 99),) * 3 + ((100, 999),) * 4 + ((1000, 9999),) * 2 + ((10_000, 99_999),)
 _CURRENCIES: Final = (("yuan", "元"), ("dollar", "美元"), ("pound", "英镑"), ("euro", "欧元"))
 _WISHES: Final = ("drink", "eat", "buy", "read", "learn", "cook")
@@ -35,6 +33,10 @@ def all_rules() -> tuple[Rule, ...]:
         choosers[name] = one_of(listed(*lists))
     for name, two in table["two_of"].items():
         choosers[name] = two_of(*map(listed, two))
+    for name, (how_many, *lists) in table["some"].items():
+        choosers[name] = some(listed(*lists), table["counts"][how_many])
+    for name, (first, last) in table["numbers"].items():
+        choosers[name] = one_of(map(number, range(first, last)))
     return tuple(
         rule(topic, en, zh, {slots: choosers[name] for slots, name in chosen_by.items()}, combine=combine)
         for topic, en, zh, chosen_by, combine in table["rules"]
@@ -42,8 +44,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
-    past, dates = times.past_times(), times.dates()
-    movable = listed("books", "small_things", "devices", "animals[:7]")
+    past, dates, few = times.past_times(), times.dates(), table["counts"]["few"]
     speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.zh[''][0][0]}") for lang in listed("languages"))
     buildings = tuple(noun(place.name, place.zh[""][0][0], "座") for place in listed("places") if place.name != "beach")
     contents = one_pair((noun(*place.split()), nouns(things)) for place, things in table["contents"].items())
@@ -58,40 +59,26 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
         return place, counted(_amount(rng), thing)
 
     return {
-        # people
-        "job": some(listed("jobs"), (1,)),
         "skill": one_of(listed("skills") + speech),
         # what they do
         "act": one_pair(lexicon.VERBS_AND_OBJECTS),
         "act indoors": one_pair(lexicon.VERBS_IN_ROOMS),
-        "act on some things": pair_with_count(lexicon.VERBS_AND_THINGS, _FEW),
+        "act on some things": pair_with_count(lexicon.VERBS_AND_THINGS, few),
         "routine": one_of(act for act, _ in routines),
         "routine and time": one_pair(routines),
         "want": one_of([verb("want", "想")]),
         "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _WISHES),
         "like": one_of([verb("like", "喜欢")]),
-        # things
-        "one thing": some(movable, (1,)),
-        "several things": some(movable, _SEVERAL),
-        "some articles": some(listed("goods"), _FEW),
-        "several articles": some(listed("goods"), _SEVERAL),
-        "some gifts": some(listed("gifts"), _FEW),
-        "what one orders": some(listed("drinks_by_cup", "food_by_bowl", "gifts"), _FEW),
-        "some possessions": some(listed("owned"), _FEW),
+        # things and places
         "this or that": one_of([person("this", "这"), person("that", "那")]),
-        # places
         "place and what it has": contents,
         "place and its number": contents_counted,
         "two buildings": two_of(buildings, buildings),
         "shop": one_of(shop for shop, _ in lexicon.SHOPS_AND_GOODS),
-        "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, _FEW),
+        "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, few),
         # weather
         "rain or snow": one_of((verb("rain", "下雨"), verb("snow", "下雪"))),
         # numbers
-        "age": one_of(map(number, range(3, 100))),
-        "years older": one_of(map(number, range(2, 31))),
-        "years lived": one_of(map(number, range(2, 41))),
-        "degrees": one_of(map(number, range(2, 42))),
         "bus line": one_of(phrase(str(line), str(line)) for line in range(1, 400)),
         "distance": made_by(lambda rng: number(_amount(rng))),
         "sum of money": made_by(_sum_of_money),

@@ -6,10 +6,7 @@ from functools import cache
 
 from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, phrases, words
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
+_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _DAYS = "Monday 一,Tuesday 二,Wednesday 三,Thursday 四,Friday 五,Saturday 六,Sunday 天"
 WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in (pair.split() for pair in _DAYS.split(",")))
 _PARTS_OF_DAY = {

@@ -13,14 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from yiwen.text.numbers import ENGLISH
+
 Words = tuple[tuple[str, str | None], ...]
 """Words of one side with their labels; None marks a word that has no counterpart."""
 
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NAMES = ENGLISH.split()
+_ONES, _TENS = _NAMES[:20], ("", "ten", *_NAMES[20:])
 _DIGITS = "零一二三四五六七八九"
 
 

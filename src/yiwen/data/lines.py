@@ -21,6 +21,8 @@ Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
 _BOM = b"\xef\xbb\xbf"
+_PACKED = re.compile(rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd|PK\x03\x04")
+"""How gzip, bzip2, xz, zstd and zip begin."""
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?P<LE>([^\0]\0){4}|([^\0]\0){2,}\n\Z)|(?P<BE>(\0[^\0]){4})")
 """How the first line of a text in UTF-16 begins: with a mark, or with four characters of ASCII; or it has no more."""
 
@@ -87,6 +89,8 @@ def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
         if index == 0 and (found := _UTF_16.match(raw)):
             code = f"UTF-16{found.lastgroup or ''}"
             raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
+        if index == 0 and _PACKED.match(raw):
+            raise DataError(f"{name} is compressed; let its name end in .gz, .zst or .xz as it is, or unpack it first")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 

@@ -77,9 +77,7 @@ def run(job: Job, fingerprint: str) -> Report:
     ]
     n_broken, n_read = tally.counts.get(INVALID_UTF_8, 0), sum(intake.n_read)
     if 2 * n_broken > n_read:
-        notes.append(
-            f"{n_broken} of {n_read} rows are no UTF-8: see in which encoding their files are, and convert those"
-        )
+        notes.append(f"{n_broken} of {n_read} rows are no UTF-8: see which encoding their files are in, and convert")
     if job.data.valid_pairs and not held_out["valid"].src:
         notes.append("no pair is left for validation, without which nothing can be trained")
     _write_info(job, fingerprint, models, labels, kept)
@@ -177,8 +175,14 @@ def learn(job: Job, intake: Intake, split: Split, notes: list[str]) -> tuple[Pat
         names = ("source.spm", "target.spm") if len(given) > 1 else ("shared.spm",)
         copies = [job.folder / name for name in names]
         for found, path in zip(given, copies, strict=True):
-            if not Subword.load(found).has_bytes:
+            model = Subword.load(found)
+            if not model.has_bytes:
                 notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
+            if not model.keeps_text:
+                notes.append(
+                    f"{found.name} rewrites text, full-width signs for example, and so will translations; train it "
+                    "with --normalization_rule_name=identity"
+                )
             write_bytes(path, found.read_bytes())
         return copies[0], copies[-1]
     rows = np.flatnonzero(split.train)
@@ -277,11 +281,8 @@ def _held_out(job: Job, name: str, corpus: CorpusConfig, notes: list[str]) -> Te
                 n_torn += 1
                 continue
             for side, raw in zip(pairs, (src, tgt), strict=True):
-                try:
-                    text = raw.decode("utf-8")
-                except UnicodeDecodeError:
-                    text = raw.decode("utf-8", "replace")
-                    n_broken += 1
+                text = raw.decode("utf-8", "replace")
+                n_broken += text.encode() != raw
                 side.append(text.replace("\n", " "))
     if n_torn:
         notes.append(f"{name}: {n_torn} rows lack a side and were left out")

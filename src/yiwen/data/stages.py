@@ -198,4 +198,4 @@ def _spelt(path: Path) -> np.ndarray:
 
 
 def _shown(raw: bytes | None) -> str:
-    return "" if raw is None else raw.decode("utf-8", "replace")
+    return "" if raw is None else raw[:2000].decode("utf-8", "replace")

@@ -149,14 +149,17 @@ def _json(line: bytes) -> Any:
 
 
 def _as_text(value: Any) -> bytes | None:
-    """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between."""
+    """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between.
+
+    Truth values are True and False, as CSV has them from Python.
+    """
     match value:
         case bytes():
             return value
         case str():
             return value.encode("utf-8", "surrogatepass")
         case int():
-            return str(int(value)).encode()
+            return str(value).encode()
         case list() if all(isinstance(item, str | int) for item in value):
             return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
         case _:
@@ -209,10 +212,10 @@ def _arrow_column(path: Path, table: Any, column: str) -> list[bytes | None]:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     inner = getattr(values.type, "value_type", values.type)  # of a list of words or tags
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer)
-    if not any(is_it(inner) for is_it in kinds):
+    is_text = any(is_it(inner) for is_it in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+    if not (is_text or pa.types.is_integer(inner) or pa.types.is_boolean(inner)):
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
-    if inner == values.type and not pa.types.is_integer(inner):
+    if inner == values.type and is_text:
         values = values.cast(pa.large_binary())  # bytes that are no UTF-8 pass through here, too
         values.validate(full=True)  # offsets are what somebody wrote
     return [_as_text(value) for value in values.to_pylist()]

@@ -43,9 +43,7 @@ def _answer(request: dict[str, Any], *, limits: Limits, suffix: str, src_lang: s
         unit.check()
         n_characters += len(unit.text)
         if n_characters > limits.max_characters:
-            raise DataError(
-                f"there are more than {limits.max_characters:,} characters to translate; split the document"
-            )
+            raise DataError(f"there are more than {limits.max_characters:,} characters to translate; split it")
         units.append([unit.text, [[m.start, m.end, m.parent, m.is_break] for m in unit.marks], unit.keep])
     return {"units": units}
 

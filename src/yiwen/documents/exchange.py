@@ -18,6 +18,8 @@ _FIELD: Final = re.compile(
     rf"^(?P<name>msgid_plural|msgid|msgstr)(?P<number>\[\d+\])?[ \t]+(?P<text>{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*)",
     re.MULTILINE,
 )
+_LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
+"""In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
@@ -28,11 +30,11 @@ _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 
 
-def po(source: str) -> list[Part]:
+def po(source: str, *, tgt_lang: str) -> list[Part]:
     """gettext: each empty `msgstr` gets the translation of its `msgid`, or of `msgid_plural`.
 
     Raises:
-        DataError: If there is no entry.
+        DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
     fields = list(_FIELD.finditer(source))
     if not fields:
@@ -44,6 +46,8 @@ def po(source: str) -> list[Part]:
         if field["name"] != "msgstr":
             msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
             continue
+        if not msgid and (named := _LANGUAGE.search(text)):
+            _check_target(named[1], tgt_lang, "Language")
         is_only = following is None or following["number"] in (None, "[0]")
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
         if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
@@ -62,6 +66,14 @@ def _quoted(text: str) -> str:
     for letter, character in _ESCAPES.items():
         text = text.replace(character, f"\\{letter}")
     return f'"{text}"'
+
+
+def _check_target(named: str, tgt_lang: str, where: str) -> None:
+    if named and tgt_lang and best_match([named], tgt_lang) is None:
+        raise DataError(
+            f"the file wants its targets in {named}, not in {tgt_lang}; translate it into {named}, or correct "
+            f"its {where}"
+        )
 
 
 def xliff(source: str, *, tgt_lang: str) -> list[Part]:
@@ -83,11 +95,7 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
             flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
-            if named and tgt_lang and best_match([named], tgt_lang) is None:
-                raise DataError(
-                    f"the file wants its targets in {named}, not in {tgt_lang}; translate it into {named}, or correct "
-                    "its trgLang or target-language"
-                )
+            _check_target(named, tgt_lang, "trgLang or target-language")
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
             if piece.name in ("trans-unit", "segment") and flags[-1]:
@@ -139,9 +147,7 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     found = {p.attributes.get("xml:lang") or p.attributes.get("lang", "") for p in pieces if p.name == "tuv"}
     languages = sorted(found - {""})
     if languages and best_match(languages, src_lang) is None:
-        raise DataError(
-            f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say what to translate from"
-        )
+        raise DataError(f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say from which")
     out: list[Part] = []
     for inner in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu")):
         out += _with_variant(inner, src_lang, tgt_lang) if len(inner) > 1 else [inner[0].raw]

@@ -20,10 +20,11 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
-_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?"
-_SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
-_FENCE: Final = re.compile(r"\s*:::")
+_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^]\n]*\]|\[\[[^]\n]+\]\]"
+_SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
+_FENCE: Final = re.compile(r"\s*(?::::|\[\[?_?TOC_?\]\]?\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)", re.IGNORECASE)
 """A row of a container."""
+_ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
@@ -109,6 +110,8 @@ def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
         if name == "strong":  # its token is the star or line that is nearer to the text
             start, end = (start - 1, end) if side == "open" else (start, end + 1)
         yield from text_until(start)
+        if (side == "close" or name in ("image", "code_inline")) and (own := _ATTRIBUTES.match(token.content, end)):
+            end = own.end()
         raw = source[_where(lines, start) : _where(lines, end)]
         at = end
         if child.type in ("code_inline", "math_inline") or child.info == "auto":

@@ -19,7 +19,9 @@ from yiwen.documents.unit import Part, Token, Wrap, pairs, running, units_of
 DOCX: Final = re.compile(
     r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
 )
-PPTX: Final = re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing))\d+\.xml")
+PPTX: Final = re.compile(
+    r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing)|comments/modernComment_\w*?)\d+\.xml"
+)
 BODY: Final = re.compile(r"word/document|ppt/slides/slide")
 """How the parts begin without which there is hardly a document."""
 
@@ -102,6 +104,10 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             for part in text.partition(core) if core else (text,):  # blanks at an edge keep a run of their own
                 if part:
                     yield Token("text", escaped(part).join(_wrap(key)), part, key=key)
+        elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
+            names = [p.name for p in inner]
+            text = "".join(p.text for p in inner[names.index("rubyBase") :]) if "rubyBase" in names else ""
+            yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
         elif any(p.name == "p" for p in inner):  # a text box
             yield f"{opening}{props}"
             yield from _with_paragraphs(inner)

@@ -12,16 +12,19 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from yiwen.documents.unit import CJK, Mark, Span
+from yiwen.documents.unit import CJK, Mark, Span, is_cjk
+from yiwen.text.scripts import MARKS, UNSPACED_LETTERS, VOWELS_BEFORE, is_unspaced
 
 SURE: Final = 0.5
 """Attention from which a word is taken to stand for a number."""
 FAR: Final = 40
 """Words, or places for a break, that are looked at on each side of where something should stand."""
-_WORD: Final = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
+_LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}][{MARKS}]*"
+_WORD: Final = re.compile(rf"{_LETTER}|(?:[^\W{UNSPACED_LETTERS}]|[{MARKS}])+|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")
@@ -262,7 +265,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
         return []
     anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
     anchors.append((len(known.text), len(known.target)))
-    spots = _spots(known.target)
+    spots = _spots(known.target, known.tgt)
     out: list[Span] = []
     first = 0
     for number, mark in enumerate(breaks):
@@ -287,7 +290,10 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     return out
 
 
-def _spots(target: str) -> list[Span]:
-    """Where a line may end: blanks, and between characters of scripts that have none."""
+def _spots(target: str, words: Sequence[Span]) -> list[Span]:
+    """Where a line may end: blanks, and in scripts that have none between characters, or known words."""
     places = rf"(?<=\S)\s+(?=\S)|(?<=[{CJK}，。！？；：、）】」』”])(?=[{CJK}（【「『“])"
-    return [match.span() for match in re.finditer(places, target)]
+    found = {match.span() for match in re.finditer(places, target)}
+    touching = [start for (_, end), (start, _) in pairwise(words) if start == end and not is_cjk(target[start])]
+    found |= {(at, at) for at in touching if is_unspaced(target[at - 1]) and is_unspaced(target[at])}
+    return sorted(found)

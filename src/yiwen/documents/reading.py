@@ -37,7 +37,8 @@ _DECLARED: Final = re.compile(
 )
 
 
-_READ_AS: Final = {"gb2312": "gb18030", "gbk": "gb18030", "charset": "utf-8"}
+_READ_AS = {"charset": "utf-8", "euc-kr": "cp949", **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030")}
+_READ_AS |= dict.fromkeys(("shift_jis", "x-sjis", "windows-31j"), "cp932")
 """What programs write and what it means: HTML's labels (WHATWG Encoding), and what xgettext leaves to be filled in."""
 
 
@@ -50,7 +51,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "htm html": markup,
         "json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "po pot": (exchange.po,),
+        "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(cues, is_vtt=False),),
         "tab tsv": (partial(cells, is_tsv=True),),
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
@@ -141,6 +142,8 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
 
 
 def _decoded(data: bytes, suffix: str) -> Text:
+    if re.match(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}", data):
+        raise DataError("the document is UTF-16 without its mark; make it UTF-8 first (iconv -f UTF-16LE -t UTF-8)")
     mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
     if declared:
@@ -164,10 +167,14 @@ def _decoded(data: bytes, suffix: str) -> Text:
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:
     """The wanted files of a packed document, after a look at what all of them claim."""
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise DataError("the document has a password, or is of Office 97; save it without one, as .docx or .pptx")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             infos = packed.infolist()
             _check(infos, len(data), limits)
+            if bad := packed.testzip():  # found now, not after all is translated
+                raise zipfile.BadZipFile(f"{bad} is damaged")
             files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no Office document, or a damaged one ({error}); save it again") from error

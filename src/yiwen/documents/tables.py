@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -62,7 +64,7 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
     """A table: cells are units. What separates them, quotes and what is no prose stay as they are."""
     first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
     delimiter = "\t" if is_tsv else max(",;\t|", key=first.count)
-    inner = r"[^\"\t\n]" if is_tsv else '[^"]'  # in TSV a quote may be just a quote
+    inner = r"[^\"\t\n]" if is_tsv and not _is_quoted(source) else '[^"]'  # in TSV a quote may be just a quote
     between = re.escape(delimiter)
     pattern = re.compile(
         rf'(?P<cell>"(?:{inner}|"")*+"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
@@ -75,6 +77,15 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
         finish = partial(_cell, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
         out += [*(_string(text, finish, raw=cell) or [cell]), match["end"]]
     return out
+
+
+def _is_quoted(source: str) -> bool:
+    """True where the rows of a TSV have as many cells each if its quotes are those of a spreadsheet."""
+    try:
+        rows = [*csv.reader(io.StringIO(source, newline=""), "excel-tab", strict=True)]
+    except csv.Error:
+        return False
+    return len({len(row) for row in rows if row}) == 1
 
 
 def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:

@@ -7,7 +7,6 @@ their places, which models know how to carry over, and each placeholder is put w
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -132,12 +131,12 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
 
 def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
     """Where each placeholder stands in the text and in the translation; of equal ones the first is the first."""
-    after: Counter[str] = Counter()
-    for source, literal in zip(unit.keep, unit.literals(), strict=True):
-        if target.count(literal) == unit.text.count(literal):
-            start = target.index(literal, after[literal])
-            after[literal] = start + len(literal)
-            yield source, (start, after[literal])
+    left = target
+    for source, literal in sorted(zip(unit.keep, unit.literals(), strict=True), key=lambda found: -len(found[1])):
+        if target.count(literal) == unit.text.count(literal) and (start := left.find(literal)) >= 0:
+            end = start + len(literal)
+            left = left[:start] + "\0" * len(literal) + left[end:]  # `id` is not looked for inside of `user_id`
+            yield source, (start, end)
 
 
 def _aligned(sides: Sequence[tuple[str, str]], align: Align | None) -> list[Any]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, count, groupby
 from typing import Final, Literal, NamedTuple, cast
 
+from yiwen.documents.kept import breaks_message, is_prose, kept
 from yiwen.errors import DataError
 
 Span = tuple[int, int]
@@ -28,18 +29,6 @@ CJK: Final = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U
 is_cjk: Final = re.compile(f"[{CJK}]").match
 SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）]*\s*$")
 _BLANK: Final = " \t\r\n\f"
-_KEEP: Final = re.compile(
-    r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
-      [^\s<>"'“”\u3000-\u9fff\uff00-\uffef]*[^\s<>"'“”\u3000-\u9fff\uff00-\uffef.,;:!?)]
-    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
-    | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
-      (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
-    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
-      (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""",
-    re.VERBOSE,
-)
-"""Parts of a text that have to come out as they went in: addresses, placeholders, entities of another language."""
 
 
 class Token(NamedTuple):
@@ -236,8 +225,8 @@ def units_of(
         core[-1] = core[-1]._replace(raw=raw, text=core[-1].text.rstrip(_BLANK))
     raw = "".join(token.raw for token in core)
     text, marks, code = _assembled(core, {a - first: b - first for a, b in partner.items()}, is_collapsed)
-    keep = tuple(sorted([*code, *_kept(text, marks, code)]))
-    if not is_prose(text, keep):
+    keep = tuple(sorted([*code, *kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
+    if not is_prose(text, keep) or breaks_message(text, keep):
         return [f"{before}{raw}{after}"]
     return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
 
@@ -257,21 +246,6 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
         if token.kind in ("text", "close"):
             place = len(out)
     return out
-
-
-def is_prose(text: str, keep: Sequence[Span]) -> bool:
-    """True where there is a letter to translate."""
-    edges = [0, *(edge for span in keep for edge in span), len(text)]
-    return any(any(map(str.isalpha, text[a:b])) for a, b in zip(edges[::2], edges[1::2], strict=True))
-
-
-def _kept(text: str, marks: Sequence[Mark], code: Sequence[Span]) -> Iterator[Span]:
-    """Placeholders and addresses, where they are not cut by a mark and are no part of code."""
-    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
-    inside = {place for span in code for place in range(*span)}
-    for start, end in (match.span() for match in _KEEP.finditer(text)):
-        if start not in inside and edges.isdisjoint(range(start + 1, end)):
-            yield start, end
 
 
 def _assembled(

@@ -23,6 +23,7 @@ BLOCKS: Final = frozenset(
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
+_LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _ATTRIBUTE: Final = re.compile(
     r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
@@ -37,6 +38,8 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
         at = end = 0
         described = piece.attributes.get("name") or piece.attributes.get("property") or ""
         names = ("content",) if piece.name == "meta" and described.lower() in _DESCRIBED else _READ
+        is_button = piece.name == "input" and piece.attributes.get("type", "").lower() in ("submit", "button", "reset")
+        names = (*names, "value") if is_button else (*names, "label") if piece.name in _LABELLED else names
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"] or "", match.end()
             new: list[Part] = []
@@ -75,6 +78,10 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
         is_untranslated = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
         if piece.kind == "text":
             yield Token("text", piece.raw, piece.text, is_kept=number < kept_until)
+        elif blocks and piece.kind == "open" and piece.name in ("rt", "rp"):  # how it is read, not what it says
+            end = next((n for n in range(end, len(pieces)) if pieces[n].name in ("rt", "rp", "ruby")), len(pieces))
+            end += end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", piece.name)
+            yield Token("point", source_of(pieces[number:end]))
         elif piece.name in blocks:
             end = _end_of_block(pieces, number, blocks) if is_untranslated else end
             yield source_of(pieces[number:end])

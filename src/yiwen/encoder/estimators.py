@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 
@@ -20,15 +22,34 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError, DataError, needing
 from yiwen.recipe import load_recipe
-from yiwen.runs import train_recipe
+from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import as_texts, normalise
+from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
 
 with needing("Estimators need scikit-learn", extra="sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 
-class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+_EVERYTHING: Final = CleaningConfig(max_length=10**9, max_repeats=0, min_letters=0, min_script=0, drop_duplicates=False)
+"""What was labelled by hand is not thrown away."""
+
+
+class _TakesText(BaseEstimator):  # type: ignore[misc]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+        return tags
+
+    def __getstate__(self) -> Any:
+        """What can be pickled: models are read from their folders again."""
+        if self.__dict__.get("_kept") is not None:
+            raise ConfigError("its model lies in a temporary folder and would be lost; give folder=...")
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_encoder", "_kept")}
+
+
+class EncoderFeatures(TransformerMixin, _TakesText):  # type: ignore[misc]
     """Texts to vectors with the encoder of any model; nothing is learnt."""
 
     def __init__(
@@ -64,15 +85,12 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder = _opened(self, self.model)
         return encoder.features(texts, layer=self.layer, pooling=self.pooling, normalised=self.normalised)
 
-    def __sklearn_tags__(self) -> Any:
-        return _for_text(super().__sklearn_tags__())
 
-    def __getstate__(self) -> Any:
-        return _plain(super().__getstate__())
+class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
+    """Trains an encoder on texts and labels as `yiwen train` does, a tenth of them held out to find the best model.
 
-
-class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Trains an encoder on texts and labels as `yiwen train` does, a tenth of them held out to find the best model."""
+    All are used but empty texts and those of more than data.max_tokens subwords; the rest of data.cleaning is off.
+    """
 
     def __init__(
         self, recipe: str = "classify-hotel-zh", *, settings: Sequence[str] = (), folder: str | Path | None = None
@@ -93,12 +111,18 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train.
 
         Raises:
-            ConfigError: If the recipe is of another task, or texts and labels differ in number.
+            ConfigError: If the recipe is of another task, or a label is missing, or texts and labels differ in number.
             DataError: If there is too little text.
+
+        Warns:
+            UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
         """
-        texts = as_texts(X, "an encoder")
+        texts = [normalise(text) for text in as_texts(X, "an encoder")]
         if len(texts) < 10:
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
+        for n, label in enumerate(np.asarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
+            if label is None or str(label == label) != "True":  # as NaN and NA are
+                raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
         self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
         loaded = load_recipe(self.recipe, [self.settings] if isinstance(self.settings, str) else list(self.settings))
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
@@ -109,20 +133,32 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         temporary = TemporaryDirectory() if self.folder is None else None
         folder = Path(self.folder or temporary.name) / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
-        rows = [{"src": text, "tgt": f"{n:06}"} for text, n in zip(texts, numbers.tolist(), strict=True)]
-        is_valid = _held_out(texts, numbers, min(loaded.recipe.data.valid_pairs, len(rows) // 10))
-        corpora = [CorpusConfig(path=f"{name}.jsonl") for name in ("train", "valid")]
-        for corpus, chosen in zip(corpora, (False, True), strict=True):
-            kept = (row for row, is_it in zip(rows, is_valid, strict=True) if is_it == chosen)
-            (folder / corpus.path).write_text("".join(f"{json.dumps(row)}\n" for row in kept), encoding="utf-8")
-        valid = corpora[1] if any(is_valid) else None
-        data = dataclasses.replace(
-            loaded.recipe.data, corpora=(corpora[0],), valid=valid, test=None, more_tests=(), test_pairs=0
-        )
-        recipe = dataclasses.replace(loaded.recipe, data=data)
-        run, _ = train_recipe(dataclasses.replace(loaded, recipe=recipe, base=folder), run=folder / "run", root=folder)
+        given, pairs = loaded.recipe, zip(texts, numbers.tolist(), strict=True)
+        rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in pairs]
+        n_valid = min(given.data.valid_pairs, len(rows) // 10)
+        train, valid = (CorpusConfig(path=f"{name}.jsonl") for name in ("train", "valid"))
+        # Prepared twice: only then is it known how many subwords a text has, and with that which can be held out.
+        (folder / train.path).write_text("".join(rows), encoding="utf-8")
+        data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
+        recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
+        prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
+        ids = Subword.load(subword_paths(prepared.folder)[0]).encode(texts)
+        fits = [0 < len(each) < data.max_tokens for each in ids]
+        is_valid = _held_out([*compress(texts, fits)], numbers[fits], n_valid)
+        for corpus, chosen in ((train, False), (valid, True)):
+            kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
+            (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
+        ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
+        tokenizer = given.tokenizer if given.training.init_from else ready
+        data = replace(data, valid=valid if any(is_valid) else None, valid_pairs=n_valid)
+        loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
+        run, _ = train_recipe(loaded, run=folder / "run", root=folder)
         self.model_, self._kept = str(run / "best"), temporary
         self.__dict__.pop("_encoder", None)
+        if left_out := ", ".join(f"{drop.count} ({drop.reason})" for drop in prepared.report.dropped):
+            lost = ", ".join(map(repr, self.classes_[np.setdiff1d(numbers, numbers[fits])].tolist()))
+            message = f"{left_out} of {len(rows)} texts were not trained on{', none of label ' * bool(lost)}{lost}"
+            warnings.warn(f"{message}; shorten them or raise data.max_tokens", stacklevel=2)
         return self
 
     def predict_proba(self, X: Sequence[str]) -> Any:
@@ -136,23 +172,17 @@ class EncoderClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Sequence[str]) -> Any:
         """The likeliest class of each text."""
-        best = self.predict_proba(X).argmax(axis=1)
+        best = self.predict_proba(X).argmax(axis=1)  # first: it says whether there is a model
         return self.classes_[best]
-
-    def __sklearn_tags__(self) -> Any:
-        return _for_text(super().__sklearn_tags__())
-
-    def __getstate__(self) -> Any:
-        if self.__dict__.get("_kept") is not None:
-            raise ConfigError("its model lies in a temporary folder and would be lost; give folder=...")
-        return _plain(super().__getstate__())
 
 
 def _opened(estimator: Any, model: str | Path) -> Encoder:
-    """Its encoder, opened once."""
-    if "_encoder" not in estimator.__dict__:
-        estimator._encoder = Encoder.load(model)
-    return cast("Encoder", estimator._encoder)
+    """Its encoder, opened once; torch computes what is not of the last layer, which alone is exported."""
+    engine = "auto" if getattr(estimator, "layer", -1) == -1 else "torch"
+    opened = estimator.__dict__.setdefault("_encoder", {})
+    if engine not in opened:
+        opened[engine] = Encoder.load(model, engine=engine)
+    return cast("Encoder", opened[engine])
 
 
 def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
@@ -168,13 +198,3 @@ def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
             left[labels[place]] -= 1
             n_texts -= 1
     return chosen
-
-
-def _plain(state: dict[str, Any]) -> dict[str, Any]:
-    """What can be pickled: models are read from their folders again."""
-    return {name: value for name, value in state.items() if name not in ("_encoder", "_kept")}
-
-
-def _for_text(tags: Any) -> Any:
-    tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
-    return tags

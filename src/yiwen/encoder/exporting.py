@@ -57,10 +57,9 @@ def export_encoder(
     """
 
     def write(folder: Path) -> ExportInfo:
-        model = load_encoder(bundle)
+        model, info = load_encoder(bundle), new_info(bundle, dtype)
         limit = max(1, min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1)
         sources = make_test_set(bundle.source, valid, limit=limit).sources
-        info = new_info(bundle, dtype)
         trained = TorchEncoder(load_encoder(bundle))
 
         def write_as(number_type: str, place: Path) -> None:
@@ -88,8 +87,7 @@ def export_encoder(
 def _compare_exactly(
     trained: TorchEncoder, exported: CT2Encoder, sources: Sequence[list[int]], stop: StopFlag | None
 ) -> dict[str, Any]:
-    n_layers = trained.body.config.n_encoder_layers
-    largest = 0.0
+    n_layers, largest = trained.body.config.n_encoder_layers, 0.0
     for ids in sources:
         poll(stop, "the comparison")
         ours, theirs = (engine.states([ids], layer=n_layers) for engine in (trained, exported))

@@ -237,8 +237,7 @@ class Encoder:
             raise ConfigError(
                 f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ..."
             )
-        way = pooling or self.bundle.info.pooling
-        query = self.engine.head.get("query")
+        way, query = pooling or self.bundle.info.pooling, self.engine.head.get("query")
         if way not in get_args(Pooling) or (way == "attention" and query is None):
             raise ConfigError(
                 f"pooling={way!r} is not to be had; use 'mean', 'max' or 'first', or 'attention' where it was learnt"
@@ -290,14 +289,10 @@ def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | N
 
 def _joined(vectors: Array, shares: Array, pooling: str) -> Array:
     """The pieces of one text as if they had been pooled together: (P, D) -> (D,)."""
-    match pooling:
-        case "first":
-            return cast("Array", vectors[0])
-        case "max":
-            return cast("Array", vectors.max(axis=0))
-        case _:
-            weights = np.exp(shares - shares.max())
-            return cast("Array", (weights / weights.sum()) @ vectors)
+    if pooling in ("first", "max"):
+        return cast("Array", vectors[0] if pooling == "first" else vectors.max(axis=0))
+    weights = np.exp(shares - shares.max())
+    return cast("Array", (weights / weights.sum()) @ vectors)
 
 
 def _fitting(words: Sequence[list[int]], limit: int) -> Iterator[list[list[int]]]:

@@ -97,8 +97,7 @@ def measure_encoder(
 def _measured(
     encoder: Encoder, test: Test, written: Path | None, *, n_bootstrap: int, stop: StopFlag | None
 ) -> EncoderMeasurement:
-    info = encoder.bundle.info
-    targets = TARGETS[info.task]
+    info, targets = encoder.bundle.info, TARGETS[encoder.bundle.info.task]
     if info.labels:
         check_held_out((test.sources, test.references), name=test.name, labels=info.labels, targets=targets)
     texts, labels, confidences = [normalise(text) for text in test.sources], None, None
@@ -117,15 +116,9 @@ def _measured(
         seconds = time.perf_counter() - began
         labels = evaluate_labels(gold, predicted, labels=info.labels, confidences=confidences, n_bootstrap=n_bootstrap)
         scores = labels.scores
+    names: Any = {"model": str(encoder.bundle.folder), "engine": encoder.engine.description, "test_set": test.name}
     measurement = EncoderMeasurement(
-        model=str(encoder.bundle.folder),
-        engine=encoder.engine.description,
-        test_set=test.name,
-        n_texts=len(texts),
-        scores=scores,
-        labels=labels,
-        seconds=seconds,
-        written=written,
+        **names, n_texts=len(texts), scores=scores, labels=labels, seconds=seconds, written=written
     )
     if written is not None:
         written.parent.mkdir(parents=True, exist_ok=True)

@@ -46,12 +46,11 @@ class CT2Encoder:
         """
         if not is_new:  # signed when it is whole
             verify_manifest(folder)
-        info = read_info(folder)
         check_vocabulary(folder, source=subword, target=subword)
-        threads = threads or default_threads()
-        self._encoder = open_translator(folder, info.dtype, device, 1, threads, kind_of_model="Encoder")
+        dtype, threads = read_info(folder).dtype, threads or default_threads()
+        self._encoder = open_translator(folder, dtype, device, 1, threads, kind_of_model="Encoder")
         self._n_layers = n_layers
-        self.description = f"CTranslate2 {info.dtype} on {device}"
+        self.description = f"CTranslate2 {dtype} on {device}"
         with np.load(folder / HEAD) as head:
             self.head: dict[str, Array] = dict(head)
 
@@ -69,8 +68,7 @@ class CT2Encoder:
         lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
         src_ids = np.full((len(texts), int(lengths.max())), PAD_ID, dtype=np.int32)
         for row, ids in zip(src_ids, texts, strict=True):
-            row[: len(ids)] = ids
-            row[len(ids)] = EOS_ID
+            row[: len(ids) + 1] = [*ids, EOS_ID]
         as_view = ctranslate2.StorageView.from_array
         states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
         on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)

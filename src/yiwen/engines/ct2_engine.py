@@ -114,8 +114,7 @@ class CT2Engine:
                 "of a call reaches; use engine='torch' to sample"
             )
         forced: Sentences = prefixes or [()] * len(sources)
-        self._check_lengths("source", sources)
-        self._check_lengths("prefix", forced)
+        self._check_lengths(source=sources, prefix=forced)
         limits = config.limits(sources, forced, room=self.info.max_len - 1)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         if config.beam_size == 1:
@@ -135,8 +134,7 @@ class CT2Engine:
         Raises:
             DataError: If a source or a target is longer than the model has positions for.
         """
-        self._check_lengths("source", sources)
-        self._check_lengths("target", targets)
+        self._check_lengths(source=sources, target=targets)
         return self._runtime.score(sources, targets, stop=stop)
 
     def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
@@ -145,14 +143,13 @@ class CT2Engine:
         Raises:
             DataError: If a source or a target is longer than the model has positions for.
         """
-        self._check_lengths("source", sources)
-        self._check_lengths("target", targets)
+        self._check_lengths(source=sources, target=targets)
         return self._runtime.attend(sources, targets, stop=stop)
 
-    def _check_lengths(self, name: str, sequences: Sentences) -> None:
+    def _check_lengths(self, **sequences: Sentences) -> None:
         """CTranslate2 would fail for a whole batch, or cut in silence."""
         room = self.info.max_len - 1
-        for number, ids in enumerate(sequences, 1):
+        for name, number, ids in ((name, n, ids) for name, side in sequences.items() for n, ids in enumerate(side, 1)):
             if len(ids) > room:
                 raise DataError(
                     f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; split it"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,6 +128,25 @@ class Runtime:
         return [self._source_tokens[id_] for id_ in ids]
 
 
+class _OfItsProcess:
+    """A model of CTranslate2. In a forked child, where its threads are not, a call would wait for them for ever."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._pid = model, os.getpid()
+
+    def __getattr__(self, name: str) -> Any:
+        if os.getpid() != self._pid:
+            raise ConfigError(
+                "the model was loaded before this process was forked, and its threads did not come along; load it in "
+                "each process, or use the start method 'spawn'"
+            )
+        return getattr(self._model, name)
+
+    def __del__(self) -> None:
+        if os.getpid() != self._pid:  # to free it waits for them, too
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
+
+
 def open_translator(
     folder: Path, dtype: str, device: str, replicas: int, threads: int, *, kind_of_model: str = "Translator"
 ) -> Any:
@@ -160,7 +181,7 @@ def open_translator(
             f"{kind}; export again with --dtype {' or '.join(names)}"
         )
     try:
-        return getattr(ctranslate2, kind_of_model)(
+        model = getattr(ctranslate2, kind_of_model)(
             str(folder),
             device=kind,
             device_index=int(index or 0),
@@ -171,6 +192,7 @@ def open_translator(
         )
     except (RuntimeError, ValueError) as error:
         raise CheckpointError(f"{folder} cannot be loaded by CTranslate2 ({error}); export the model again") from error
+    return _OfItsProcess(model)
 
 
 def in_flight(

@@ -9,6 +9,7 @@ torch         the trained model: the reference, and what can do everything
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -208,6 +209,15 @@ def _torch(
     return Opened(engine=engine, note=note)
 
 
+@cache
+def _first_process(set_threads: Callable[[int], None]) -> int:
+    """The process that torch was first set up in. Its threads do not come along where it is forked: with more than one
+    a child would wait for ever for the others."""
+    if hasattr(os, "register_at_fork"):  # Windows has no fork
+        os.register_at_fork(after_in_child=partial(set_threads, 1))
+    return os.getpid()
+
+
 def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]:
     """Set the process up for an engine of torch; gives the device and the number type that it is to be told."""
     import torch
@@ -216,6 +226,7 @@ def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]
 
     dtype = TORCH_DTYPE if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
+    threads = threads if os.getpid() == _first_process(torch.set_num_threads) else 1
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
     return chosen.device, torch.bfloat16 if dtype == "bf16" else torch.float32

@@ -19,16 +19,14 @@ from typing import Final
 
 from yiwen.text.chinese import HAN
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
+from yiwen.text.protect import AROUND
+from yiwen.text.scripts import SPACED_MARKS
 
-FAULTS: Final = frozenset(
-    ("cut", "glossary", "invalid_utf8", "length_ratio", "loop", "numbers", "omission", "placeholders")
-)
+FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers omission placeholders".split())  # noqa: SIM905
 """Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
 
-_AROUND: Final = r"\s<>\"'“”\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-"""No part of an address; Chinese may stand at it without a blank."""
 PLACEHOLDER: Final = re.compile(
-    rf"(?:https?://|(?<![A-Za-z\d])www\.)[^{_AROUND}]*[^{_AROUND}.,;:!?)\]]"
+    rf"(?:https?://|(?<![A-Za-z\d])www\.)[^{AROUND}]*[^{AROUND}.,;:!?)\]]"
     r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
@@ -37,7 +35,7 @@ PLACEHOLDER: Final = re.compile(
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _DIGIT: Final = re.compile(r"\d")
-_WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
+_WORD: Final = re.compile(f"[{HAN}]|(?:[^\\W_{HAN}]|[{SPACED_MARKS}])+")
 
 
 def check(

@@ -40,7 +40,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
     def cell(value: Cell) -> str:
         if isinstance(value, str):
-            return f"<td>{escape(value)}</td>"
+            return f'<td dir="auto">{escape(value)}</td>'
         shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
         return f'<td class="number">{shown}</td>'
 

@@ -55,9 +55,7 @@ class SearchConfig:
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"search.{name} is {getattr(self, name)}; use a finite number")
         if not 1 <= self.beam_size <= WIDEST:
-            raise ConfigError(
-                f"search.beam_size is {self.beam_size}; use 1 for greedy search, 2 to {WIDEST} for a beam"
-            )
+            raise ConfigError(f"search.beam_size is {self.beam_size}; use 1 for greedy, 2 to {WIDEST} for a beam")
         if self.n_best < 1:
             raise ConfigError(f"search.n_best is {self.n_best}; use 1 or more")
         if self.mbr and not self.n_best <= self.mbr:

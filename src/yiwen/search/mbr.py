@@ -30,9 +30,7 @@ def by_agreement(texts: Sequence[str]) -> list[int]:
 def grams_of(text: str) -> Grams:
     """Character n-grams of a text without its spaces."""
     joined = "".join(text.split())
-    return tuple(
-        Counter(joined[start : start + n] for start in range(len(joined) - n + 1)) for n in range(1, N_ORDERS + 1)
-    )
+    return tuple(Counter(joined[at : at + n] for at in range(len(joined) - n + 1)) for n in range(1, N_ORDERS + 1))
 
 
 def chrf(hypothesis: Grams, reference: Grams) -> float:

@@ -108,7 +108,8 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
         call.service.jobs.remove(job)
         raise
     job.is_fetched, job.is_open = False, True
-    return {"translatedFileUrl": f"{call.request.base_url}download_file/{job.id}"}
+    prefix = call.request.headers.get("x-forwarded-prefix", "").strip("/")
+    return {"translatedFileUrl": f"{call.request.base_url}{prefix and prefix + '/'}download_file/{job.id}"}
 
 
 async def download(asked: None, call: Call) -> Response:

@@ -70,6 +70,7 @@ def build_app(service: Service) -> Guard:
         Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
     ]
     rest = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=lifespan)
+    rest.router.redirect_slashes = False  # a proxy's scheme and prefix are not known here
     # What is asked a thousand times a second finds its way without a search through all routes.
     direct = {(each.path, each.method): partial(respond, each, service) for each in ENDPOINTS if "{" not in each.path}
 
@@ -97,8 +98,11 @@ def build_app(service: Service) -> Guard:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, message = {404: "not_found", 405: "method"}.get(error.status_code, "refused"), "nothing is here"
-    if allowed := (error.headers or {}).get("Allow"):
-        message = f"{request.url.path} is not for {request.method}; use {allowed}"
+    if error.status_code == 405:
+        path, routes = request.scope["path"], (route for route in request.app.routes if isinstance(route, Route))
+        here = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
+        error.headers = {"Allow": ", ".join(sorted(here or {"GET", "HEAD"}))}  # no route: a file of the page
+        message = f"{path} is not for {request.method}; use {error.headers['Allow']}"
     response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))
     response.headers.update(error.headers or {})
     return response

@@ -30,9 +30,7 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
         DataError: If a text is longer than the model has positions for, or holds nothing.
     """
     if not (bundle.folder / WEIGHTS).is_file() or find_spec("torch") is None:
-        raise ApiError(
-            404, "no_attention", "an exported model shows no single heads; serve the trained one, with torch"
-        )
+        raise ApiError(404, "no_attention", "an exported model shows no single heads; serve the trained one by torch")
     import torch
 
     from yiwen.model.attention import recorded_attention

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -12,7 +13,6 @@ from yiwen.errors import ConfigError
 _FORMS: Final = {
     "allow_origins": (r"(https?|[a-z]+-extension)://[^/*A-Z]+", "sites as https://example.org, in small letters"),
     "allow_hosts": (r"[^/*:A-Z]+|\[[0-9a-f:]+\]", "names as mt.example.org, in small letters, no port"),
-    "trusted_proxies": (r"[0-9.]+(/([12]?\d|3[0-2]))?|[0-9a-f:.]*:[0-9a-f:.]*(/\d{1,3})?", "addresses as 10.0.0.1"),
 }
 """What the entries of some settings have to be, and how to say it."""
 
@@ -84,6 +84,12 @@ class ServeConfig:
             for value in getattr(self, name):
                 if not re.fullmatch(pattern, value):
                     raise ConfigError(f"{name} has {value!r}; give {remedy}")
+        for proxy in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                remedy = "give addresses as 10.0.0.1 or 10.0.0.0/8"
+                raise ConfigError(f"trusted_proxies has {proxy!r} ({error}); {remedy}") from None
         for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
             if not 0 < getattr(self, name) < 86_400:
                 raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")

@@ -94,7 +94,7 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
         given = await endpoint.answer(asked, Call(service, request, key))
         return given if isinstance(given, Response) else json_response(given, endpoint.status)
     except ApiError as error:
-        failure = error
+        failure = error.with_traceback(None)  # or it holds this frame, and so the body, until a full collection
     except ValidationError as error:
         failure = ApiError(422, "invalid", _explain(error))
     except (ConfigError, DataError) as error:
@@ -134,7 +134,7 @@ def error_response(error: ApiError, style: Style = "v1") -> Response:
     response = json_response(content, _STATUS.get(style, {}).get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
-    if error.status == 413 or error.code == "upgrade":  # what is still on its way is not waited for
+    if error.code == "upgrade":  # what follows is never parsed
         response.headers["connection"] = "close"
     return response
 

@@ -49,8 +49,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id, status = f"{self._prefix}{next(self._numbers):x}", _LEFT
+        request_id, status, is_received = f"{self._prefix}{next(self._numbers):x}", _LEFT, False
         scope["request_id"] = request_id
+
+        async def receive_noted() -> Message:
+            nonlocal is_received
+            message = await receive()
+            is_received = not message.get("more_body")
+            return message
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -61,29 +67,36 @@ class Guard:
                 asking = [(b"cache-control", b"no-cache")] if scope["path"].startswith("/page/") else []
                 own = (b"x-request-id", request_id.encode())
                 message["headers"] = [*message.get("headers", []), *HEADERS, own, *asking, *closing]
+            elif not (is_received or message.get("more_body")):
+                # A socket that is closed on unread bytes takes the answer with it: they are thrown away before the end.
+                await send({**message, "more_body": True})
+                while (await receive()).get("more_body"):
+                    pass
+                message = {"type": "http.response.body"}
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope))
+        refusal = self._refusal(Headers(scope=scope), scope["path"])
         try:
             if refusal is not None:
-                await error_response(refusal, "v1")(scope, receive, send_guarded)
+                await error_response(refusal, "v1")(scope, receive_noted, send_guarded)
             else:
-                await self._app(scope, receive, send_guarded)
+                await self._app(scope, receive_noted, send_guarded)
         except Gone:
             pass
         finally:
             self._note(scope, request_id, status, time.perf_counter() - started)
 
-    def _refusal(self, headers: Headers) -> ApiError | None:
+    def _refusal(self, headers: Headers, path: str) -> ApiError | None:
         """Why a request is refused before it is looked at."""
         if "upgrade" in headers and {"content-length", "transfer-encoding"} & {*headers}:  # its body is never parsed
             return ApiError(400, "upgrade", "no body can come with an Upgrade; leave that header out (curl --http1.1)")
         config, host = self.service.config, headers.get("host", "").lower()
         names = config.allow_hosts or ((*_LOCAL_NAMES, config.host) if config.is_loopback else ())
-        if names and re.sub(r":\d*$", "", host) not in names:
+        if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         origin = headers.get("origin")
-        is_own = origin is not None and origin.partition("://")[2].lower() == host
+        # Browsers leave out ports that proxies name.
+        is_own = origin is not None and origin.partition("://")[2].lower() in (host, re.sub(r":(80|443)$", "", host))
         if origin is not None and not is_own and origin not in config.allow_origins:
             return ApiError(403, "origin", f"pages of {origin[:80]!r} may not ask here; add it to allow_origins")
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import threading
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from yiwen.errors import ConfigError, YiwenError
 from yiwen.serve.app import build_app
@@ -17,8 +18,6 @@ from yiwen.serve.config import ServeConfig
 from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
 
-_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_TOO_LARGE: Final = _TOO_SLOW.replace(b"408 Request Timeout", b"431 Request Header Fields Too Large")
 _MAX_HEAD_BYTES: Final = 65_536
 _NOTICE_S: Final = 1.0
 """Seconds between "not ready" and closed doors, so that who asks /ready can see it."""
@@ -86,7 +85,17 @@ def reload_on_hangup(service: Service) -> None:
         signal.signal(signal.SIGHUP, lambda signum, frame: threading.Thread(target=work).start())
 
 
+def _refusal(status: int, code: str, message: str) -> bytes:
+    """An answer to what never becomes a request."""
+    body = json.dumps({"error": message, "code": code}).encode()
+    head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+    return STATUS_LINE[status] + head % len(body) + body
+
+
 def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
+    too_slow = _refusal(408, "too_slow", f"the request took longer than receive_s={receive_s:g} s; send less at a time")
+    too_large = _refusal(431, "head", f"the head has more than {_MAX_HEAD_BYTES} bytes; send fewer or shorter headers")
+
     class WithDeadlines(HttpToolsProtocol):
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
@@ -102,7 +111,7 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             self._n_head += len(data)
             super().data_received(data)
             if self._n_head > _MAX_HEAD_BYTES:
-                self._refuse(_TOO_LARGE)
+                self._refuse(too_large)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
@@ -143,7 +152,7 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def _start(self) -> None:
             if self._receiving is None:
-                self._receiving = self.loop.call_later(receive_s, self._refuse, _TOO_SLOW)
+                self._receiving = self.loop.call_later(receive_s, self._refuse, too_slow)
 
         def _end(self) -> None:
             if self._receiving is not None:

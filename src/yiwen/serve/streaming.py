@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from yiwen.serve.call import Call
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
-from yiwen.text.languages import UNSPACED, base
+from yiwen.text.languages import RUN_ON, base
 from yiwen.text.segment import sentences
 
 
@@ -83,4 +83,4 @@ def gap(between: str, tgt: str, *, is_first: bool) -> str:
     """What stands before a sentence of the translation, from what stood before that of the source."""
     if is_first or "\n" in between:
         return between
-    return "" if base(tgt) in UNSPACED else " "
+    return "" if base(tgt) in RUN_ON else " "

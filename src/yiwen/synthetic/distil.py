@@ -86,17 +86,11 @@ def distil(
         stop=stop,
         console=console,
     )
-    recipe = dataclasses.replace(
-        loaded.recipe,
-        data=distilled.data,
-        tokenizer=dataclasses.replace(
-            loaded.recipe.tokenizer, model=absolute(loaded.recipe.tokenizer.model, loaded.base)
-        ),
-        training=dataclasses.replace(
-            loaded.recipe.training,
-            init_from=os.path.abspath(initial.folder) if (initial := initial_model(loaded)) else "",  # noqa: PTH100
-        ),
-    )
+    old, initial = loaded.recipe, initial_model(loaded)
+    tokenizer = dataclasses.replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
+    init_from = os.path.abspath(initial.folder) if initial else ""  # noqa: PTH100  links stay as they are
+    training = dataclasses.replace(old.training, init_from=init_from)
+    recipe = dataclasses.replace(old, data=distilled.data, tokenizer=tokenizer, training=training)
     student = LoadedRecipe(recipe=recipe, name=name, base=distilled.made.folder)
     return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import visual_length
-from yiwen.text.scripts import script_of, script_share
+from yiwen.text.scripts import MARKS, script_of, script_share
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SPACES_AND_DIGITS = re.compile(r"[\s\d]+")
+_SPACES_AND_DIGITS = re.compile(rf"[\s\d{MARKS}]+")
 _ASCII_LETTERS = string.ascii_letters.encode()
 _ASCII_SPACES_AND_DIGITS = f"{string.whitespace}{string.digits}".encode()
 
@@ -149,7 +149,7 @@ def is_script_wrong(src: str, tgt: str, *, scripts: tuple[str | None, str | None
 def _letter_share(text: str) -> float:
     """Letters per character that is neither space nor digit; 0 where there is no letter.
 
-    Combining marks (Hindi vowels) count as no letters here, which is why the least share is far below 1.
+    Combining marks (Hindi vowels) are neither.
     """
     if text.isascii():
         raw = text.encode()

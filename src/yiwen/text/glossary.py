@@ -12,10 +12,12 @@ from functools import cached_property
 
 from yiwen.errors import DataError
 from yiwen.text.normalise import normalise
-from yiwen.text.scripts import UNSPACED_LETTERS
+from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
 
-_WORD = f"[^\\W{UNSPACED_LETTERS}]"
-"""Any letter or digit of a script with spaces between words."""
+_WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
+"""Any letter or digit of a script with spaces between words, or a part of one."""
+_PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
+"""What Korean writes behind a noun without a blank."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Glossary:
         Raises:
             DataError: If a line has no source term or more than two columns, or a term has two translations.
         """
+        lines = [line for line in text.split("\n") if line.strip()]
+        if lines and "\t" not in text and all(re.search("[^,;][,;][^,;]", line) for line in lines):
+            raise DataError(f"{source}: no line has a TAB, and each a comma; write a source term, TAB, its translation")
         terms: dict[str, str] = {}
         for number, line in enumerate(text.split("\n"), 1):
             term, *rest = map(normalise, line.split("\t"))
@@ -77,5 +82,5 @@ class Glossary:
             word = re.escape(term)
             words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{re.escape(term.upper())})")
         # A term that begins (ends) with a letter has none before (behind) it.
-        before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD}))"
+        before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")

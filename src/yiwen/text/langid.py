@@ -20,8 +20,12 @@ _ENOUGH: Final = 30
 """Letters that the model needs to tell languages of one script apart for certain."""
 _CERTAIN: Final = 0.99
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_OWN: Final = {"Japanese": re.compile("[\u3041-\u3096\u30a1-\u30fa]"), "Korean": re.compile("[\uac00-\ud7a3]")}
-"""What is not Chinese in scripts that share its characters."""
+_OWN: Final = {
+    "Japanese": (re.compile("[\u3041-\u3096\u30a1-\u30fa]"), 0.2),
+    "Korean": (re.compile("[\uac00-\ud7a3]"), 0.5),
+}
+"""What is not Chinese in scripts that share its characters, and the share of a text's letters that are more than a word
+that it quotes."""
 _COMMON: Final = {
     "en": frozenset("a the of and to in is are was on at with for that this into by two".split()),  # noqa: SIM905
     "de": frozenset("der die das den dem und ein eine einen einem in ist auf mit nicht zu von im".split()),  # noqa: SIM905
@@ -86,20 +90,26 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
         return False
     if here != there:
         if {here, there} <= {"Han", *_OWN}:
-            return here in _OWN and _OWN[here].search(prose) is not None
+            return _is_own(prose, here) and not _is_own(prose, there)
         return script_share(prose, here) >= (1.0 if here == "Latin" else 0.7)
     words = set(prose.lower().split())
     one, other = (words & _COMMON.get(base(code), frozenset()) for code in (rather_than, wanted))
     if len(one - other) > len(other - one) or len(_LETTER.findall(prose)) < _ENOUGH:
         return False
     ranked: list[tuple[str, float]] = _identifier().rank(prose)
-    (best, p), rival = ranked[0], dict(ranked).get(base(rather_than), 0.0)
-    return best == base(wanted) and p > _CERTAIN * (p + rival)
+    ours, theirs = (_NAMES.get(base(code), base(code)) for code in (wanted, rather_than))
+    (best, p), rival = ranked[0], dict(ranked).get(theirs)
+    return best == ours and rival is not None and p > _CERTAIN * (p + rival)
+
+
+def _is_own(prose: str, script: str) -> bool:
+    letters, least = _OWN.get(script, (_LETTER, 1.0))
+    return len(letters.findall(prose)) > least * len(_LETTER.findall(prose))
 
 
 def _main_script(prose: str) -> str:
-    own = next((script for script, letters in _OWN.items() if letters.search(prose)), None)
-    return own or max(SCRIPTS, key=lambda script: script_share(prose, script))
+    own = next((script for script in _OWN if _is_own(prose, script)), None)
+    return own or max((name for name in SCRIPTS if name not in _OWN), key=lambda script: script_share(prose, script))
 
 
 @cache

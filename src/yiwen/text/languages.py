@@ -17,6 +17,8 @@ from yiwen.errors import ConfigError
 CHINESE: Final = frozenset(("zh", "yue", "lzh", "wuu", "nan", "hak", "gan"))
 UNSPACED: Final = CHINESE | {"ja", "th", "lo", "km", "my", "bo", "dz"}
 """Languages that put no blank between words."""
+RUN_ON: Final = CHINESE | {"ja"}
+"""Those that put none between sentences either."""
 
 
 @cache
@@ -33,10 +35,10 @@ def canonical(code: str) -> str:
 
     code = code.strip()
     try:
-        tag = langcodes.get(_by_name().get(code.casefold(), code))
+        tag = langcodes.get(_by_name().get(code.casefold(), code)).prefer_macrolanguage()  # arb is ar, cmn zh
     except ValueError as error:
         raise ConfigError(f"{code!r} is no language; use a language code such as en, de, zh-Hans or zh-Hant") from error
-    language = {"cmn": "zh"}.get(tag.language or "", tag.language or "und")
+    language = tag.language or "und"
     script = tag.script or tag.maximize().script
     is_usual = script == langcodes.get(language).maximize().script
     return language if is_usual and language != "zh" else f"{language}-{script}"
@@ -96,5 +98,6 @@ def _names() -> dict[str, tuple[str, str]]:
 def _by_name() -> dict[str, str]:
     """What people write where a code is asked for. Norwegian for one is `no` and no other of its kinds."""
     names = {name.casefold(): code for code, pair in _names().items() for name in pair}
-    countries = {"cn": "zh-Hans", "jp": "ja", "cz": "cs", "gr": "el", "dk": "da", "ua": "uk"}  # which no language is
+    countries = {"cn": "zh-Hans", "jp": "ja", "cz": "cs", "gr": "el", "dk": "da", "ua": "uk", "vn": "vi", "by": "be"}
+    countries |= {"rs": "sr", "ge": "ka"}  # which no language is
     return names | countries | {"chs": "zh-Hans", "cht": "zh-Hant", "mandarin": "zh-Hans"}

@@ -20,13 +20,14 @@ _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3
 """Every space and line break of Unicode but U+0020."""
 
 _INVISIBLE = (
-    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"  # format characters
+    "\u00ad\u061c\u200b\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"  # format characters
     + "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x2070))))  # bidirectional overrides and isolates
     + "".join(map(chr, (*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0))))  # controls
     + "".join(map(chr, range(0xFDD0, 0xFDF0)))  # noncharacters, for internal use: `subword` uses one
     + "".join(chr(plane + low) for plane in range(0, sys.maxunicode, 0x10000) for low in (0xFFFE, 0xFFFF))
 )
-"""Removed: they show nothing and mean nothing in a sentence. The joiners U+200C and U+200D stay (Persian, emoji)."""
+"""Removed: they show nothing and mean nothing in a sentence. What shapes letters stays: the joiners
+U+200C and U+200D (Persian, emoji), U+180E (Mongolian)."""
 
 _TABLE = (
     dict.fromkeys(map(ord, _SPACES), " ")
@@ -100,10 +101,11 @@ def as_texts(values: Any, taker: str) -> list[str]:
         ConfigError: If it is something else.
     """
     is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
-    is_table |= isinstance(values, set | frozenset)  # which stands in no order
-    texts: list[Any] = [None] if is_table or not isinstance(values, Iterable) else list(values)
-    if not all(isinstance(text, str) for text in texts):
+    is_table |= isinstance(values, set | frozenset) or not isinstance(values, Iterable)  # which stand in no order
+    texts: list[Any] = [] if is_table else list(values)
+    wrong = next((f"; item {n} is {text!r:.60}" for n, text in enumerate(texts) if not isinstance(text, str)), "")
+    if is_table or wrong:
         raise ConfigError(
-            f"{taker} takes a list of texts; give a column of strings, not a table, a set or a single text"
+            f"{taker} takes a list of texts; give a column of strings, not a table, a set or a single text{wrong}"
         )
     return texts

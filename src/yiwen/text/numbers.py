@@ -17,15 +17,18 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from yiwen.text.languages import base
 
 _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ENGLISH: Final[str] = _WORDS["en"]["words"]
+"""zero to nineteen, twenty to ninety."""
 _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
-_HAN_UNITS: Final = {"十": 10.0, "百": 100.0, "千": 1e3, "万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
+_HAN_UNITS: Final = dict(zip("十百千万萬亿億천만억", (10.0, 1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e3, 1e4, 1e8), strict=True))
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
 _HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
@@ -34,9 +37,13 @@ _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIG
 _ABOUT: Final = re.compile("(.*)(一二|[二两]三|三四|四五|五六|六七|七八|八九)(.*)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
 _SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
-_NARROW: Final = str.maketrans("\u00a0\u2009\u202f", "   ")
-"""Blanks that no line is broken at, as French has them inside and behind of numbers."""
-_COMPOUND: Final = re.compile(r"(?<!\d)(\d+)([万萬亿億])(\d+)([千万萬])")
+_NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
+"""Blanks that no line is broken at, as French has them inside and behind of numbers; separators of Arabic."""
+_COMPOUND: Final = re.compile(
+    r"(?<![\d.,])\d+(?:[万萬亿億만억]\d+)*[万萬亿億만억](?:\d{3,}(?![\d.,千万萬亿億천만억])|\d+[千万萬천만])"
+)
+_ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
+_CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _DIGITS: Final = re.compile(
     r"(\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
@@ -97,6 +104,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
             if before:  # twenty to eight is 7:40
                 hour = _spelt(values[word] for word in part.findall(before))
                 hints |= {60 - value for value in each} | {value - 1 for value in hour}
+    hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
     fractions = {value for value in hints if value % 1}
     if 0.5 in hints:  # eight and a half is 8.5
         hints |= {value + 0.5 for value in words.union(*digits)}
@@ -107,14 +115,17 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    high, low = _HAN_UNITS[found[2]], _HAN_UNITS[found[4]]
-    return f"{float(found[1]) * high + float(found[3]) * low:.0f}" if high > low else found[0]
+    parts = [(float(n) * (size := _HAN_UNITS.get(unit, 1.0)), size) for n, unit in re.findall(r"(\d+)(\D?)", found[0])]
+    is_one = all(low < size for (_, size), (low, _) in pairwise(parts))
+    return f"{sum(value for value, _ in parts):.0f}" if is_one else found[0]
 
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
     parts = _SEPARATOR.split(number.replace(" ", ""))
-    is_grouped = len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
+    sizes = [*map(len, parts)]
+    is_indian = "," in number and {*sizes[1:-1]} == {2} and sizes[-1] == 3  # 12,34,567
+    is_grouped = sizes[0] <= 3 and (is_indian or {*sizes[1:]} <= {3})
     if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
         return [frozenset((float(part),)) for part in parts]
     values = {float("".join(parts))} if is_grouped else set()
@@ -175,8 +186,7 @@ def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str,
         word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
     part = "|".join(sorted(values, key=len, reverse=True))
-    number = (
-        rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"  # dreizehn is not drei and zehn as well: 2^n ways for n of them
-    )
+    # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
+    number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"
     whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
     return re.compile(whole), re.compile(part), values, hints

@@ -15,12 +15,13 @@ from typing import Final
 
 MASK: Final = "\ufdd1"
 """Stands for a span; a noncharacter, which no normalised text holds."""
-_ADDRESS: Final = '[^\\s\u3000-\u303f\uff00-\uffef\u3400-\u9fff“”‘’<>"`]'
+AROUND: Final = r"\s<>\"'`“”‘’«»،؛؟।॥۔։።፣។៕\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef"
+"""The inside of a regular expression's brackets: no part of an address; some scripts stand at it without a blank."""
 SPAN: Final = re.compile(
     rf"""
     </?[A-Za-z][^<>\n]{{0,200}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});        # tags and entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
-    | (?:(?:https?|ftp|file)://|www\.){_ADDRESS}*[^\W_]/?                   # addresses
+    | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+
     | \$?\{{\{{?[\w.:!<>^%,$-]{{0,40}}\}}?\}}                               # {{name}}, ${{name}}, {{}}
     | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | (?<!\d)%(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z])
@@ -104,7 +105,5 @@ def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
     same = [span for span, count in counts[0].items() if counts[1][span] == count][:n]
     # Numbered from anywhere, so that the model learns the last symbol as well as the first.
     names = {span: f"⟦{(lot // 2 + number) % n}⟧" for number, span in enumerate(same)}
-    one, other = (
-        _SAME.sub(lambda found: names.get(found[0], found[0]), side) if names else side for side in (src, tgt)
-    )
+    one, other = (_SAME.sub(lambda it: names.get(it[0], it[0]), side) if names else side for side in (src, tgt))
     return one, other

@@ -8,7 +8,9 @@ answer -> case as in the source, Chinese set as Chinese is, Traditional where th
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from yiwen.text.chinese import in_script, is_paired, rewritten, typeset
@@ -26,8 +28,11 @@ _FEW_CAPITALS: Final = 8
 """Fewer letters in capitals are abbreviations: USA, UK."""
 _LONG_WORD: Final = 4
 """Characters of a Chinese or Japanese word at most."""
-_USUAL: Final = re.compile(r"(?<!\w)[^\W\d_A-ZÀ-ÞΑ-ΫЀ-Я]{5}")
+_USUAL: Final = re.compile(r"(?<!\w)[^\W\d_A-ZÀ-ÞΑ-ΫЀ-ЯԱ-Ֆ]{5}")
 """The beginning of a long word in small letters, of which text in capitals or in Title Case has none."""
+_DOTTED: Final = ("tr", "az")
+"""Languages that have an i with a dot and one without."""
+_NFC, _NFD = partial(unicodedata.normalize, "NFC"), partial(unicodedata.normalize, "NFD")
 _CASED: Final = ("Latin", "Cyrillic", "Greek", "Armenian")
 
 
@@ -90,7 +95,7 @@ class Reader:
         if found and not self.uses_symbols:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
-        usual = recased(prose, self.subword) if script_of(self.src_lang) in _CASED else prose
+        usual = recased(prose, self.subword, self.src_lang) if script_of(self.src_lang) in _CASED else prose
         kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
@@ -120,12 +125,12 @@ class Reader:
             answer = restored(answer, reading.kept)
         is_begun = any(term == term.lower() and answer.startswith(term) for term in reading.terms)
         if is_begun and reading.begins_large and not masked(answer.split(" ")[0])[1]:
-            answer = answer[:1].upper() + answer[1:]
+            answer = begun(answer, self.tgt_lang)
         if reading.is_word and not re.search(r"[.。!！?？]\Z", reading.text):
             answer = re.sub(r"(?<=\w)[.。]\Z", "", answer)
         if reading.is_capitals:
             prose, spans = masked(answer)
-            answer = unmasked(prose.upper(), spans)
+            answer = unmasked(capitals(prose, self.tgt_lang), spans)
         if base(self.tgt_lang) in CHINESE:
             answer = typeset(answer, pairs=reading.is_paired)
         return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(answer, self.tgt_lang)
@@ -135,11 +140,31 @@ def as_read(text: str, lang: str, subword: Subword) -> str:
     """Normalised text as the model reads it where each character keeps its place: Chinese script, unusual case."""
     text = rewritten(text, lang)
     prose, spans = masked(text)
-    usual = unmasked(recased(prose, subword), spans) if script_of(lang) in _CASED else text
+    usual = unmasked(recased(prose, subword, lang), spans) if script_of(lang) in _CASED else text
     return usual if len(usual) == len(text) else text
 
 
-def recased(line: str, subword: Subword) -> str:
+def capitals(text: str, lang: str) -> str:
+    """A text in capitals: the i of Turkish keeps its dot, the vowels of Greek lose their accents.
+
+    >>> capitals("istanbul", "tr"), capitals("Καλημέρα", "el")
+    ('İSTANBUL', 'ΚΑΛΗΜΕΡΑ')
+    """
+    text = (text.replace("i", "İ") if base(lang) in _DOTTED else text).upper()
+    return _NFC(_NFD(text).replace("\u0301", "")) if base(lang) == "el" else text
+
+
+def small(text: str, lang: str) -> str:
+    """A text in small letters."""
+    return (text.replace("İ", "i").replace("I", "ı") if base(lang) in _DOTTED else text).lower()
+
+
+def begun(text: str, lang: str) -> str:
+    """A text with its first letter in the case that sentences begin with."""
+    return ("İ" if text[:1] == "i" and base(lang) in _DOTTED else text[:1].title()) + text[1:]
+
+
+def recased(line: str, subword: Subword, lang: str) -> str:
     """The line with each word in the case that takes the fewest subwords, where most are in an unusual one.
 
     Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
@@ -154,10 +179,10 @@ def recased(line: str, subword: Subword) -> str:
     is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
     if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
         return line
-    forms = {word: (word.lower(), word.capitalize(), word) for word in set(words)}
+    forms = {word: (small(word, lang), begun(small(word, lang), lang), word) for word in set(words)}
     sizes = iter(map(len, subword.encode([form for three in forms.values() for form in three])))
     cost = {word: dict(zip(three, [next(sizes) for _ in three], strict=False)) for word, three in forms.items()}
-    gains = [cost[word][word] - cost[word][word.lower()] for word in odd]
+    gains = [cost[word][word] - cost[word][small(word, lang)] for word in odd]
     is_title = (
         n_usual == 0
         and len(odd) > 2
@@ -166,7 +191,7 @@ def recased(line: str, subword: Subword) -> str:
     if not (is_mixed or is_title):
         return line
     usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
-    return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], usual, count=1)
+    return _WORD.sub(lambda found: begun(found[0], lang), usual, count=1)
 
 
 def _is_word(line: str, lang: str) -> bool:

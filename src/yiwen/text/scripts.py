@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,13 @@ SCRIPTS: Final[dict[str, tuple[str, str]]] = {
 
 UNSPACED_LETTERS: Final = SCRIPTS["Japanese"][0] + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
 """Scripts that put no spaces between words: each letter counts as a word of its own."""
+
+MARKS: Final = "".join(sign for sign in map(chr, range(0x20F1)) if unicodedata.category(sign)[0] == "M")
+"""Vowel signs and accents, which belong to the letter before them; `\\w` leaves them out."""
+VOWELS_BEFORE: Final = "เแโใไເແໂໃໄ"
+"""Vowels of Thai and Lao that are written before the letter they belong to."""
+SPACED_MARKS: Final = re.sub(f"[{UNSPACED_LETTERS}]", "", MARKS)
+"""Those of scripts with spaces between words."""
 
 _UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")

@@ -8,45 +8,40 @@ brackets and quotes of up to 120 characters, behind abbreviations and initials, 
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_left
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from yiwen.text.chinese import HAN
 from yiwen.text.languages import UNSPACED, base
+from yiwen.text.scripts import SPACED_MARKS
 
 Span = tuple[int, int]
 
 _CLOSERS: Final = "\"'”’»」』）)】\\]》〉"
-_END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።։]+(?:[{_CLOSERS}]|“(?!\S)|\s»(?!\w))*)+")
-_COMMA: Final = re.compile(rf"[，；：、]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
+_END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።፧։។៕။༎᠃]+(?:[{_CLOSERS}]|“(?!\S)|\s»(?!\w))*)+")
+_COMMA: Final = re.compile(rf"[，；：、،؛፣፤།]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
 _SPACES: Final = re.compile(r"\s+")
 _PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")
 _PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
 _NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
-_LAST_WORD: Final = re.compile(r"[\w.-]*\Z")
+_LAST_WORD: Final = re.compile(rf"[\w.{SPACED_MARKS}-]*\Z")
 _FAR: Final = 40
 """Characters before a full stop that are looked at: lines may be long."""
 _ITEM: Final = re.compile(r"(?<!\S)\(?(\d{1,3}|[A-Za-z]|[ivx]{1,5})\Z")
 """What numbers an item of a list, up to its full stop."""
 _SPEAKS: Final = re.compile(r"[^，。！？\s]{0,8}[说說道问問喊叫答嚷笑骂罵]|[とっ]")
 """What shows that a sentence goes on behind a quotation: 他说。"""
-_NEVER_LAST: Final = re.compile(
-    r"mrs?|ms|dr|prof|st|gen|sen|rep|gov|capt|lt|col|sgt|rev|hon|messrs|vs|figs?|vol|pp|eds?|e\.?g|i\.?e|cf|approx|dept|"
-    r"est|al|jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec|tue|wed|thu|fri|mt|viz|"
-    r"z\.b|d\.h|u\.a|bzw|ca|evtl|ggf|nr|str|vgl|mme|mlle|sra?|av|bd",
-    re.IGNORECASE,
-)
-"""Abbreviations that no sentence ends with: English, then German, French and Spanish."""
-_SELDOM_LAST: Final = re.compile(
-    r"inc|ltd|co|corp|jr|bros|no|etc|usw|plc|llc|ave|blvd|\w|(?:[^\W\d_]{1,2}\.)+\w*", re.IGNORECASE
-)
+_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NEVER_LAST: Final = re.compile(_TABLE["never_last"], re.IGNORECASE)
+"""Abbreviations that no sentence ends with ..."""
+_OF_LANGUAGE: Final = {lang: re.compile(own, re.IGNORECASE) for lang, own in _TABLE["of_language"].items()}
+"""... and those that are words elsewhere."""
+_SELDOM_LAST: Final = re.compile(_TABLE["seldom_last"], re.IGNORECASE)
 """Those that a sentence ends with where the next word is one that begins many; so initials, a.m. and U.S."""
-_STARTER: Final = re.compile(
-    "an?|and|as|at|but|he|her|his|how|however|i|if|in|it|its|my|on|our|she|so|that|the|their|then|there|these|they|this|"
-    "those|to|we|what|when|where|which|while|who|why|with|yes|you|your|der|die|das|er|sie|es|wir|ich",
-    re.IGNORECASE,
-)
+_STARTER: Final = re.compile(_TABLE["starters"], re.IGNORECASE)
 _ORDINAL: Final = frozenset(("de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl", "hu", "hr", "sl", "et", "lv", "is"))
 """Languages that write the 3rd as 3."""
 
@@ -61,7 +56,8 @@ def sentences(text: str, lang: str) -> list[Span]:
     bounds = [0]
     for line in text.split("\n"):
         start = bounds[-1]
-        bounds += [start + bound for bound in _boundaries(line, base(lang))] + [start + len(line) + 1]
+        asked = re.sub("[;\u037e]", "?", line) if base(lang) == "el" else line  # Greek asks with a semicolon
+        bounds += [start + bound for bound in _boundaries(asked, base(lang))] + [start + len(line) + 1]
     return _trimmed(text, bounds)
 
 
@@ -121,7 +117,7 @@ def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) 
 def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     """Whether a sentence ends with the signs found; `before` is what stands before these."""
     signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
-    if any(sign in "。！？｡" for sign in signs):
+    if any(sign in "。！？｡။" for sign in signs):
         return True
     if not rest[:1].isspace():  # half-width signs in Chinese
         is_before_han = re.match(f"[“「]?[{HAN}]", rest) is not None
@@ -129,7 +125,8 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
         return lang in UNSPACED and is_before_han and is_one
     last_word = (_LAST_WORD.search(before) or [""])[0]
     next_word = (_NEXT_WORD.match(rest) or ["", ""])[1]
-    if next_word[:1].islower() or next_word == last_word:
+    is_small = next_word[:1] != next_word[:1].title()  # Georgian has small letters alone, and begins with them
+    if is_small or next_word == last_word:
         return False
     if signs[0] != ".":
         return True
@@ -137,4 +134,5 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     if is_ordinal or _SELDOM_LAST.fullmatch(last_word):
         is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))
         return is_me or _STARTER.fullmatch(next_word) is not None
-    return _NEVER_LAST.fullmatch(last_word) is None
+    own = _OF_LANGUAGE.get(lang, _NEVER_LAST)
+    return _NEVER_LAST.fullmatch(last_word) is None and own.fullmatch(last_word) is None

@@ -132,7 +132,8 @@ class Subword:
         if found != wanted:
             raise CheckpointError(
                 f"{name} has the special ids pad, unk, bos, eos {found}, ours are {wanted}; "
-                "train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3, or let `yiwen prepare` do it"
+                "train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --normalization_rule_name=identity "
+                "--byte_fallback, or let `yiwen prepare` do it"
             )
         return cls(processor)
 
@@ -153,6 +154,11 @@ class Subword:
     def n_placeholders(self) -> int:
         """Symbols for spans that are no language which the model has (`tokenizer.placeholders`)."""
         return sum(int(self._processor.piece_to_id(symbol)) != UNK_ID for symbol in symbols(MOST_SYMBOLS))
+
+    @property
+    def keeps_text(self) -> bool:
+        """True where nothing is rewritten before it is cut; by SentencePiece's own default "，" becomes ","."""
+        return "，！①" in str(self._processor.normalize("，！①"))
 
     @property
     def has_bytes(self) -> bool:

@@ -11,7 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from yiwen.bundle import Bundle, BundleInfo, save_bundle
+from yiwen.bundle import Bundle, save_bundle
 from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
@@ -22,7 +22,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.config import EncoderConfig, Task
 from yiwen.tasks.heads import EncoderModel
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job
+from yiwen.training.job import Job, bundle_info
 from yiwen.training.learning import embedding, hiding, labelling
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation
@@ -86,21 +86,9 @@ def encoder_job(
     def write_bundle(
         folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
     ) -> None:
-        info = BundleInfo(
-            task=task,
-            labels=store.labels,
-            pooling=encoder.pooling,
-            src_lang=store.src_lang,
-            tgt_lang=store.tgt_lang,
-            model=model_config,
-            src_vocab_size=store.source.vocab_size,
-            tgt_vocab_size=store.target.vocab_size,
-            max_src_tokens=max_tokens,
-            data_fingerprint=store.fingerprint,
-            step=step,
-            weights=kind,
-            scores=dict(scores),
-        )
+        now = {"step": step, "weights": kind, "scores": dict(scores)}
+        own = {"task": task, "labels": store.labels, "pooling": encoder.pooling}
+        info = bundle_info(store, model_config, max_src_tokens=max_tokens, **own, **now)
         save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
 
     return Job(

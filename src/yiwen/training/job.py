@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
+from yiwen.bundle import BundleInfo
 from yiwen.data.batching import Batch, Lengths, Rows
+from yiwen.data.store import Store
+from yiwen.model.config import ModelConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.loss import LossFn
 from yiwen.training.validation import Validation
@@ -46,3 +49,16 @@ class Job:
     """weights -> embeddings that are worth a look (N, D), and their names; None where there are none."""
     rate_of: Callable[[str], float] = lambda name: 1.0
     """A parameter's learning rate relative to the schedule's, by its name."""
+
+
+def bundle_info(store: Store, model: ModelConfig, **more: Any) -> BundleInfo:
+    """What a bundle of a model trained on this data says of itself."""
+    return BundleInfo(
+        src_lang=store.src_lang,
+        tgt_lang=store.tgt_lang,
+        model=model,
+        src_vocab_size=store.source.vocab_size,
+        tgt_vocab_size=store.target.vocab_size,
+        data_fingerprint=store.fingerprint,
+        **more,
+    )

@@ -228,13 +228,14 @@ class Trainer:
         validation = self.job.validate(model, self.stop)
         if self.hardware.keeps_memory:
             release_memory()
-        score = validation.scores[self.config.metric]
+        score, loss = validation.scores[self.config.metric], validation.scores.get("loss", 0.0)
         line: dict[str, float] = {"step": progress.step, "epoch": progress.epoch}
         line |= {f"valid_{name}": value for name, value in validation.scores.items()}
         self.log.validation(line, validation)
         progress.validated_step = progress.step
-        if progress.best_score is None or score > progress.best_score:
-            progress.best_score, progress.best_step, progress.n_worse = score, progress.step, 0
+        if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
+            progress.best_score, progress.best_loss = score, loss
+            progress.best_step, progress.n_worse = progress.step, 0
             self._publish("best", self._weights(model), self._kind(), validation.scores)
         else:
             progress.n_worse += 1
@@ -297,6 +298,11 @@ class Trainer:
         """Write the final bundle: the mean of the last checkpoints, or the weights that were validated."""
         if self.saved_step < self.progress.step:  # stopped early, between two checkpoints
             self._save()
+        if self.saved_step < self.progress.step and self.config.average_last > 1:
+            raise TrainingError(
+                f"{self.run}: no room for the checkpoint of step {self.progress.step}, which `final` is averaged from; "
+                f"free some and {GO_ON}"
+            )
         kind, weights = self._kind(), self._weights(self.average or self.model)
         scores: Mapping[str, float] = {}
         if self.config.average_last > 1:

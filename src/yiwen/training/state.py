@@ -25,6 +25,8 @@ class Progress:
     """Step of the last validation: a stop during validation leaves it to be done again."""
     best_score: float | None = None
     """Best validation score so far."""
+    best_loss: float = 0.0
+    """Its loss: of equal scores, such as BLEU 0 at the start, the one of less loss is the better."""
     best_step: int = 0
     """Step of the best score."""
     n_worse: int = 0

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.analysis.heads import choose_alignment_head
-from yiwen.bundle import Bundle, BundleInfo, load_model, save_bundle
+from yiwen.bundle import Bundle, load_model, save_bundle
 from yiwen.data.batching import Batch, Rows
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
@@ -28,7 +28,7 @@ from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import N_BYTES, N_SPECIAL
 from yiwen.training.average import with_weights
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job
+from yiwen.training.job import Job, bundle_info
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
@@ -94,20 +94,8 @@ def translation_job(
         folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
     ) -> None:
         alignment = guided or choose_alignment_head(with_weights(model, weights), valid.src_ids, valid.ref_ids)
-        info = BundleInfo(
-            src_lang=store.src_lang,
-            tgt_lang=store.tgt_lang,
-            model=model_config,
-            src_vocab_size=store.source.vocab_size,
-            tgt_vocab_size=store.target.vocab_size,
-            max_src_tokens=max_tokens,
-            search=search,
-            data_fingerprint=store.fingerprint,
-            step=step,
-            weights=kind,
-            scores=dict(scores),
-            alignment=alignment,
-        )
+        now = {"step": step, "weights": kind, "scores": dict(scores), "alignment": alignment}
+        info = bundle_info(store, model_config, max_src_tokens=max_tokens, search=search, **now)
         save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
 
     def subwords(weights: Mapping[str, Tensor]) -> tuple[np.ndarray, list[str]]:

@@ -1,0 +1,19 @@
+"""Which of what a search found is handed out."""
+
+from __future__ import annotations
+
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+from yiwen.translation import chosen
+
+
+def test_of_what_was_drawn_several_times_one_is_handed_out_before_any_is_twice() -> None:
+    texts = ["a dog", "a dog", "the cat", "a dog", "a cow"]
+    group = [Hypothesis((n,), -float(n), -float(n), is_finished=True) for n in range(len(texts))]
+
+    def wanted(n_best: int) -> list[str]:
+        return chosen(group, texts, config=SearchConfig(mbr=8, beam_size=8, n_best=n_best)).texts
+
+    assert wanted(1) == ["a dog"]  # by how often it was drawn
+    assert sorted(wanted(3)) == ["a cow", "a dog", "the cat"]
+    assert wanted(5)[3:] == ["a dog", "a dog"]
