@@ -155,3 +155,17 @@ def test_a_text_of_more_paragraphs_than_are_remembered_is_shown_whole(page: Page
     page.fill("#source", f"{lines} Indeed.")
     expect(page.locator("#output")).to_contain_text("INDEED.", timeout=60_000)
     assert page.locator("#output").inner_text().count("OF A LONG TEXT.") == 1_103
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        ("Cafe\u0301", "The caf\u00e9 is closed."),
+        ("red  ball", "a red\nball"),
+        ("software", "soft\u00adware"),
+        ("\u200bheron", "A Heron."),
+    ],
+)
+def test_a_term_is_found_where_the_service_finds_it(page: Page, term: str, text: str) -> None:
+    terms = [{"source": term, "target": "x"}, {"source": "river", "target": "y"}]
+    assert module(page, "glossary", "return m.occurring(v[0], v[1]);", terms, text) == terms[:1]

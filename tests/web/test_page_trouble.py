@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
 import pytest
 from browsing import REFUSED, Web
 from fake_service import CUT, FakeService, Refusal
@@ -175,3 +178,46 @@ def test_a_translation_of_another_text_stays_dim_after_a_refusal(page: Page, ser
     expect(page.locator("#target-pane")).to_have_class("pane target pending")
     page.fill("#source", "")
     expect(page.locator("#target-pane")).to_have_class("pane target")
+
+
+SOON = format_datetime(datetime.now(UTC) + timedelta(days=2), usegmt=True)
+PAST = "Wed, 21 Oct 2015 07:28:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("named", "least", "most"),
+    [("7", 7, 7), ("0", 1, 1), (PAST, 1, 1), (SOON, 100_000, 172_800), ("later", None, None)],
+    ids=["seconds", "now", "past", "soon", "words"],
+)
+def test_when_to_come_again_is_read_in_every_form_and_never_at_once(
+    page: Page, service: FakeService, named: str, least: int | None, most: int | None
+) -> None:
+    service.refuse("/v1/languages", Refusal(503, "draining", retry_after=named))
+    told = page.evaluate("""async () => {
+        const { languages } = await import("./page/api.js");
+        return languages().catch((error) => error.retryAfter);
+    }""")
+    assert told is None if least is None or most is None else least <= told <= most
+
+
+def test_offline_a_text_from_the_history_can_be_copied(page: Page, web: Web) -> None:
+    web.expected = (REFUSED, "Failed to load resource: net::ERR_INTERNET_DISCONNECTED")
+    page.fill("#source", "Before.")
+    expect(page.locator("#output")).to_have_text("BEFORE.")
+    page.reload()
+    expect(page.locator("#to option")).to_have_count(3)
+    page.context.set_offline(True)
+    page.click("#open-history")
+    page.locator("#history .entry").click()
+    expect(page.locator("#output")).to_have_text("BEFORE.")
+    expect(page.locator("#copy")).to_be_enabled()
+
+
+def test_a_document_that_a_service_started_anew_does_not_know_is_sent_again(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/documents/a1", Refusal(404, "no document 'a1'"))
+    page.click("#tab-documents")
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"One."})
+    expect(page.locator(".document")).to_contain_text("no document 'a1'")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("button", name="Download")).to_be_visible()
+    assert len(service.bodies("/v1/documents")) == 2

@@ -68,6 +68,24 @@ def test_it_keeps_the_rules_of_accessibility(theme: str, web: Web, report: str) 
     assert found.violations_count == 0, found.generate_report()
 
 
+def test_forced_colours_leave_what_is_only_a_colour(web: Web, report: str) -> None:
+    page = web.open(report, forced_colors="active")
+    page.wait_for_selector(READY)
+    expect(page.locator("#source .word").first).to_have_css("forced-color-adjust", "none")
+    shade = page.locator(".chance i").first.evaluate("(node) => getComputedStyle(node).backgroundColor")
+    assert shade == "rgb(45, 82, 189)"
+    expect(page.locator(".head[aria-pressed=true]")).to_have_css("outline-style", "solid")
+
+
+def test_every_table_that_may_be_wider_than_a_phone_is_moved_from_the_keyboard(web: Web, report: str) -> None:
+    page = web.open(report, viewport={"width": 320, "height": 800})
+    page.wait_for_selector(READY)
+    for box in page.locator(".scroll").all():
+        box.focus()
+        expect(box).to_be_focused()
+        assert box.get_attribute("tabindex") == "0"
+
+
 def test_pointing_at_a_word_lights_up_its_counterparts(web: Web, report: str, seen: Inspection) -> None:
     page = web.open(report)
     page.wait_for_selector(READY)

@@ -43,7 +43,7 @@ def translate_document(
             same part of the text has been said.
         limits: What the document may cost.
         src_lang: Language of the text; only TMX asks, and knows itself in most files.
-        tgt_lang: Language of the translation; TMX needs it, HTML says it in <html lang>.
+        tgt_lang: Language of the translation; TMX needs it, HTML says it in `<html lang>`.
         progress: Told the share that is done, from 0 to 1.
         flag: Told the flags of each text; `placeholders` where one was changed and could not be put back.
         again: As `translate`, for texts that are asked for once more because a placeholder was lost.

@@ -32,7 +32,7 @@ _ATTRIBUTE: Final = re.compile(
 
 
 def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
-    """The texts of attributes; <html lang> becomes the target language where that is known."""
+    """The texts of attributes; `<html lang>` becomes the target language where that is known."""
     out: list[Part] = []
     for piece in html_pieces(source):
         at = end = 0

@@ -49,7 +49,7 @@ class TrainingConfig:
     """R-Drop (Liang et al. 2021): how much two passes with different dropout must agree, alpha of the paper (5 there);
     an update then takes twice the time and memory. 0: one pass."""
     word_dropout: float = 0.0
-    """Share of source subwords hidden behind <unk>, others at each update, so that the context has to say them."""
+    """Share of source subwords hidden behind `<unk>`, others at each update, so that the context has to say them."""
     guided_alignment: float = 0.0
     """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
     weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""

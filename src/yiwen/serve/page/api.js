@@ -69,8 +69,10 @@ async function refusal(response) {
     // A proxy's page instead of the service's JSON: the status says enough.
   }
   const kind = TROUBLES[response.status] ?? (response.status >= 500 ? "server" : "refused");
-  const seconds = Number(response.headers.get("Retry-After") ?? NaN);
-  return new ApiError(kind, detail, Number.isFinite(seconds) ? Math.max(seconds, 0) : null, code);
+  const named = response.headers.get("Retry-After") ?? "";
+  const seconds = /^\d+$/.test(named) ? Number(named) : (Date.parse(named) - Date.now()) / 1000;
+  // "Now" is never at once: whoever is told so by a busy service must not come again without a pause.
+  return new ApiError(kind, detail, Number.isFinite(seconds) ? Math.max(Math.ceil(seconds), 1) : null, code);
 }
 
 /**

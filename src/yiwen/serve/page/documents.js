@@ -102,6 +102,11 @@ export function setUpDocuments(pair, onKey) {
         state.textContent = explain(error);
         if (error.kind === "key") onKey(error);
         if (["network", "busy", "rate", "key"].includes(error.kind)) offer("again", () => void guarded(work));
+        if (error.kind === "missing") {
+          // A service that was started anew knows nothing of it.
+          id = "";
+          offer("again", translated);
+        }
       }
     };
 
@@ -111,8 +116,7 @@ export function setUpDocuments(pair, onKey) {
       offer("download", fetchResult);
     });
 
-    list.prepend(item);
-    void guarded(async () => {
+    const translated = () => guarded(async () => {
       bar.hidden = false;
       id ||= await sendDocument(file, pair.from(), target, stop.signal);
       await finished(id, stop.signal, ({ progress }) => {
@@ -125,6 +129,9 @@ export function setUpDocuments(pair, onKey) {
       state.textContent = t("document_done");
       offer("download", fetchResult);
     });
+
+    list.prepend(item);
+    void translated();
   }
 
   /** @param {FileList | null | undefined} files */

@@ -72,13 +72,17 @@ export function heading(id, title, close, onClose) {
 /**
  * Put text on the clipboard, also where the page is no secure context (plain http from another machine).
  * @param {string} text
+ * @throws {Error} where the browser does not let it
  */
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
   const holder = el("textarea", { class: "hidden" });
   holder.value = text;
   document.body.append(holder);
   holder.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   holder.remove();
+  focused?.focus();
+  if (!isCopied) throw new Error("the browser did not copy");
 }

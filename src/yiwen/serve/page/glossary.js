@@ -18,7 +18,10 @@ function all() {
 }
 
 /** What the service drops of a term before it looks at it. */
-const INVISIBLE = /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]/g;
+const INVISIBLE = /[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** A text as the service reads it. @param {string} text */
+const plain = (text) => text.replace(INVISIBLE, "").normalize("NFC").replace(/\s+/gu, " ").trim();
 
 /** Characters of a term that the service takes. */
 const LONGEST_TERM = 200;
@@ -35,9 +38,18 @@ export function termsFor(from, to) {
   const lists = Object.entries(all()).filter(([pair]) => (from === "auto" ? pair.endsWith(`>${to}`) : pair === `${from}>${to}`));
   const isTaken = (/** @type {Term} */ { source, target }) =>
     /[\p{L}\p{N}\p{P}\p{S}]/u.test(source) && source.length <= LONGEST_TERM && target.length <= LONGEST_TERM;
-  const plain = (/** @type {string} */ text) => text.replace(INVISIBLE, "").normalize("NFC").replace(/\s+/gu, " ").trim();
   const terms = lists.flatMap(([, list]) => list).filter(isTaken).reverse();
   return [...new Map(terms.map((term) => [plain(term.source), term])).values()].reverse();
+}
+
+/** Sources of terms in small letters: for a text of many lines each is asked for often. @type {WeakMap<Term, string>} */
+const lowers = new WeakMap();
+
+/** @param {Term} term */
+function lowerOf(term) {
+  const lower = lowers.get(term) ?? plain(term.source).toLowerCase();
+  lowers.set(term, lower);
+  return lower;
 }
 
 /** The service takes this many at a time. */
@@ -49,8 +61,8 @@ const MOST_TERMS = 200;
  * @param {string} text
  */
 export function occurring(terms, text) {
-  const lower = text.toLowerCase();
-  return terms.filter(({ source }) => lower.includes(source.toLowerCase())).slice(0, MOST_TERMS);
+  const lower = plain(text).toLowerCase();
+  return terms.filter((term) => lower.includes(lowerOf(term))).slice(0, MOST_TERMS);
 }
 
 /**

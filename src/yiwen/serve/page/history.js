@@ -26,7 +26,8 @@ function store(kept) {
 }
 
 /**
- * Keep a translation. While somebody goes on typing, the longer text takes its predecessor's place.
+ * Keep a translation. While somebody goes on typing, the longer text takes its predecessor's place, and one from which
+ * a little was taken away, too; a text that merely begins like a long one does not.
  * @param {Entry} entry
  */
 export function keep(entry) {
@@ -34,7 +35,8 @@ export function keep(entry) {
   const kept = entries();
   const last = kept[0];
   const grows = last && last.from === entry.from && last.to === entry.to
-    && (entry.source.startsWith(last.source) || last.source.startsWith(entry.source));
+    && (entry.source.startsWith(last.source)
+      || (last.source.startsWith(entry.source) && entry.source.length > last.source.length / 2));
   store([entry, ...(grows ? kept.slice(1) : kept)]);
 }
 

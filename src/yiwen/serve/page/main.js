@@ -45,7 +45,7 @@ const status = createStatus((key) => {
   void start();
 });
 const panel = createSentencePanel({
-  replace: (index, text) => reading.replace(index, text),
+  replace: (key, text) => reading.replace(key, text),
   closed: (index) => reading.focus(index),
 });
 const reading = createReading({
@@ -138,7 +138,7 @@ function done(asked, whole, { model, ms }) {
   reading.show(whole);
   showFoot(whole.sentences.flatMap(({ flags }, index) => (remarks(flags).length ? [index] : [])), whole.confidence);
   const looked = panel.chosen();
-  if (looked && (reading.sentence(looked.index).source !== looked.source || looked.to !== to)) panel.close();
+  if (looked && reading.sentence(looked.index).key !== looked.key) panel.close();
 
   const other = from === to ? pair.otherThan(to) : undefined;
   status.say({
@@ -164,6 +164,7 @@ function into(code) {
 function failed(error, wait) {
   pane.classList.toggle("pending", reading.of() !== source.value);
   pane.removeAttribute("aria-busy");
+  copyButton.disabled = !reading.text();
   status.trouble(error, wait, () => translating.again());
 }
 

@@ -47,6 +47,21 @@ function draw(container, text, sentences, words) {
   container.replaceChildren(...nodes);
 }
 
+/**
+ * Of each sentence: its number among those that are alike, the language of its translation, and both texts.
+ * @param {Whole} whole
+ */
+export function keysOf({ source, text, to, sentences }) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  return sentences.map((sentence) => {
+    const pair = JSON.stringify([to, source.slice(...sentence.source), text.slice(...sentence.target)]);
+    const nth = counts.get(pair) ?? 0;
+    counts.set(pair, nth + 1);
+    return `${nth} ${pair}`;
+  });
+}
+
 /** @param {Parts} parts */
 export function createReading({ mirror, textarea, output, announce, wantWords, open, describe }) {
   const boxes = { source: mirror, target: output };
@@ -58,8 +73,10 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   /** @type {{source: Span[], target: Span[]}} */
   let words = { source: [], target: [] };
   let links = partners([]);
-  /** Sentences that the reader has replaced. @type {Map<number, string>} */
-  let edits = new Map();
+  /** What the reader has put in a sentence's place, by its key. @type {Map<string, string>} */
+  const edits = new Map();
+  /** Of each sentence what tells it from others wherever it stands: a choice stays while the text around changes. */
+  let keys = /** @type {string[]} */ ([]);
   let current = 0;
   /** @type {number | null} */
   let word = null;
@@ -131,12 +148,14 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   function mark(index) {
     const node = find("target", "sentence", index);
     if (!node) return;
-    const edit = edits.get(index);
+    const edit = edits.get(keys[index]);
     const remark = edit === undefined ? describe(shown?.sentences[index]?.flags ?? []) : "";
     if (edit !== undefined) node.replaceChildren(edit);
     node.setAttribute("role", "button");
     node.setAttribute("tabindex", index === current ? "0" : "-1");
-    node.setAttribute("aria-describedby", "output-hint");
+    // The title is heard only where nothing else describes.
+    if (remark) node.removeAttribute("aria-describedby");
+    else node.setAttribute("aria-describedby", "output-hint");
     node.classList.toggle("edited", edit !== undefined);
     node.classList.toggle("flagged", remark !== "");
     node.title = remark;
@@ -177,7 +196,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   async function stepWord(by) {
     if (!hasWords(current)) await wantWords(current);
     const [first, end] = within(words.target, sentences.target[current] ?? [0, 0]);
-    if (first >= end || edits.has(current)) return;
+    if (first >= end || edits.has(keys[current])) return;
     const next = word === null ? (by > 0 ? first : end - 1) : word + by;
     word = Math.min(Math.max(next, first), end - 1);
     dim();
@@ -188,7 +207,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   /** @param {number | null} token */
   function openAt(token) {
     const start = sentences.target[current]?.[0] ?? 0;
-    const before = token === null || edits.has(current) ? "" : texts.target.slice(start, words.target[token][0]);
+    const before = token === null || edits.has(keys[current]) ? "" : texts.target.slice(start, words.target[token][0]);
     open(current, before);
   }
 
@@ -249,14 +268,13 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     },
     /** @param {Whole} whole */
     show(whole) {
-      // The same answer once more leaves in place what the reader has chosen.
-      if (whole.source !== texts.source || whole.text !== texts.target || whole.to !== output.lang) edits = new Map();
       shown = whole;
       texts = { source: whole.source, target: whole.text };
       sentences = {
         source: whole.sentences.map(({ source }) => source),
         target: whole.sentences.map(({ target }) => target),
       };
+      keys = keysOf(whole);
       [current, word] = [0, null];
       output.lang = whole.to;
       align(wordsOf(whole));
@@ -264,16 +282,17 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     /** What has arrived of a long text, or what is shown until something arrives. @param {string} text @param {string} [of] */
     showPart(text, of = "") {
       shown = null;
+      keys = [];
       texts = { source: of, target: text };
       sentences = { source: [], target: [] };
       output.textContent = text;
     },
     align,
     released: () => released,
-    /** Put other words in a sentence's place. @param {number} index @param {string} text */
-    replace(index, text) {
-      edits.set(index, text);
-      mark(index);
+    /** Put other words in a sentence's place, wherever it stands by now. @param {string} key @param {string} text */
+    replace(key, text) {
+      edits.set(key, text);
+      mark(keys.indexOf(key));
     },
     focus: goTo,
     /** @param {number} index */
@@ -286,10 +305,11 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     of: () => texts.source,
     shown: () => shown,
     current: () => current,
-    /** @param {number} index @returns {{source: string, target: string}} a sentence as it stands on both sides */
+    /** @param {number} index @returns {{key: string, source: string, target: string}} a sentence as it stands on both sides */
     sentence: (index) => ({
+      key: keys[index] ?? "",
       source: texts.source.slice(...(sentences.source[index] ?? [0, 0])),
-      target: edits.get(index) ?? texts.target.slice(...(sentences.target[index] ?? [0, 0])),
+      target: edits.get(keys[index]) ?? texts.target.slice(...(sentences.target[index] ?? [0, 0])),
     }),
   };
 }

@@ -11,6 +11,7 @@ import { attempt } from "./trouble.js";
 /**
  * @typedef {object} Chosen
  * @property {number} index
+ * @property {string} key what it is known by wherever it stands
  * @property {string} source
  * @property {string} target
  * @property {string} before what stands before the word that was chosen
@@ -24,7 +25,7 @@ const N_ALTERNATIVES = 4;
 
 /**
  * @param {object} handlers
- * @param {(index: number, text: string) => void} handlers.replace
+ * @param {(key: string, text: string) => void} handlers.replace
  * @param {(index: number) => void} handlers.closed by the reader
  */
 export function createSentencePanel({ replace, closed }) {
@@ -45,13 +46,16 @@ export function createSentencePanel({ replace, closed }) {
   }
 
   panel.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") leave();
+    // Escape in an input method gives up its letters, not the sentence.
+    if (event.key === "Escape" && !event.isComposing) leave();
   });
 
   /** @param {Chosen} of @param {string} text */
   function use(of, text) {
     of.target = text;
-    replace(of.index, text);
+    replace(of.key, text);
+    // A correction may be answered when another sentence is looked at.
+    if (chosen !== of) return;
     for (const button of panel.querySelectorAll("button.choice")) {
       button.setAttribute("aria-pressed", String(button.textContent === text));
     }

@@ -1,10 +1,17 @@
-/** @file What the browser remembers, under `yiwen.NAME`. Storage that is full or forbidden costs the memory, not the page. */
+/**
+ * @file What the browser remembers, under `yiwen.NAME`. What storage that is full or forbidden does not take is kept for
+ * as long as the page is open.
+ */
+
+/** What could not be saved, by name. @type {Map<string, unknown>} */
+const held = new Map();
 
 /**
  * @param {string} name
  * @returns {unknown} what was saved, undefined without
  */
 export function load(name) {
+  if (held.has(name)) return held.get(name);
   try {
     return JSON.parse(localStorage.getItem(`yiwen.${name}`) ?? "null") ?? undefined;
   } catch {
@@ -15,14 +22,16 @@ export function load(name) {
 /**
  * @param {string} name
  * @param {unknown} value undefined forgets
- * @returns {boolean} whether it is kept now
+ * @returns {boolean} whether it outlasts the page
  */
 export function save(name, value) {
   try {
     if (value === undefined) localStorage.removeItem(`yiwen.${name}`);
     else localStorage.setItem(`yiwen.${name}`, JSON.stringify(value));
+    held.delete(name);
     return true;
   } catch {
+    held.set(name, value);
     return false;
   }
 }

@@ -1,0 +1,103 @@
+"""What the reader puts in a sentence's place stays with that sentence, and the panel of a sentence minds its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fake_service import FakeService
+from playwright.sync_api import Page, Route, expect
+
+pytestmark = pytest.mark.web
+
+Write = Callable[[str], None]
+
+
+def send_correction(page: Page, text: str) -> Route:
+    """Correct the first sentence; the answer is held back."""
+    held: list[Route] = []
+    page.route("**/v1/corrections", lambda route: held.append(route))
+    page.click("#output .sentence >> nth=0")
+    page.click("summary:has-text('Correct')")
+    page.fill("#correction", text)
+    with page.expect_request("**/v1/corrections"):
+        page.click("text=Send correction")
+    expect(page.locator("#sentence form [role=status]")).to_have_text("Working…")
+    return held[0]
+
+
+def answer(page: Page, held: Route) -> None:
+    with page.expect_response("**/v1/corrections"):
+        held.fulfill(json={})
+
+
+def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: Write) -> None:
+    write("A heron waits. The river is quiet.")
+    held = send_correction(page, "Corrected.")
+    page.click("#output .sentence >> nth=1")
+    expect(page.locator("#sentence .choice[aria-pressed=true]")).to_have_count(1)
+    answer(page, held)
+    expect(page.locator("#output")).to_have_text("Corrected. THE RIVER IS QUIET.")
+    expect(page.locator("#sentence .choice[aria-pressed=true]")).to_have_text("THE RIVER IS QUIET.")
+
+
+def test_a_correction_answered_late_leaves_another_text_alone(page: Page, write: Write) -> None:
+    write("A heron waits. The river is quiet.")
+    held = send_correction(page, "Corrected.")
+    page.fill("#source", "Quite another text.")
+    expect(page.locator("#output")).to_have_text("QUITE ANOTHER TEXT.")
+    answer(page, held)
+    page.hover("#output .sentence")
+    expect(page.locator("#output .token").first).to_be_attached()
+    expect(page.locator("#output")).to_have_text("QUITE ANOTHER TEXT.")
+    page.fill("#source", "The river is quiet. A heron waits.")
+    expect(page.locator("#output")).to_have_text("THE RIVER IS QUIET. Corrected.")
+
+
+def test_a_choice_stays_with_its_sentence_while_the_text_around_it_changes(page: Page, write: Write) -> None:
+    write("A heron waits. The river is quiet.")
+    page.click("#output .sentence >> nth=0")
+    page.get_by_role("button", name="A HERON WAITS. (3)").click()
+    page.fill("#source", "Good morning. A heron waits. The river is cold.")
+    expect(page.locator("#output")).to_have_text("GOOD MORNING. A HERON WAITS. (3) THE RIVER IS COLD.")
+    expect(page.locator("#output .edited")).to_have_text("A HERON WAITS. (3)")
+
+
+def test_of_sentences_that_are_alike_only_the_chosen_one_is_replaced(page: Page, write: Write) -> None:
+    write("Wait. Wait. Wait.")
+    page.click("#output .sentence >> nth=1")
+    page.get_by_role("button", name="WAIT. (3)").click()
+    page.hover("#output .sentence >> nth=0")
+    expect(page.locator("#output .token").first).to_be_attached()
+    expect(page.locator("#output")).to_have_text("WAIT. WAIT. (3) WAIT.")
+
+
+def test_a_sentence_looked_at_closes_where_it_is_translated_anew(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    write("A heron waits.")
+    page.click("#output .sentence")
+    expect(page.locator("#sentence .choice").first).to_be_visible()
+    service.output = "鹭鸶"
+    terms = {"en>zh": [{"source": "heron", "target": "鹭鸶"}]}
+    page.evaluate("(lists) => localStorage.setItem('yiwen.glossary', JSON.stringify(lists))", terms)
+    page.press("#source", "Control+Enter")
+    expect(page.locator("#output")).to_have_text("鹭鸶")
+    expect(page.locator("#sentence")).to_be_hidden()
+
+
+def test_escape_that_gives_up_the_letters_of_an_input_method_leaves_the_sentence_open(page: Page, write: Write) -> None:
+    write("A heron waits.")
+    page.click("#output .sentence")
+    page.click("summary:has-text('Correct')")
+    page.dispatch_event("#correction", "keydown", {"key": "Escape", "isComposing": True})
+    expect(page.locator("#sentence")).to_be_visible()
+    page.dispatch_event("#correction", "keydown", {"key": "Escape"})
+    expect(page.locator("#sentence")).to_be_hidden()
+
+
+def test_a_screen_reader_hears_the_remark_on_a_sentence(page: Page, write: Write) -> None:
+    write("The river is quiet this morning. We will be there by 9:45.")
+    sure, doubtful = page.locator("#output .sentence").all()
+    expect(sure).to_have_accessible_description(page.locator("#output-hint").text_content() or "")
+    expect(doubtful).to_have_accessible_description("The numbers differ from those of the source.")

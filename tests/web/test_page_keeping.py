@@ -1,0 +1,92 @@
+"""What the browser keeps, and what becomes of it where the browser keeps nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browsing import Web
+from fake_service import FakeService
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.web
+
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
+BLOCKED = """
+Object.defineProperty(window, "localStorage", { get() { throw new DOMException("blocked", "SecurityError"); } });
+"""
+NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+
+
+def prepared(web: Web, service: FakeService, script: str) -> Page:
+    """The page in a browser that a script has changed before."""
+    page = web.open("about:blank")
+    page.add_init_script(script)
+    page.goto(service.url)
+    page.select_option("#from", "en")
+    page.select_option("#to", "zh")
+    return page
+
+
+@pytest.mark.parametrize("storage", [FULL, BLOCKED], ids=["full", "blocked"])
+def test_terms_that_cannot_be_saved_serve_until_the_page_is_closed(
+    storage: str, web: Web, service: FakeService
+) -> None:
+    page = prepared(web, service, storage)
+    page.click("#open-glossary")
+    page.keyboard.type("heron")
+    page.keyboard.press("Tab")
+    page.keyboard.type("鹭鸶")
+    page.get_by_role("button", name="Close").click()
+    page.fill("#source", "A heron.")
+    expect(page.locator("#output")).to_have_text("A HERON.")
+    assert service.bodies("/v1/translate")[-1]["glossary"] == [{"source": "heron", "target": "鹭鸶"}]
+    page.click("#open-glossary")
+    expect(page.locator("#glossary tbody tr")).to_have_count(2)
+
+
+def test_what_is_saved_after_all_is_read_from_storage_again(page: Page) -> None:
+    found = page.evaluate("""async () => {
+        const { load, save } = await import("./page/store.js");
+        const { setItem } = Storage.prototype;
+        Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+        const told = [save("x", 1), load("x")];
+        Storage.prototype.setItem = setItem;
+        told.push(save("x", 2));
+        localStorage.setItem("yiwen.x", "3");
+        return [...told, load("x")];
+    }""")
+    assert found == [False, 1, True, 3]
+
+
+def test_a_short_text_does_not_take_the_place_of_a_long_one_that_begins_alike(page: Page) -> None:
+    def kept(*sources: str) -> Any:
+        return page.evaluate(
+            """async (sources) => {
+                localStorage.removeItem("yiwen.history");
+                const { keep } = await import("./page/history.js");
+                for (const source of sources) keep({ from: "en", to: "zh", source, target: "x", time: 0 });
+                return JSON.parse(localStorage.getItem("yiwen.history")).entries.map((entry) => entry.source);
+            }""",
+            list(sources),
+        )
+
+    assert kept("A heron stands in the river.", "A") == ["A", "A heron stands in the river."]
+    assert kept("A heron stands in the river.", "A heron stands in the") == ["A heron stands in the"]
+    assert kept("A", "A heron stands in the river.") == ["A heron stands in the river."]
+
+
+@pytest.mark.parametrize(
+    ("works", "word", "status"),
+    [("true", "Copied", "tiny"), ("false", "Copy", "The browser does not allow copying here")],
+)
+def test_copying_without_a_clipboard_says_what_came_of_it_and_leaves_the_focus(
+    works: str, word: str, status: str, web: Web, service: FakeService
+) -> None:
+    page = prepared(web, service, NO_CLIPBOARD + f"document.execCommand = () => {works};")
+    page.fill("#source", "A heron.")
+    expect(page.locator("#output")).to_have_text("A HERON.")
+    page.press("#copy", "Enter")
+    expect(page.locator("#status-text")).to_contain_text(status)
+    expect(page.locator("#copy-word")).to_have_text(word)
+    expect(page.locator("#copy")).to_be_focused()
