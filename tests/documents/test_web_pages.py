@@ -43,6 +43,13 @@ def test_tags_of_templates_stay_as_they_are() -> None:
         assert tag in out
 
 
+def test_in_xml_every_sign_is_escaped_in_templates_too() -> None:
+    source = '["{% if a > 1 && b %} dog"]'
+    (text,) = translate_markup(["<x>{% if a &gt; 1 &amp;&amp; b %} dog</x>"], is_html=False, translate=by(str.title))
+    assert "&gt; 1 &amp;&amp;" in text
+    assert translated_here(source, "json", upper).decode() == '["{% if a > 1 && b %} DOG"]'
+
+
 @pytest.mark.parametrize(("label", "text"), [("shift_jis", "①髙"), ("euc-kr", "똠"), ("x-gbk", "㐀")])
 def test_labels_of_encodings_mean_what_browsers_read(label: str, text: str) -> None:
     codec = {"shift_jis": "cp932", "euc-kr": "cp949", "x-gbk": "gb18030"}[label]

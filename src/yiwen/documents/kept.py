@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from yiwen.text.protect import AROUND
@@ -38,9 +38,9 @@ def breaks_message(text: str, keep: Sequence[tuple[int, int]]) -> bool:
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
-def kept(text: str, edges: Collection[int], code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def kept(text: str, edges: set[int], code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Where such things stand, if no mark begins or ends (`edges`) inside and they are no part of code."""
     inside = {place for span in code for place in range(*span)}
     for start, end in (match.span() for match in _KEEP.finditer(text)):
-        if start not in inside and not any(start < edge < end for edge in edges):
+        if start not in inside and edges.isdisjoint(range(start + 1, end)):
             yield start, end

@@ -22,8 +22,6 @@ VOID: Final = frozenset("area base br col embed hr img input link meta param sou
 _ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|[^>])*+"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
 _OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<%.*?%>|<![^>]*>)"
-_TEMPLATE: Final = re.compile(r"\{%.*?%\}")
-"""A tag of Jinja or Twig, in which a bare > or & is right and cannot be taken for a tag of HTML."""
 _XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
 _HTML: Final = re.compile(
     rf"{_OTHER}|(?:(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
@@ -150,5 +148,4 @@ def string_tokens(source: str) -> list[Token]:
 
 def escaped(text: str) -> str:
     """Text as XML and HTML write it; what XML cannot hold is left out."""
-    safe = html.escape(_NOT_XML.sub("", text), quote=False)
-    return _TEMPLATE.sub(lambda found: found[0].replace("&gt;", ">").replace("&amp;", "&"), safe)
+    return html.escape(_NOT_XML.sub("", text), quote=False)

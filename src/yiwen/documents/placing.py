@@ -24,7 +24,7 @@ SURE: Final = 0.5
 FAR: Final = 40
 """Words, or places for a break, that are looked at on each side of where something should stand."""
 _LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}][{MARKS}]*"
-_WORD: Final = re.compile(rf"{_LETTER}|(?:[^\W{UNSPACED_LETTERS}]|[{MARKS}])+|[^\w\s]")
+_WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")

@@ -23,6 +23,8 @@ BLOCKS: Final = frozenset(
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
+_TEMPLATE: Final = re.compile(r"\{%.*?%\}")
+"""A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _ATTRIBUTE: Final = re.compile(
@@ -67,7 +69,11 @@ def texts(
         splitting: Elements that end a text besides.
     """
     tokens = _tokens(html_pieces(source, has_hidden=is_html), {*(BLOCKS if is_html else ()), *splitting}, kept)
-    return running(tokens, lambda text: units_of(text, escape=escaped, is_collapsed=is_html))
+    return running(tokens, lambda text: units_of(text, escape=_escaped if is_html else escaped, is_collapsed=is_html))
+
+
+def _escaped(text: str) -> str:
+    return _TEMPLATE.sub(lambda found: found[0].replace("&gt;", ">").replace("&amp;", "&"), escaped(text))
 
 
 def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:

@@ -35,7 +35,7 @@ PLACEHOLDER: Final = re.compile(
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _DIGIT: Final = re.compile(r"\d")
-_WORD: Final = re.compile(f"[{HAN}]|(?:[^\\W_{HAN}]|[{SPACED_MARKS}])+")
+_WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+(?:[{SPACED_MARKS}]+[^\\W_{HAN}]*)*")
 
 
 def check(
