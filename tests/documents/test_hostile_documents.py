@@ -112,6 +112,9 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
         ("[" * 20_000 + "x", "md"),
         ("`" * 20_001 + "x", "md"),
         ("{" * 100_000 + "x", "txt"),
+        ("\\(" * 100_000 + "x", "txt"),
+        ("[@[[a" * 20_000 + "x", "md"),
+        ("<ruby><rt>a" * 20_000 + "x", "html"),
         ("{a,plural," * 2_000 + "x", "txt"),
         ("http://" * 10_000, "txt"),
         ("a@" * 20_000, "txt"),
@@ -130,7 +133,7 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
         ("msgid " + '"a"\n' * 10_000 + 'msgstr ""\n', "po"),
         ("\u2028\x00\ufeff \r\r\n" * 1_000, "txt"),
     ],
-    ids=range(20),
+    ids=range(23),
 )
 def test_what_is_bounded(data: bytes | str, suffix: str) -> None:
     """Done or refused, within 10 seconds of a processor and 256 MB: the child's own limits see to it."""

@@ -100,6 +100,10 @@ def test_a_run_of_figures_is_looked_through_once(figure: str) -> None:
     assert len(numbers_in(figure * 200_000 + "q", "zh", is_strict=True).digits) == figure.isascii()
 
 
+def test_a_run_of_figures_and_units_is_looked_through_once() -> None:
+    assert numbers_in("1亿1" * 20_000, "zh").digits
+
+
 def test_other_words_hint_at_numbers() -> None:
     assert numbers_in("on the second of May, at noon", "en").hints == {2, 5, 12}
     assert numbers_in("um halb, im Januar, beide", "de").hints == {0.5, 30, 1, 2}

@@ -20,7 +20,7 @@ from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
-_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^]\n]*\]|\[\[[^]\n]+\]\]"
+_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^][\n]*\]|\[\[[^][\n]+\]\]"
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
 _FENCE: Final = re.compile(r"\s*(?::::|\[\[?_?TOC_?\]\]?\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)", re.IGNORECASE)
 """A row of a container."""

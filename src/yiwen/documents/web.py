@@ -23,7 +23,7 @@ BLOCKS: Final = frozenset(
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
-_TEMPLATE: Final = re.compile(r"\{%.*?%\}")
+_TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
