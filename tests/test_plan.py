@@ -156,6 +156,14 @@ def test_a_long_sentence_is_cut_behind_commas_else_before_words_else_anywhere(
     assert all(len(ids) <= LIMIT for ids in subword.encode(found))
 
 
+@pytest.mark.parametrize("drawn", ["e\u0301", "กี้", "👩\u200d👧"])
+def test_nothing_is_cut_inside_of_what_is_drawn_as_one(drawn: str, subword: Subword) -> None:
+    text = drawn * 60
+    found = fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)
+    assert len(found) > 1
+    assert {start % len(drawn) for start, _ in found if len(text[start:].lstrip()) > 1} == {0}
+
+
 def test_what_was_cut_for_its_length_says_so(subword: Subword) -> None:
     short, *rest = planned("Deti.\n" + "deti gedi " * 30, subword, by_sentence=True)
     assert short.flags == ()

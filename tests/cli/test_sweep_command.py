@@ -65,6 +65,11 @@ def test_each_value_alone_stands_beside_the_first_values_of_the_others(recipe: s
     assert [row.name for row in rows] == ["as it is", "training.rdrop=1", "training.rdrop=5", "model.dropout=0.2"]
 
 
+def test_a_setting_that_is_given_twice_is_refused(recipe: str) -> None:
+    with pytest.raises(ConfigError, match=r"--set training.seed is given twice; write all its values in one"):
+        grid(recipe, ["training.seed=1", "training.seed=2,3"])
+
+
 def test_a_combination_that_is_no_recipe_is_told_before_anything_runs(recipe: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"training\.rdrop is -1\.0; use 0 or more"):
         sweep(recipe, ["training.rdrop=0,-1"])

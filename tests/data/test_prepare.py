@@ -298,7 +298,7 @@ def test_text_in_another_encoding_and_nothing_left_to_validate_with_are_noted(tm
     for path in tmp_path.glob("a.*"):
         path.write_bytes(path.read_bytes() + "\n".join(map("词语{}".format, range(9))).encode("gb18030") + b"\n")
     notes = run(tmp_path, corpus, valid_pairs=20).report.notes
-    assert "9 of 14 rows are no UTF-8: see which encoding their files are in, and convert" in notes
+    assert "9 of 14 rows are no UTF-8: see which encoding they are in and convert them" in notes
     assert "no pair is left for validation, without which nothing can be trained" in notes
 
 

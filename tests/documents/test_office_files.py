@@ -67,6 +67,14 @@ def test_how_a_word_is_read_is_no_part_of_its_sentence() -> None:
     assert translated_here(document, "docx", str) == document
 
 
+def test_comments_of_a_presentation_are_texts() -> None:
+    a = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    text = f'<x xmlns:a="{a}"><a:p><a:r><a:t>{{}}</a:t></a:r></a:p></x>'
+    files = {"ppt/slides/slide1.xml": "a slide", "ppt/comments/modernComment_100_0.xml": "a remark"}
+    deck = zipped({name: text.format(said) for name, said in files.items()})
+    assert texts_of(deck, "pptx") == ["a slide", "a remark"]
+
+
 def test_text_changes_and_structure_stays(word: bytes) -> None:
     out = translated_here(word, "docx")
     assert runs(out)[0] == [("A RED ", None), ("DOG", True), (" RUNS & SINGS.", None)]

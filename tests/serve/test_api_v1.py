@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from yiwen.serve.streaming import gap
 from yiwen.translator import Translator
 
 
@@ -79,3 +80,9 @@ def test_words_are_linked_in_what_a_model_was_asked_for_whatever_stands_beside_i
     assert answer.status_code == 200, answer.text
     (found,) = answer.json()["translations"]
     assert max(end for _, end in found["alignment"]["source"]) <= len("Deti gedi.")
+
+
+def test_streamed_sentences_are_joined_as_the_target_language_does() -> None:
+    found = [gap(" ", tgt, is_first=False) for tgt in ("en", "th", "ko", "zh-Hant", "ja")]
+    assert found == [" ", " ", " ", "", ""]
+    assert (gap("\n\n", "zh", is_first=False), gap("  ", "zh", is_first=True)) == ("\n\n", "  ")

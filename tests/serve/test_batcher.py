@@ -233,7 +233,7 @@ def test_more_tokens_than_the_queue_holds_are_refused_but_never_on_an_empty_queu
         held(engine, callers, pool)
         pool.submit(callers.search, [(1,) * 8], config=GREEDY)
         wait_for(lambda: callers.n_tokens == 8)
-        with pytest.raises(Overloaded, match="8 tokens wait, 3 more pass 10; ask later"):
+        with pytest.raises(Overloaded, match="8 tokens wait, 3 more exceed 10; ask later"):
             callers.search([(1, 2, 3)], config=GREEDY)
         engine.may_go.set()
     assert callers.n_tokens == 0

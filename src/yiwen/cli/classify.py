@@ -14,7 +14,7 @@ def classify(
     model: Model,
     input_file: InputFile = None,
     output_file: OutputFile = None,
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="Then a tab and its probability.")] = False,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Label, tab, its probability.")] = False,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",

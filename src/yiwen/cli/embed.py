@@ -18,7 +18,7 @@ def embed(
     output_file: Annotated[Path | None, typer.Option("--output", help=".npy, .arrow, .jsonl; else to stdout.")] = None,
     layer: Annotated[int, typer.Option(help="Whose states: 0 the embeddings, 1 the first layer, -1 the last.")] = -1,
     pooling: Annotated[str | None, typer.Option(help="mean, max, first or attention; else the model's own.")] = None,
-    normalised: Annotated[bool | None, typer.Option(help="Vectors of length 1; else those of task embed.")] = None,
+    normalised: Annotated[bool | None, typer.Option(help="Vectors of length 1; if not given: task embed.")] = None,
     engine: Engine = "auto",
     device: Device = "auto",
     dtype: DType = "auto",

@@ -20,12 +20,12 @@ Engine = Annotated[str, typer.Option(help="auto: the exported engine if there is
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
 DType = Annotated[str, typer.Option("--dtype", help="auto; float32 or bf16 (fast where hardware has it) mean torch.")]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: OMP_NUM_THREADS, or all.")]
-Ensemble = Annotated[list[Path] | None, typer.Option(help="Another model that translates with it. Repeatable.")]
+Ensemble = Annotated[list[Path] | None, typer.Option(help="Another model of its vocabulary to ask. Repeatable.")]
 Mbr = Annotated[int | None, typer.Option("--mbr", help="Of so many the one most like the others; 0: the likeliest.")]
 Checks = Annotated[bool, typer.Option("--checks/--no-checks", help="Check translations, search again at a fault.")]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 Penalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
-Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in runs/.")]
+Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in SQLite.")]
 
 
 def state_folder() -> Path:

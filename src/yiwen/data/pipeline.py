@@ -77,7 +77,7 @@ def run(job: Job, fingerprint: str) -> Report:
     ]
     n_broken, n_read = tally.counts.get(INVALID_UTF_8, 0), sum(intake.n_read)
     if 2 * n_broken > n_read:
-        notes.append(f"{n_broken} of {n_read} rows are no UTF-8: see which encoding their files are in, and convert")
+        notes.append(f"{n_broken} of {n_read} rows are no UTF-8: see which encoding they are in and convert them")
     if job.data.valid_pairs and not held_out["valid"].src:
         notes.append("no pair is left for validation, without which nothing can be trained")
     _write_info(job, fingerprint, models, labels, kept)

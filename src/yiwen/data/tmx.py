@@ -49,7 +49,7 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
             src, tgt = [], []
     if not n_pairs:
         languages = ", ".join(sorted(found)) or "no languages"
-        raise DataError(f"{path} has no unit in both {src_lang} and {tgt_lang}, it holds {languages}; set languages")
+        raise DataError(f"{path} has no unit in both {src_lang} and {tgt_lang}, it holds {languages}; name those")
     if src:
         yield src, tgt
 

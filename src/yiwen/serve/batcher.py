@@ -171,7 +171,7 @@ class SharedEngine:
         with self._changed:
             is_late = self._is_closed  # the models were replaced since this caller began: no thread may be left
             if self.n_tokens and self.n_tokens + n_tokens > self._max_tokens:
-                raise Overloaded(f"{self.n_tokens} tokens wait, {n_tokens} more pass {self._max_tokens}; ask later")
+                raise Overloaded(f"{self.n_tokens} tokens wait, {n_tokens} more exceed {self._max_tokens}; ask later")
             self.n_tokens += n_tokens
             self._open.add(call)
             bisect.insort(self._calls, call, key=lambda other: other.turn)
