@@ -1,4 +1,4 @@
-"""`yiwen serve`: models behind HTTP, and a page."""
+"""`yiwen serve`: models over HTTP, and a page."""
 
 from __future__ import annotations
 
