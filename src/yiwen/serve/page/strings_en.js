@@ -75,7 +75,7 @@ export const en = {
   no_service: "The service does not answer.",
   key_wanted: "This service requires a key.",
   key_wrong: "The service does not accept this key.",
-  key_letters: "A key has only letters, digits and symbols of the keyboard, and no spaces.",
+  key_letters: "A key holds only letters, digits and keyboard symbols, without spaces.",
   key: "Key",
   key_save: "Use this key",
   rate: "Too many requests in a short time.",
