@@ -31,8 +31,9 @@ INTRODUCTION = {
     "en": """# Configuration
 
 A recipe is a TOML file. `yiwen config RECIPE` prints one with every setting and its meaning;
-`--set training.max_steps=100` overrides a setting on the command line. Unknown keys are refused; mistakes are
-reported together, of values out of range the first in each table. This page is generated from the code.
+`--set training.max_steps=100` overrides a setting on the command line. Unknown keys are refused.
+All mistakes are reported together; of values out of range, only the first in each table. This page is generated from
+the code.
 """,
     "zh": """# 配置
 

@@ -63,9 +63,9 @@ assert torch.allclose(products[30, 20], products[30, 40], atol=1e-4)
 assert torch.allclose(products[30, 35], products[60, 65], atol=1e-4)
 
 # %% [markdown] lang="en"
-# But attention never compares the vectors themselves: queries and keys are multiplied by $W_q$ and $W_k$ first, so
-# what counts is $PE(p)\, W_q W_k^T\, PE(p+k)^T$. With random matrices the symmetry is gone, and with it any order a
-# person could see. That is no defect: it is where a model begins. In lesson 8 you will see what training makes of it.
+# But attention never compares the vectors themselves: queries and keys are multiplied by $W_q$ and $W_k$ first, so what
+# counts is $PE(p)\, W_q W_k^T\, PE(p+k)^T$. With random matrices the symmetry is gone, and with it any pattern a person
+# could see. That is no defect: it is where a model begins. In lesson 8 you will see what training makes of it.
 
 # %% [markdown] lang="zh"
 # 但注意力比较的从来不是这些向量本身：查询和键先分别乘以 $W_q$ 和 $W_k$，真正起作用的是 $PE(p)\, W_q W_k^T\, PE(p+k)^T$。换成随机矩阵，对称性就消失了，人眼能看出的规律也随之消失。这不是缺陷：模型正是从这里开始的。第 8 课会看到训练把它变成了什么。
@@ -81,9 +81,9 @@ plt.show()
 # %% [markdown] lang="en"
 # ## Later ways to say the same
 #
-# *Learned* positions are a table of weights (Table 3, row E: no better, no worse). *Rotary* positions turn queries
-# and keys by an angle, so that their product depends on the distance whatever the matrices are. *ALiBi* simply takes
-# away a little for every step of distance, with another slope for each head. In yiwen each is one setting:
+# *Learned* positions are a table of weights (Table 3, row E: no better, no worse). *Rotary* positions turn queries and
+# keys by an angle, so that their product depends on the distance whatever the matrices are. *ALiBi* simply subtracts a
+# little for every step of distance, with a different slope for each head. In yiwen each is one setting:
 # `model.positions`.
 
 # %% [markdown] lang="zh"

@@ -1,9 +1,10 @@
 # %% [markdown] lang="en"
 # # 2. Masks: who may look at whom
 #
-# A mask is a table of yes and no. The Transformer has three: none may look at padding in the source, none in the
-# target may look ahead, and the target may not look at the source's padding. Each keeps something from leaking. Two
-# functions make them, the first mask and the third being one. We take each function away and watch it leak.
+# A mask is a table of yes and no. The Transformer has three: no source position may look at padding, no target position
+# may look ahead, and no target position may look at the source's padding. Each keeps something from leaking. Two
+# functions make them, because the first and the third mask are the same. We take away each function and watch what
+# leaks.
 
 # %% [markdown] lang="zh"
 # # 2. 掩码：谁可以看谁
@@ -39,8 +40,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ## With the masks, nothing leaks
 #
-# The second sentence must have the same states whether it travels alone or beside a longer one, and no position may
-# change when a later token does.
+# The second sentence must have the same states whether it is computed alone or in a batch with a longer one, and no
+# position may change when a later token does.
 
 # %% [markdown] lang="zh"
 # ## 有掩码，就不会泄漏
@@ -71,7 +72,7 @@ assert difference[:4].max() == 0 < difference[4]
 #
 # Replace each mask by one that allows everything and measure the same two differences. Without the causal mask the
 # training loss would fall to almost nothing, because each position could read off the token it has to guess;
-# translation would then fail, since nothing stands there yet.
+# translation would then fail, because there is nothing to read yet.
 
 # %% [markdown] lang="zh"
 # ## 没有掩码时

@@ -2,8 +2,8 @@
 # # 3. Scaled dot-product attention
 #
 # Equation 1 of the paper: $\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$. Below is
-# the line that computes it in yiwen, a worked example by hand, and an experiment on why one divides by $\sqrt{d_k}$:
-# measured, not told.
+# the line that computes it in yiwen, a worked example by hand, and an experiment that measures why scores are divided
+# by $\sqrt{d_k}$.
 
 # %% [markdown] lang="zh"
 # # 3. 缩放点积注意力
@@ -92,7 +92,7 @@ plt.show()
 assert gradients["scaled"][-1] > 5 * gradients["not scaled"][-1]
 
 # %% [markdown] lang="en"
-# Unscaled, at $d_k = 1024$ the soft-max has all its weight on one key and hardly answers to a change: no gradient, no
+# Unscaled, at $d_k = 1024$ the soft-max puts all its weight on one key and hardly responds to a change: no gradient, no
 # learning. Scaled, the curve stays flat: the width of a head no longer matters. Here is the same in one picture:
 # weights of ten queries over 32 keys.
 

@@ -84,8 +84,8 @@ plt.show()
 # %% [markdown] lang="en"
 # ## Heads cost nothing
 #
-# Eight heads of 64 make as many products as one of 512. The paper's Table 3 (A) varies the number at equal cost: 1
-# head 24.9 BLEU, 8 heads 25.8, 32 heads 25.4. The parameters stay the same; count them:
+# Eight heads of width 64 need as many multiplications as one of 512. The paper's Table 3 (A) varies the number at equal
+# cost: 1 head 24.9 BLEU, 8 heads 25.8, 32 heads 25.4. The parameters stay the same; count them:
 
 # %% [markdown] lang="zh"
 # ## 头不额外花费

@@ -26,8 +26,8 @@ show(Transformer.forward, Transformer.encode, Transformer.decode)
 # %% [markdown] lang="en"
 # ## Text to numbers
 #
-# A batch holds the source closed by eos (3), the target shifted right behind bos (2) as input, and the target closed
-# by eos as what is to be guessed. 0 is padding.
+# A batch holds the source, ending in eos (3); the target shifted right after bos (2), as input; and the target ending
+# in eos, as the answer to be predicted. 0 is padding.
 
 # %% [markdown] lang="zh"
 # ## 从文本到数字
@@ -68,8 +68,8 @@ show(type(model.encoder.layers[0]))
 #
 # ## Decoder
 #
-# The same, with a look at the memory in between. Keys and values of the memory are projected once; when translating
-# that saves most of the work.
+# The same, with a look at the encoder's output (the *memory*) in between. Its keys and values are projected once; when
+# translating, that saves most of the work.
 
 # %% [markdown] lang="zh"
 # 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层之后，每个位置均值为 0、标准差为 1（训练会改变归一化自身的缩放和平移，此后便不再如此）。
@@ -95,8 +95,8 @@ with torch.inference_mode():
 # %% [markdown] lang="en"
 # ## Numbers to probabilities
 #
-# Logits come from the same matrix as the embeddings (section 3.4: one matrix in three places). An untrained model
-# knows nothing. To give every token the same probability would cost $\ln V$ a token; its random scores cost more.
+# Logits come from the same matrix as the embeddings (section 3.4: one matrix in three places). An untrained model knows
+# nothing. Giving every token the same probability would cost $\ln V$ per token; the model's random scores cost more.
 
 # %% [markdown] lang="zh"
 # ## 从数字到概率
@@ -115,8 +115,8 @@ print(f"loss {float(loss_sum.detach()) / n_tokens:.2f} nats a token, ln V = {mat
 # %% [markdown] lang="en"
 # ## One word at a time
 #
-# In training all positions are computed at once. When translating, a word is known only after it was chosen; a cache
-# keeps the keys and values of all earlier words, so that each step costs one position. Both ways give the same
+# In training all positions are computed at once. When translating, a word is known only once it has been chosen; a
+# cache keeps the keys and values of all earlier words, so that each step costs one position. Both ways give the same
 # states.
 
 # %% [markdown] lang="zh"

@@ -89,8 +89,8 @@ for name, weights in maps.items():
 # %% [markdown] lang="en"
 # ## Which word came from which
 #
-# `Translator.align` puts subwords together to words and gives their places in the text. The grammar knows the truth,
-# so we can count.
+# `Translator.align` joins subwords into words and gives their places in the text. The grammar knows the truth, so we
+# can count.
 
 # %% [markdown] lang="zh"
 # ## 哪个词来自哪个词
@@ -108,9 +108,9 @@ print("the grammar:", gold["alignment"])
 # %% [markdown] lang="en"
 # ## What training made of the positions
 #
-# Lesson 1 ended with $PE\, W_q W_k^T PE^T$ for random matrices: no order to be seen. Here are the trained matrices of
-# the first encoder layer. After so short a training, on sentences of at most a dozen tokens, there is structure
-# again, but no clean band along the diagonal: words weigh more than places.
+# Lesson 1 ended with $PE\, W_q W_k^T PE^T$ for random matrices: no pattern to be seen. Here are the trained matrices of
+# the first encoder layer. After so short a training, on sentences of at most a dozen tokens, there is structure again,
+# but no clean band along the diagonal: words matter more than positions.
 
 # %% [markdown] lang="zh"
 # ## 训练把位置变成了什么

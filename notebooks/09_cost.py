@@ -1,8 +1,8 @@
 # %% [markdown] lang="en"
 # # 9. What attention costs
 #
-# Table 1 of the paper: self-attention takes $O(n^2 d)$ operations. The position-wise parts, which are no row of that
-# table, take $O(n d^2)$. For sentences of 20 words the square hardly matters; for books it is everything. Here it is
+# Table 1 of the paper: self-attention takes $O(n^2 d)$ operations. The position-wise parts, which that table does not
+# list, take $O(n d^2)$. For sentences of 20 words the square hardly matters; for books it is everything. Here it is
 # measured on your machine, for a layer of yiwen.
 
 # %% [markdown] lang="zh"
@@ -72,8 +72,8 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 # %% [markdown] lang="en"
 # ## Memory, and the fused kernel
 #
-# The weights are $n^2$ numbers a head: 2,048 positions and 4 heads make 64 MiB in float32, and training keeps them
-# for the way back. The fused kernel never stores them. On a processor it is not always faster for short sentences,
+# The weights are $n^2$ numbers a head: 2,048 positions and 4 heads make 64 MiB in float32, and training keeps them for
+# the backward pass. The fused kernel never stores them. On a processor it is not always faster for short sentences,
 # which is why yiwen measures instead of guessing.
 
 # %% [markdown] lang="zh"

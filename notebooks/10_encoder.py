@@ -44,7 +44,8 @@ print(np.round(vectors @ vectors.T, 2))
 # %% [markdown] lang="en"
 # ## Learning from features
 #
-# The encoder stays as it is; a linear classifier learns on top of it. The same classifier gets a bag of words for comparison: one column a word, how often it occurs.
+# The encoder stays as it is; a linear classifier learns on top of it. The same classifier gets a bag of words for
+# comparison: one column per word, with its count.
 
 # %% [markdown] lang="zh"
 # ## 在特征上学习

@@ -1,4 +1,4 @@
-"""The command, as `yiwen` and as `python -m yiwen`: of the Python that runs it, whatever stands first on the PATH."""
+"""The command, as `yiwen` or `python -m yiwen`: that of the Python which runs it, whatever comes first on the PATH."""
 
 import sys
 

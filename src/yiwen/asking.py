@@ -1,4 +1,4 @@
-"""Asking the engine: most stretches in one search, single words and those with terms by rules of their own."""
+"""Asking the engine: most stretches in one search; single words and those with terms by rules of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe for text of one's own: look at the corpus, size everything by it, write TOML with a reason at each line."""
+"""A recipe for your own text: look at the corpus, size everything by it, write TOML with a reason on each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text is cut into before it is translated, and how the parts are put together: nothing is dropped or moved.
+"""How a text is cut up before translation, and how the parts are put back together: nothing is dropped or moved.
 
     text -> stretches: a line, or with by_sentence a sentence, as long as the model has seen that much at a time
          -> each as the model reads it -> ids ... -> translations -> text

@@ -40,7 +40,7 @@ class Recipe:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     """What an encoder without a decoder learns: for the tasks other than translate."""
     search: SearchConfig = field(default_factory=SearchConfig)
-    """How translations are looked for when the trained model is measured or used."""
+    """How translations are searched for when the trained model is measured or used."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     """How it is scored."""
 

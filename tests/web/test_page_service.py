@@ -138,7 +138,7 @@ def test_the_services_rate_is_waited_for(web: Web, start: Start) -> None:
         page.fill("#source", text)
         page.wait_for_timeout(600)
     expect(page.locator("#status-text")).to_have_text("Too many requests in a short time.")
-    expect(page.locator("#countdown")).to_contain_text("Again by itself in")
+    expect(page.locator("#countdown")).to_contain_text("Trying again in")
 
 
 def test_a_key_opens_a_service_that_wants_one(web: Web, start: Start, sentences: list[str], tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_key_opens_a_service_that_wants_one(web: Web, start: Start, sentences:
         key = process.communicate(timeout=60)[0].strip()
     page = web.open(start("--require-key"))
     page.fill("#source", sentences[0])
-    expect(page.locator("#status-text")).to_have_text("This service wants a key.")
+    expect(page.locator("#status-text")).to_have_text("This service requires a key.")
     page.fill("#key", key)
     page.keyboard.press("Enter")
     expect(page.locator("#output .sentence")).to_have_count(1)

@@ -21,9 +21,9 @@ def test_too_many_requests_are_counted_down_and_asked_again_not_before(page: Pag
     service.refuse("/v1/translate", Refusal(429, "120 requests a minute are the limit", retry_after="2"))
     page.fill("#source", "Hello")
     expect(page.locator("#status-text")).to_have_text("Too many requests in a short time.")
-    expect(page.locator("#countdown")).to_have_text("Again by itself in 2 s.")
+    expect(page.locator("#countdown")).to_have_text("Trying again in 2 s.")
     page.fill("#source", "Hello there")
-    expect(page.locator("#countdown")).to_have_text("Again by itself in 1 s.")
+    expect(page.locator("#countdown")).to_have_text("Trying again in 1 s.")
     assert len(service.bodies("/v1/translate")) == 1
     expect(page.locator("#output")).to_have_text("HELLO THERE")
     assert service.texts()[:2] == ["Hello", "Hello there"]
@@ -67,7 +67,7 @@ def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeSe
         (403, "add it to allow_origins", "The service refused this: add it to allow_origins"),
         (413, "90 characters", "This is too long for the service: 90 characters"),
         (456, "", "This key’s quota is used up."),
-        (500, "", "The service made a mistake."),
+        (500, "", "The service ran into an internal error."),
     ],
 )
 def test_a_refusal_that_lasts_is_explained_and_tried_again_by_hand(
@@ -107,7 +107,7 @@ def test_offline_everything_but_translating_works_and_goes_on_when_back(page: Pa
 def test_a_wanted_key_is_asked_for_kept_for_the_tab_and_sent(page: Page, service: FakeService, web: Web) -> None:
     service.key = "secret-7"
     page.fill("#source", "Hello")
-    expect(page.locator("#status-text")).to_have_text("This service wants a key.")
+    expect(page.locator("#status-text")).to_have_text("This service requires a key.")
     page.fill("#key", "secret 7")
     page.click("#key-form button")
     assert page.evaluate("document.querySelector('#key').validationMessage").startswith("A key holds only letters")

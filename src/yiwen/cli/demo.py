@@ -1,4 +1,4 @@
-"""`yiwen demo`: the whole way on a generated corpus."""
+"""`yiwen demo`: everything from start to finish on a generated corpus."""
 
 from __future__ import annotations
 

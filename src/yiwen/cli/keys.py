@@ -1,4 +1,4 @@
-"""`yiwen keys`: who may ask a service, and how much."""
+"""`yiwen keys`: who may use a service, and how much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`yiwen package`: an exported model as other programs install it."""
+"""`yiwen package`: an exported model, packed for other programs to install."""
 
 from __future__ import annotations
 

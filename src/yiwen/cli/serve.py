@@ -1,4 +1,4 @@
-"""`yiwen serve`: models behind HTTP, and a page."""
+"""`yiwen serve`: models over HTTP, and a page."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from yiwen.cli.options import Database, Device, Engine, Threads, need_serve, sta
 
 def serve(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Folders of models, or of runs.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; others than 127.0.0.1 need keys.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0: any free one.")] = 8080,
-    require_key: Annotated[bool, typer.Option("--require-key", help="Nobody asks without a key.")] = False,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Anybody may ask, without a key, anywhere.")] = False,
+    require_key: Annotated[bool, typer.Option("--require-key", help="Refuse requests without a key.")] = False,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Let anybody in, from anywhere, without a key.")] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a limit, as in queue_requests=200.")
     ] = None,

@@ -24,7 +24,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run, or start it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model; its text is prepared first where needed."""
+    """Train a model; its text is prepared first if needed."""
     from rich.console import Console
 
     from yiwen.measure import calibrate_once

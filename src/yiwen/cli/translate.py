@@ -48,7 +48,7 @@ def translate(
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, with flags and alternatives.")] = False,
     checks: Checks = True,
-    strict: Annotated[bool, typer.Option("--strict", help="Name each line with a fault; exit with 5 then.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Name each line with a fault, then exit with 5.")] = False,
     mbr: Mbr = None,
     ensemble: Ensemble = None,
     engine: Engine = "auto",

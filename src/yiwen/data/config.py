@@ -27,9 +27,9 @@ class DataConfig:
     temperature: float = 1.0
     """Corpora are sampled by size ** (1 / temperature): 1 = as they are, 5 = small ones much more often."""
     valid: CorpusConfig | None = None
-    """Validation text; where none is given it is split off."""
+    """Validation text; if not given, it is split off the training text."""
     test: CorpusConfig | None = None
-    """Test text; where none is given it is split off."""
+    """Test text; if not given, it is split off the training text."""
     more_tests: tuple[CorpusConfig, ...] = ()
     """More test text, each scored by itself by `yiwen evaluate`: the domains of a mixed corpus, or the general text
     that a model learnt before it was fine-tuned. None of it is trained on."""
@@ -38,7 +38,7 @@ class DataConfig:
     test_pairs: int = 1000
     """Pairs to split off for the test, at most a tenth of all."""
     max_tokens: int = 256
-    """Pairs with a side of more subwords (eos counted) are named in the report and not trained on."""
+    """Pairs with more subwords than this on a side (eos included) are named in the report and not trained on."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
     """Which pairs are dropped."""
 

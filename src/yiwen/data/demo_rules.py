@@ -1,4 +1,4 @@
-"""What may stand in the slots of the demo grammar's rules, by the names that these have for it.
+"""What can fill the slots of the demo grammar's rules, by the names that the rules use for it.
 
 The rules are in demo_rules.toml: what people do (daily life, shopping, gifts, travel, skills) and how things are
 (prices, numbers, times, weather, comparisons, places).

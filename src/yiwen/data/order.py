@@ -1,4 +1,4 @@
-"""The order in which texts are computed whose results do not depend on it. Imports no torch."""
+"""The order in which texts are computed when results do not depend on it. Imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What translators exchange: PO, XLIFF 1.2 and 2, TMX. Empty translations are filled, those that are there are kept."""
+"""Formats that translators exchange: PO, XLIFF 1.2 and 2, TMX. Empty translations are filled in, existing ones kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a text has to come out as it went in: addresses, placeholders, formulas, messages that programs read."""
+"""The parts of a text that come out as they went in: addresses, placeholders, formulas, messages that programs read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SubRip and WebVTT: what is said goes on over cues, so sentences are joined, translated and cut again.
+"""SubRip and WebVTT: sentences run over several cues, so they are joined, translated and cut again.
 
 A cue goes on in the next one where it ends no sentence and the next starts with a small letter, or where it ends with a
 comma. Times, numbers, settings, styles and notes stay as they are; lines that start with a dash, or

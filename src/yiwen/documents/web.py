@@ -1,4 +1,4 @@
-"""HTML: running text between block elements; code, scripts and what says translate="no" stay as they are.
+"""HTML: running text between block elements; code, scripts and anything marked translate="no" stay as they are.
 
 Done in two rounds, attributes and then text, as a tag inside of a text is one piece there.
 """

@@ -1,4 +1,4 @@
-"""The exported encoder: CTranslate2 without torch. It computes the last layer's states alone.
+"""The exported encoder: CTranslate2 without torch. It computes only the last layer's states.
 
 Shapes: B texts, S subwords, D d_model.
 """

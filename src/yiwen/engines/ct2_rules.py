@@ -1,4 +1,4 @@
-"""Our search rules, where they differ from CTranslate2's: when a result of its can be taken as it is, and else how
+"""Our search rules, where they differ from CTranslate2's: when its result can be used as it is, and else how
 ours follows from all that it saw. Pure functions; no runtime, no torch.
 
 CTranslate2 and `search/beam.py` extend the same hypotheses: neither a length limit nor a shortest length nor the

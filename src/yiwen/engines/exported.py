@@ -1,4 +1,4 @@
-"""The folder of an exported model: what lies in it, and whose it is. Imports neither torch nor a runtime.
+"""The folder of an exported model: what is in it, and which model it belongs to. Imports neither torch nor a runtime.
 
 model.bin              the weights in CTranslate2's format
 config.json            its settings

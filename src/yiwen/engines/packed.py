@@ -1,4 +1,4 @@
-"""Linear layers whose weights lie as the processor's matrix products want them.
+"""Linear layers with their weights stored the way the processor's matrix products want them.
 
 A plain product brings its weights into blocks anew at every call, which for the few rows of a decoding step is half of
 its time; in float32 these products are also twice as fast as the default ones on processors that are not Intel's.

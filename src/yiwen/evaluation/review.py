@@ -1,4 +1,4 @@
-"""Every translation is checked; where it has a fault, the search's other hypotheses are, and then those of a wider one.
+"""Every translation is checked; if one has a fault, so are the search's other hypotheses, then those of a wider search.
 
 The likeliest without a fault is taken, else the one with the fewest. A fault that stays is told, and no translation is
 ever dropped for it.

@@ -19,7 +19,7 @@ class ModelConfig:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     preset: Literal["tiny", "small", "base", "big", "tiny-fast", "base-fast"] | None = None
-    """Shape that the settings not given here are taken from."""
+    """Named shape that supplies the settings not given here."""
     d_model: int = 512
     """Width of embeddings and layers."""
     n_heads: int = 8

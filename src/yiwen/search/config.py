@@ -1,4 +1,4 @@
-"""How a translation is looked for. Imports no torch."""
+"""How a translation is searched for. Imports no torch."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SearchConfig:
     length_penalty: float = 1.0
     """The exponent of `penalty`; 0 turns it off."""
     max_len_ratio: float = 2.0
-    """Longest translation, in target subwords a source subword ..."""
+    """Longest translation, in target subwords per source subword ..."""
     max_len_extra: int = 20
     """... plus this many. A translation cut there is flagged."""
     min_len: int = 1
     """Fewest target subwords before the end may come, even where the two above allow fewer."""
     mbr: int = 0
-    """Of so many candidates, samples or the best of the beam, take the one that agrees most with the others by chrF
-    (minimum Bayes risk, Eikema and Aziz 2020); 0: the likeliest one."""
+    """Of this many candidates (samples, or the best of the beam), take the one that agrees most with the others by
+    chrF (minimum Bayes risk, Eikema and Aziz 2020); 0: the likeliest one."""
     sampling: bool = False
     """Draw each token at random instead of searching for the best."""
     temperature: float = 1.0

@@ -1,4 +1,4 @@
-"""The application: every endpoint, the page, what watches, and the guard around all of it."""
+"""The application: every endpoint, the page, monitoring, and the guard around all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around every request: from where it may come, what every answer carries, the one line of log, the counters."""
+"""Around every request: where it may come from, what every answer carries, the one line of log, the counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running service can be watched by: counters for Prometheus, and lines of JSON. Neither holds text or keys."""
+"""How a running service can be watched: counters for Prometheus, and lines of JSON. Neither holds text or keys."""
 
 from __future__ import annotations
 

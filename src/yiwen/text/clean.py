@@ -40,7 +40,7 @@ class CleaningConfig:
     max_ratio: float = 4.0
     """Greatest ratio between the sides' lengths in columns, each plus 8 to spare short pairs; 0 = any."""
     max_repeats: int = 12
-    """Greatest number of times that a character other than a digit may stand in a row; 0 = any."""
+    """Greatest number of times that a character other than a digit may occur in a row; 0 = any."""
     min_letters: float = 0.3
     """Least share of letters in a side, spaces and digits not counted; 0 = any, also none."""
     min_script: float = 0.2

@@ -1,4 +1,4 @@
-"""Spans of a text that are no language: addresses, file names, codes, placeholders, tags. They are kept as they are.
+"""Spans of a text that are not language: addresses, file names, codes, placeholders, tags. They are kept as they are.
 
 A model that has learnt symbols for them (`tokenizer.placeholders`) is given a symbol for each and copies it; the
 spans are put back into its translation. It learns that from pairs with the same span on both sides, and with the same

@@ -1,4 +1,4 @@
-"""What a model reads of a text and what is written of its answer: all rules that are no model's to learn.
+"""What a model reads of a text, and what is written of its answer: all the rules that a model need not learn.
 
 source -> stays as it is: blank, nothing but numbers, signs and addresses, in the target language already
        -> normalised, Traditional Chinese to Simplified, ALL CAPS and oDD cASE to usual case -> the model

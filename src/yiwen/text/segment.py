@@ -1,4 +1,4 @@
-"""Segmentation: where the sentences and the clauses of a text are, as offsets, so that nothing of it can be lost.
+"""Segmentation: where the sentences and the clauses of a text are, as offsets, so that nothing can be lost.
 
 Rules rather than a model, because they can be read and never surprise. A boundary that is missed makes a longer
 sentence, which a translator bears; one too many tears a sentence apart. So where in doubt there is none: inside of

@@ -60,8 +60,8 @@ class TokenizerConfig:
     symbols: tuple[str, ...] = ()
     """Strings that are always one piece, such as "<2zh>" or a placeholder."""
     placeholders: int = 0
-    """Symbols, 10 at most, that addresses, file names, codes and other spans which are no language are replaced by: the
-    model copies them, and the spans are put back. 0 = none."""
+    """Number of symbols, 10 at most, that stand for addresses, file names, codes and other spans that are not
+    language: the model copies the symbols, and the spans are put back. 0 = none."""
     sample_pairs: int = 200_000
     """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
     sampling: float = 0.0

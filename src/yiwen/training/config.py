@@ -20,10 +20,11 @@ class TrainingConfig:
     max_steps: int = 20_000
     """Updates in all."""
     batch_tokens: int | Literal["auto"] = 4096
-    """Positions of a micro-batch on its longer side, padding counted: what memory is spent on; auto: the fastest here,
-    which needs update_tokens."""
+    """Positions in a micro-batch on its longer side, padding included: what memory is spent on; auto: the fastest
+    size on this machine, which needs update_tokens."""
     update_tokens: int = 0
-    """Real target tokens an update gathers over micro-batches; 0: one micro-batch an update. The paper: 25,000."""
+    """Target tokens, without padding, that an update gathers over micro-batches; 0: one micro-batch per update. The
+    paper: 25,000."""
     optimizer: Literal["adam", "adamw", "muon"] = "adamw"
     """adam (Kingma and Ba 2015, in the paper); adamw (Loshchilov and Hutter 2019); muon for the matrices of the layers
     with adamw for the rest (Jordan et al. 2024)."""
@@ -42,14 +43,15 @@ class TrainingConfig:
     epsilon: float = 1e-9
     """Added to the root of the mean square."""
     weight_decay: float = 0.01
-    """Decay of matrices an update, times the learning rate (not of embeddings, norms and biases; none with adam)."""
+    """Decay of matrices per update, times the learning rate (not of embeddings, norms and biases; none with adam)."""
     label_smoothing: float = 0.1
     """Probability mass spread over the vocabulary (section 5.4)."""
     rdrop: float = 0.0
     """R-Drop (Liang et al. 2021): how much two passes with different dropout must agree, alpha of the paper (5 there);
     an update then takes twice the time and memory. 0: one pass."""
     word_dropout: float = 0.0
-    """Share of source subwords hidden behind `<unk>`, others at each update, so that the context has to say them."""
+    """Share of source subwords hidden behind `<unk>`, different ones at each update, so that the model relies on
+    context."""
     guided_alignment: float = 0.0
     """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
     weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""
@@ -75,8 +77,8 @@ class TrainingConfig:
     max_bad_updates: int = 5
     """Updates in a row with an infinite or undefined loss or gradient, after which training stops."""
     init_from: str = ""
-    """A model folder or run to go on from: its weights and its vocabulary instead of new ones; [tokenizer] then says no
-    more than `sampling`. Relative to the recipe, else to the current folder."""
+    """A model folder or run to start from: its weights and its vocabulary are used instead of new ones, and
+    [tokenizer] may then only set `sampling`. Relative to the recipe, else to the current folder."""
     seed: int = 1
     """Where all randomness starts: first weights, order, dropout."""
     precision: Literal["auto", "float32", "bf16"] = "auto"

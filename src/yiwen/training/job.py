@@ -1,4 +1,4 @@
-"""What the training loop is told of a task: all that differs between translation and everything else."""
+"""What the training loop knows about a task: everything that differs between translation and the others."""
 
 from __future__ import annotations
 
