@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig, read_blocks
-from yiwen.data.labels import MOST_LABELS, count_labels
+from yiwen.data.labels import MOST_LABELS, count_labels, numbered
 from yiwen.data.loader import lengths_of, load_labelled
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.store import Store
 from yiwen.errors import DataError
-from yiwen.text.subword import PAD_ID, TokenizerConfig, encode_words, train_subword
+from yiwen.text.subword import PAD_ID, UNK_ID, Subword, TokenizerConfig, encode_words, train_subword
 
 TOKENIZER = TokenizerConfig(kind="bpe", vocab_size=300, character_coverage=1.0)
 LABELLED = {"src_column": "text", "tgt_column": "label"}
@@ -189,6 +191,20 @@ SUBWORD = train_subword(lambda: texts(200), TOKENIZER)[1]
 def test_the_subwords_of_words_are_those_of_the_sentence(words: list[str]) -> None:
     apart = [id_ for ids in encode_words(SUBWORD, [words])[0] for id_ in ids]
     assert apart == SUBWORD.encode([" ".join(words)])[0]
+
+
+def test_a_word_that_a_vocabulary_rewrites_to_nothing_keeps_its_tag() -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts(200)), model_writer=model, vocab_size=300, byte_fallback=True, num_threads=1,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3, normalization_rule_name="nmt_nfkc", model_type="bpe", minloglevel=2,
+    )  # fmt: skip
+    subword = Subword.from_bytes(model.getvalue())
+    assert subword.encode(["\ufffd"]) == [[]]
+    ids, numbers = numbered(subword, ["some \ufffd words"], [["A", "B", "A"]], labels=("A", "B"), targets="tags")
+    assert len(ids[0]) == len(numbers[0])
+    assert [(id_, n) for id_, n in zip(ids[0], numbers[0], strict=True) if n == 2] == [(UNK_ID, 2)]
+    assert encode_words(subword, [["", "some"]]) == [[[], ids[0][: numbers[0].index(2)]]]
 
 
 def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(tmp_path: Path) -> None:

@@ -205,6 +205,33 @@ def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model:
     assert with_list.score([[5]], [[20]]) == without.score([[5]], [[20]])
 
 
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_a_prefix_is_kept_beside_the_shortlists_of_other_sources(
+    tmp_path: Path, model: Transformer, beam_size: int
+) -> None:
+    folder = tmp_path / "model"
+    exported(folder, model)
+    source, target = vocabularies(model)
+    pieces, places = target.pieces(range(target.vocab_size)), range(N_SPECIAL, source.vocab_size)
+    lines = ["\t" + " ".join(pieces[UNK_ID : N_SPECIAL + 5])]
+    # Each source has six of the 20 others, so that a target stands at another place in each shortlist.
+    lines += [
+        f"{source.pieces([id_])[0]}\t{' '.join(sorted({pieces[9 + id_ * k % 20] for k in range(6)}))}" for id_ in places
+    ]
+    (folder / "vmap.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with_list, without = (
+        CT2Engine(folder, source=source, target=target, threads=1, is_new=True, shortlist=shortlist)
+        for shortlist in (True, False)
+    )
+    config = SearchConfig(beam_size=beam_size)
+    for id_ in places:
+        with_list.search([[id_]], config=SearchConfig(beam_size=3))
+        asked = {"config": config, "prefixes": [[28, 20, id_]]}
+        (found,) = with_list.search([[id_ * 7 % 20 + N_SPECIAL]], **asked)
+        assert found[0].ids[:3] == (28, 20, id_)
+        assert found == without.search([[id_ * 7 % 20 + N_SPECIAL]], **asked)[0]
+
+
 def test_a_shortlist_that_no_manifest_lists_is_none(tmp_path: Path, model: Transformer) -> None:
     folder = tmp_path / "model"
     exported(folder, model)

@@ -51,7 +51,8 @@ class Runtime:
             "num_hypotheses": config.beam_size,
             "length_penalty": exponent(config),
             "min_decoding_length": 0,
-            "use_vmap": self.uses_shortlist,
+            # CTranslate2 4.8 finds a prefix in the shortlist of an earlier call: another token, or an IndexError.
+            "use_vmap": self.uses_shortlist and not len(prefix),
             "return_scores": True,
             "return_end_token": True,
             **options,

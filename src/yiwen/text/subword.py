@@ -222,10 +222,11 @@ class Subword:
 def encode_words(subword: Subword, sentences: Sequence[Sequence[str]]) -> list[list[list[int]]]:
     """The ids of each word of each sentence, so that nobody has to guess from pieces where a word begins.
 
-    Subwords that we learn never cross a blank: put together, these are the ids of the whole sentence.
+    Subwords that we learn never cross a blank: put together, these are the ids of the whole sentence. A word that a
+    vocabulary from elsewhere rewrites to nothing is unknown: without a subword its tag would be that of the next one.
     """
     ids = iter(subword.encode([word for words in sentences for word in words]))
-    return [[next(ids) for _ in words] for words in sentences]
+    return [[next(ids) or [UNK_ID] * bool(word) for word in words] for words in sentences]
 
 
 def subword_paths(folder: Path) -> tuple[Path, Path]:
