@@ -8,8 +8,9 @@ from dataclasses import replace
 from html import escape as escape_html
 from typing import Final
 
+from yiwen.documents.assembling import string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
-from yiwen.documents.unit import Part, Token, Unit, string_unit, units_of
+from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
 from yiwen.text.languages import best_match
 

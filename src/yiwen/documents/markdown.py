@@ -15,8 +15,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from yiwen.documents import web
+from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
+from yiwen.documents.unit import Part, Token, Unit, is_cjk
 
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")

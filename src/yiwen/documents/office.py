@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from yiwen.documents.assembling import pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
-from yiwen.documents.unit import Part, Token, Wrap, pairs, running, units_of
+from yiwen.documents.unit import Part, Token, Wrap
 
 DOCX: Final = re.compile(
     r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"

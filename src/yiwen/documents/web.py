@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
-from yiwen.documents.unit import Part, Token, running, string_unit, units_of
+from yiwen.documents.unit import Part, Token
 
 BLOCKS: Final = frozenset(
     """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
