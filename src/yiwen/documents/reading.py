@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from yiwen.documents import exchange, markdown, office, subtitles, tables, web
 from yiwen.documents.sandbox import Limits
-from yiwen.documents.translating import Answer
-from yiwen.documents.unit import Part, Unit
+from yiwen.documents.unit import Answer, Part, Unit
 from yiwen.documents.writing import written
 from yiwen.errors import DataError
 

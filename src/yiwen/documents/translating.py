@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from yiwen.documents.placing import Piece, linked, place
-from yiwen.documents.unit import Span, Unit
+from yiwen.documents.unit import Answer, Span, Unit
 from yiwen.errors import DataError
 from yiwen.evaluation.checks import changes_placeholders
 
@@ -32,10 +32,6 @@ Align = Callable[[Sequence[str], Sequence[str]], Sequence[Any]]
 """As `Translator.align`."""
 Flag = Callable[[Iterable[str]], None]
 """Told what is wrong with a text as it is written down."""
-
-
-Answer = tuple[str, list[Span]]
-"""A translation and where the marks of its unit go."""
 
 
 @dataclass(frozen=True)

@@ -126,3 +126,5 @@ class Unit:
 
 Part = str | Unit
 """What a document is a list of."""
+Answer = tuple[str, list[Span]]
+"""A translation and where the marks of its unit go."""
