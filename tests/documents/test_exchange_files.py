@@ -112,3 +112,9 @@ def test_tmx_without_a_text_in_the_language_is_refused(header: str, there: str) 
         DataError, match=re.escape(f"no unit has a text in '{header}'; there is {there}: say from which")
     ):
         translated_here(source, "tmx", src_lang="", tgt_lang="zh")
+
+
+def test_a_unit_of_xliff_without_a_source_is_left_alone() -> None:
+    unit = '<trans-unit id="1">some words <g id="1">x</g></trans-unit>'
+    source = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    assert translated_here(source, "xlf").decode() == source

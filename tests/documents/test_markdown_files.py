@@ -113,3 +113,16 @@ def test_rows_of_containers_and_templates_are_no_text() -> None:
     assert out == source.replace("One here", "ONE").replace("Two", "TWO")
     block = "<div>\n  {% if x %}\n    <p>Hello there</p>\n  {% endif %}\n</div>\n"
     assert texts_of(block, "md") == ["Hello there"]
+
+
+def test_attributes_of_images_and_code_stay_with_them() -> None:
+    source = "See ![a dog](u){width=300} and `x = 1`{.py} here.\n"
+    assert texts_of(source, "md") == ["See and x = 1 here."]
+    out = translated_here(source, "md", lambda text: "x = 1 here" if "x = 1" in text else text).decode()
+    assert "![a dog](u){width=300}" in out
+    assert "`x = 1`{.py}" in out
+
+
+def test_a_link_that_its_own_words_name_is_named_with_the_marks_in_them() -> None:
+    out = translated_here("Use [a *b* c][] now.\n\n[a *b* c]: u\n", "md").decode()
+    assert out == "USE [A *B* C][a *b* c] NOW.\n\n[a *b* c]: u\n"

@@ -10,8 +10,9 @@ import pytest
 from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
 
 from yiwen.documents import translate_markup
+from yiwen.documents.assembling import DEEPEST
 from yiwen.documents.translating import AT_ONCE, translated
-from yiwen.documents.unit import DEEPEST, Mark, Unit
+from yiwen.documents.unit import Mark, Unit
 from yiwen.errors import DataError
 
 

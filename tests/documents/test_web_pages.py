@@ -160,3 +160,9 @@ def test_tags_that_are_named_end_a_text() -> None:
     (found,) = translate_markup([source], is_html=False, translate=translate, splitting=["LI"])
     assert asked == ["Green tea", "black tea"]
     assert found == "<li>GREEN TEA</li><li>BLACK <b>TEA</b></li>"
+
+
+def test_a_blank_inside_of_formatting_does_not_move_behind_it() -> None:
+    for source in ("<p>foo <b> bar</b>, baz", "<p>foo <b>\n<i> bar</i></b>, baz"):
+        assert re.sub("<[^>]*>", "", translated_here(source, "html").decode()) == "FOO BAR, BAZ"
+    assert translated_here('"foo <b> bar</b>, baz"', "json").decode() == '"FOO <b> BAR</b>, BAZ"'

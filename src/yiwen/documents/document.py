@@ -11,6 +11,7 @@ from yiwen.documents.translating import Align, Flag, Translate, translated
 from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.web import KEPT
 from yiwen.documents.web import texts as web_texts
+from yiwen.documents.writing import written
 from yiwen.errors import ConfigError, DataError
 
 
@@ -98,6 +99,6 @@ def translate_markup(
         unit.check()
     answers = translated(units, translate=translate, align=align, progress=None)
     return [
-        "".join(part.written(*next(answers)) if isinstance(part, Unit) else part for part in parts)
+        "".join(written(part, *next(answers)) if isinstance(part, Unit) else part for part in parts)
         for parts in parts_of
     ]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from html import escape as escape_html
 from typing import Final
 
+from yiwen.documents.assembling import string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
-from yiwen.documents.unit import Part, Token, Unit, string_unit, units_of
+from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
 from yiwen.text.languages import best_match
 
@@ -84,27 +85,29 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If the targets are to be in another language than `tgt_lang`.
     """
-    pieces = xml_pieces(source)
     out: list[Part] = []
-    flags = [True]  # whether what is open is to be translated
-    skip = 0
-    for number, piece in enumerate(pieces):
-        if number < skip:
+    wanted = [True]  # whether what is open is to be translated
+
+    def is_wanted(piece: Piece) -> bool:
+        return {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
+
+    def is_unit(piece: Piece) -> bool:
+        return piece.kind == "open" and piece.name in ("trans-unit", "segment") and is_wanted(piece)
+
+    for inner in elements(xml_pieces(source), is_unit):
+        piece = inner[0]
+        if is_unit(piece):
+            out += _with_target(inner)
             continue
         if piece.kind == "open":
-            flags.append({"no": False, "yes": True}.get(piece.attributes.get("translate", ""), flags[-1]))
+            wanted.append(is_wanted(piece))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
             _check_target(named, tgt_lang, "trgLang or target-language")
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
-            if piece.name in ("trans-unit", "segment") and flags[-1]:
-                skip = end_of(pieces, number)
-                flags.pop()
-                out += _with_target(pieces[number:skip])
-                continue
         elif piece.kind == "close":
-            flags.pop()
+            wanted.pop()
         out.append(piece.raw)
     return out
 
@@ -112,7 +115,7 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
 def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
     found = _children(pieces)
-    start, end = found.get("source", (0, 0))
+    start, end = found.get("source", (0, 1))
     t_start, t_end = found.get("target", (0, 0))
     target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
     is_done = any(piece.name != "mrk" and piece.raw.strip() for piece in inside)

@@ -29,8 +29,8 @@ _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|
 
 def is_prose(text: str, keep: Sequence[tuple[int, int]]) -> bool:
     """True where there is a letter to translate."""
-    edges = [0, *(edge for span in keep for edge in span), len(text)]
-    return any(any(map(str.isalpha, text[a:b])) for a, b in zip(edges[::2], edges[1::2], strict=True))
+    starts, ends = [0, *(end for _, end in keep)], [*(start for start, _ in keep), len(text)]
+    return any(any(map(str.isalpha, text[start:end])) for start, end in zip(starts, ends, strict=True))
 
 
 def breaks_message(text: str, keep: Sequence[tuple[int, int]]) -> bool:

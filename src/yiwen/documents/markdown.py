@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final
 
 from yiwen.documents import web
+from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import Part, Token, Unit, is_cjk, running, units_of
+from yiwen.documents.unit import Part, Token, Unit, is_cjk
 
+_LINE_END: Final = re.compile(r"\r\n?|\n")
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
 _LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^][\n]*\]|\[\[[^][\n]+\]\]"
@@ -31,105 +34,128 @@ _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
 
-Lines = Sequence[tuple[int, int]]
-"""Where each line of a text starts: in the text, and in the source."""
+
+@dataclass(frozen=True)
+class _Located:
+    """A text as markdown-it reads it, and where it stands in the source."""
+
+    text: str
+    source: str
+    starts: Sequence[tuple[int, int]]
+    """Where each stretch that both have alike starts: in the text, and in the source."""
+
+    def place(self, at: int) -> int:
+        """The place in the source of a place in the text."""
+        in_text, in_source = self.starts[bisect_right(self.starts, at, key=itemgetter(0)) - 1]
+        return in_source + at - in_text
+
+    def raw(self, start: int, end: int) -> str:
+        """The source of a part of the text."""
+        return self.source[self.place(start) : self.place(end)] if start < end else ""
 
 
 def texts(source: str) -> list[Part]:
     """The units of a Markdown document."""
     front = _FRONT.match(source)
     body = front.end() if front else 0
-    starts = [body, *(match.end() for match in re.compile(r"\r\n?|\n").finditer(source, body)), len(source)]
+    starts = [body, *(match.end() for match in _LINE_END.finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
     out: list[Part] = []
-    at, cursor, kind = 0, 0, ""
+    done, before = 0, ""  # end of the source that is in `out`; kind of the token before
+    cell_end = 0  # of a table's cell, behind which the next one is looked for
     for token in _parser().parse("\n".join("" if _FENCE.match(row) else row for row in rows)):
-        is_cell, is_title, kind = kind in ("td_open", "th_open"), kind == "admonition_title_open", token.type
+        is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
+        before = token.type
         if token.type == "html_block" and not token.level:
-            first, cursor = token.map[0], starts[token.map[1]]
+            first, end = token.map[0], starts[token.map[1]]
             start = starts[first + bool(_LONE.fullmatch(rows[first]))]
-            found = web.texts(source[start:cursor])
+            found = web.texts(source[start:end])
         elif is_title and f'"{token.content}"' not in rows[token.map[0]]:
             continue  # its kind, which nobody wrote as a title
-        elif token.type == "inline" and (lines := _lines(token, rows, starts, cursor if is_cell else None)):
-            start, cursor = lines[0][1], _where(lines, len(token.content))
+        elif token.type == "inline" and (lines := _lines(token, rows, starts, cell_end if is_cell else None)):
+            located = _Located(token.content, source, lines)
+            start, end = located.place(0), located.place(len(token.content))
             escape = partial(_escaped, is_cell=is_cell, is_title=is_title)
-            found = running(_tokens(token, lines, source), partial(units_of, escape=escape, is_collapsed=True))
+            found = running(_tokens(token.children, located), partial(units_of, escape=escape, is_collapsed=True))
             found = [_with_stars(part) if isinstance(part, Unit) else part for part in found]
         else:
             continue
+        cell_end = end
         if any(isinstance(part, Unit) for part in found):
-            out += [source[at:start], *found]
-            at = cursor
-    return [*out, source[at:]]
+            out += [source[done:start], *found]
+            done = end
+    return [*out, source[done:]]
 
 
-def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cursor: int | None) -> Lines:
-    """The lines of a text in the source; none where it is not written there as it reads.
+def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int | None) -> list[tuple[int, int]]:
+    """Where the lines of a text start, in it and in the source; none where it is not written there as it reads.
 
-    cursor: Where the cell before ended, for a cell of a table; any other text stands at the end of its lines.
+    cell_end: Where the cell before ended, for a cell of a table; any other text stands at the end of its lines.
     """
     found: list[tuple[int, int]] = []
     offset = 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
-        written = line if cursor is None else line.replace("|", r"\|")
-        column = row.rfind(line) if cursor is None else row.find(written, max(0, cursor - start))
+        written = line if cell_end is None else line.replace("|", r"\|")
+        column = row.rfind(line) if cell_end is None else row.find(written, max(0, cell_end - start))
         if column < 0:
             return []
         found.append((offset, start + column))
-        bars = re.finditer(r"\\\|", written) if cursor is not None else ()
-        found += [(offset + bar.end() - n, start + column + bar.end()) for n, bar in enumerate(bars, 1)]
+        if cell_end is not None:
+            bars = (bar.end() for bar in re.finditer(r"\\\|", written))  # the text has them without a backslash
+            found += [(offset + bar - n, start + column + bar) for n, bar in enumerate(bars, 1)]
         offset += len(line) + 1
     return found
 
 
-def _where(lines: Lines, offset: int) -> int:
-    """The place in the source of a place in a text."""
-    in_text, in_source = lines[bisect_right(lines, offset, key=lambda line: line[0]) - 1]
-    return in_source + offset - in_text
-
-
-def _tokens(token: Any, lines: Lines, source: str) -> Iterator[Token | str]:
+def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]:
     """Tokens of running text; where a line ends for good comes as a string."""
+    text = located.text
     at = label = 0
-
-    def text_until(end: int) -> Iterator[Token]:
-        raw = source[_where(lines, at) : _where(lines, end)] if at < end else ""
-        n = len(task[0]) if not at and (task := _TASK.match(raw)) else 0
-        if n:
-            yield Token("point", raw[:n])
-        if raw[n:]:
-            yield Token("text", raw[n:], token.content[at + n : end])
-
-    for child in token.children:
+    for child in children:
         if "at" not in child.meta or child.type == "text":  # text that only looked like a mark
             continue
         start, end = child.meta["at"]
         name, _, side = child.type.rpartition("_")
         if name == "strong":  # its token is the star or line that is nearer to the text
             start, end = (start - 1, end) if side == "open" else (start, end + 1)
-        yield from text_until(start)
-        if (side == "close" or name in ("image", "code_inline")) and (own := _ATTRIBUTES.match(token.content, end)):
+        yield from _text_tokens(located, at, start)
+        if (side == "close" or child.type in ("image", "code_inline")) and (own := _ATTRIBUTES.match(text, end)):
             end = own.end()
-        raw = source[_where(lines, start) : _where(lines, end)]
+        raw = located.raw(start, end)
         at = end
         if child.type in ("code_inline", "math_inline") or child.info == "auto":
             yield Token("text", raw, child.content or raw[1:-1], is_kept=True)
         elif child.type == "text_special":
             yield Token("text", raw, child.content)
         elif child.type == "softbreak":
-            yield Token("text", raw, "" if is_cjk(source[_where(lines, start) - 1]) else " ")
+            yield Token("text", raw, "" if is_cjk(located.source[located.place(start) - 1]) else " ")
         elif child.type == "hardbreak" or raw.lower().startswith("<br"):
             yield raw
         elif child.type == "html_inline":
             yield from string_tokens(raw)
+        elif side == "open":
+            label = end if name == "link" else label
+            yield Token("open", raw, key=name)
+        elif side == "close":
+            # In [words][] and [words] these name the target, so that it has to be named where they change.
+            names_target = raw in ("]", "][]")
+            again = f"][{' '.join(text[label:start].split())}]" if names_target and text[label:start] else ""
+            yield Token("close", raw, again, key=name)
         else:
-            label = end if name == "link" and side == "open" else label
-            words = token.content[label:start] if raw in ("]", "][]") else ""  # they name the target
-            again = f"][{' '.join(words.split())}]" if words else ""
-            yield Token("open" if side == "open" else "close" if side == "close" else "point", raw, again, key=name)
-    yield from text_until(len(token.content))
+            yield Token("point", raw)
+    yield from _text_tokens(located, at, len(text))
+
+
+def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
+    """A part of a text without marks; the box of a task at its beginning is none of it."""
+    raw = located.raw(start, end)
+    box = _TASK.match(raw) if start == 0 else None
+    n = len(box[0]) if box else 0
+    if n:
+        yield Token("point", raw[:n])
+    if raw[n:]:
+        yield Token("text", raw[n:], located.text[start + n : end])
 
 
 def _with_stars(unit: Unit) -> Unit:

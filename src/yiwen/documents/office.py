@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from yiwen.documents.assembling import pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
-from yiwen.documents.unit import Part, Token, Wrap, pairs, running, units_of
+from yiwen.documents.unit import Part, Token, Wrap
 
 DOCX: Final = re.compile(
     r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
@@ -57,17 +58,17 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     field: list[str] = []  # the source of a field that has begun
     depth = 0
     for token in _flat(pieces):
-        kind = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
-        step = {"begin": 1, "end": -1}.get(kind[1], 0) if kind else 0
-        if not depth and step < 1:
-            yield token._replace(kind="close", key="field") if isinstance(token, Token) and step else token
+        found = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
+        sign = found[1] if found else ""
+        if not depth and sign != "begin":
+            yield Token("close", token.raw, key="field") if isinstance(token, Token) and sign == "end" else token
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
-        depth += step
+        depth += {"begin": 1, "end": -1}.get(sign, 0)
         if not depth:
             yield Token("point", "".join(field))
             field = []
-        elif depth == 1 and kind and kind[1] == "separate" and _SHOWN.search("".join(field)):
+        elif depth == 1 and sign == "separate" and _SHOWN.search("".join(field)):
             yield Token("open", "".join(field), key="field")
             field, depth = [], 0
     yield "".join(field)  # it ends in another paragraph

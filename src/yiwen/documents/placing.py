@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -125,63 +125,68 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
         known: The words and their links.
         pieces: What is known to belong together, in order; breaks at their edges stay there.
     """
-    spans: list[Span] = [(0, 0)] * len(marks)
-    children: dict[int, list[int]] = defaultdict(list)
+    breaks = {number: mark for number, mark in enumerate(marks) if mark.is_break}
+    spans = dict(zip(breaks, _breaks([*breaks.values()], known, pieces), strict=True))
+    laid = [(mark, spans[number]) for number, mark in breaks.items()]
+    inside: dict[int, list[int]] = defaultdict(list)
     for number, mark in enumerate(marks):
-        children[mark.parent].append(number)
-    breaks = [number for number, mark in enumerate(marks) if mark.is_break]
-    for number, span in zip(breaks, _breaks([marks[n] for n in breaks], known, pieces), strict=True):
-        spans[number] = span
-
-    def between_breaks(mark: Mark, lo: int, hi: int) -> Span:
-        first = max([lo, *(spans[b][1] for b in breaks if marks[b].end <= mark.start)])
-        return first, max(first, min([hi, *(spans[b][0] for b in breaks if marks[b].start >= mark.end)]))
-
-    todo = [(-1, 0, len(known.target))]
+        if not mark.is_break:
+            inside[mark.parent].append(number)
+    todo: list[tuple[int, Span]] = [(-1, (0, len(known.target)))]
     while todo:
-        parent, lo, hi = todo.pop()
+        parent, room = todo.pop()
         outer = marks[parent] if parent >= 0 else Mark(0, len(known.text))
-        taken: set[int] = set()
-        siblings: list[Span] = []
-        inside = [number for number in children[parent] if not marks[number].is_break]
-        for number in inside:
-            mark = marks[number]
-            if mark.start == mark.end:
-                continue
-            start, end = _window(mark, known, between_breaks(mark, lo, hi), taken)
-            if any(first < end and start < last for first, last in siblings):  # on parts of one word
-                start = end
-            inner = [spans[b] for b in breaks if mark.start <= marks[b].start and marks[b].end <= mark.end]
-            if inner:
-                start = max([min(start, inner[0][0]), *(b for _, b in siblings if b <= inner[0][0])])
-                end = max(end, inner[-1][1])
-            elif start == end:
-                start = end = _outside(start, siblings)
-            spans[number] = (start, end)
-            siblings.append(spans[number])
-            taken.update(_within(known.tgt, start, end))
-            todo.append((number, *spans[number]))
-        at = lo
-        for number in inside:
-            mark = marks[number]
-            if mark.start == mark.end:
-                at = max(at, _point(mark.start, outer, known, between_breaks(mark, lo, hi)))
-                at = _outside(at, siblings)
-                spans[number] = (at, at)
-                todo.append((number, at, at))
-    return [(_outside(start, known.kept), _outside(end, known.kept)) for start, end in spans]
+        around = [number for number in inside[parent] if marks[number].start < marks[number].end]
+        found = dict(zip(around, _around_words([marks[n] for n in around], known, room, laid), strict=True))
+        at = 0
+        for number in inside[parent]:
+            if number not in found:  # a point: behind those before it, and inside of nothing beside it
+                mark = marks[number]
+                at = max(at, _point(mark.start, outer, known, _between_breaks(mark, room, laid)))
+                at = _outside(at, found.values())
+                found[number] = (at, at)
+        spans |= found
+        todo += found.items()
+    edges = (spans[number] for number in range(len(marks)))
+    return [(_outside(start, known.kept), _outside(end, known.kept)) for start, end in edges]
 
 
-def _outside(at: int, siblings: Sequence[Span]) -> int:
-    return next((end for start, end in siblings if start < at < end), at)
+def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> Span:
+    """The part of the room that lies behind all breaks before a mark and before all that are behind it."""
+    first = max([room[0], *(end for other, (_, end) in breaks if other.end <= mark.start)])
+    last = min([room[1], *(start for other, (start, _) in breaks if other.start >= mark.end)])
+    return first, max(first, last)
+
+
+def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> list[Span]:
+    """Places of marks side by side that are around words."""
+    found: list[Span] = []
+    taken: set[int] = set()  # words
+    for mark in marks:
+        start, end = _window(mark, known, _between_breaks(mark, room, breaks), taken)
+        if any(first < end and start < last for first, last in found):  # on parts of one word
+            start = end
+        held = [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]
+        if held:
+            start = max([min(start, held[0][0]), *(last for _, last in found if last <= held[0][0])])
+            end = max(end, held[-1][1])
+        elif start == end:
+            start = end = _outside(start, found)
+        found.append((start, end))
+        taken.update(_within(known.tgt, start, end))
+    return found
+
+
+def _outside(at: int, spans: Iterable[Span]) -> int:
+    return next((end for start, end in spans if start < at < end), at)
 
 
 def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     """The target words that a mark belongs on: the contiguous ones that are most its own."""
-    inside: dict[int, float] = defaultdict(float)
+    weights: dict[int, float] = defaultdict(float)  # target word -> links that lead into it from inside of the mark
     for i in _reached(known.src, mark.start, mark.end):
         for j, weight in known.by_src.get(i, ()):
-            inside[j] += weight
+            weights[j] += weight
     allowed = _within(known.tgt, *room)
     has_signs = any(not sign.isalnum() and not sign.isspace() for sign in known.text[mark.start : mark.end])
 
@@ -190,30 +195,38 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
             return False
         return has_signs or any(map(str.isalnum, known.target[slice(*known.tgt[j])]))
 
-    own = [j for j in sorted(inside) if is_free(j)]
-    best, best_sum, start, total = (0, -1), 0.0, 0, 0.0
+    own = {j: weights[j] for j in sorted(weights) if is_free(j)}
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
-        j = max(own, key=lambda j: inside[j])
-        return _part(mark, known, known.tgt[j], is_sure=inside[j] >= SURE)
-    for j in range(own[0], own[-1] + 1) if own else ():
-        if j in taken:
-            total = 0.0
-            continue
-        if total <= 0:
-            start, total = j, 0.0
-        total += 2 * inside.get(j, 0.0) / known.mass[j] - 1 if known.mass[j] else 0.0
-        if total > best_sum:
-            best, best_sum = (start, j), total
-    if best_sum == 0.0 and own:  # nothing is mostly its own: the word that is most so
-        best = (max(own, key=lambda j: inside[j] / known.mass[j]),) * 2
-    elif best_sum == 0.0:  # no word at all: the free one at the same part of the text
+        j = max(own, key=own.__getitem__)
+        return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE)
+    if own:
+        first, last = _heaviest(weights, own, known.mass, taken)
+        span = known.tgt[first][0], known.tgt[last][1]
+    else:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
         others = [j for j in range(near - FAR, near + FAR) if is_free(j) and not known.keeps(*known.tgt[j])]
         if not others:  # nor is there any inside of a mark that is on a part of a word
             return _part(mark, known, room) if mark.parent >= 0 else (room[0], room[0])
-        best = (min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where)),) * 2
-    return _part(mark, known, _without_punctuation(mark, known, (known.tgt[best[0]][0], known.tgt[best[1]][1])))
+        span = known.tgt[min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where))]
+    return _part(mark, known, _without_punctuation(mark, known, span))
+
+
+def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[float], taken: set[int]) -> Span:
+    """First and last of the neighbours whose links lead into a mark more than out of it."""
+    best, best_sum = None, 0.0
+    start, total = 0, 0.0
+    for j in range(min(own), max(own) + 1):
+        if j in taken:
+            total = 0.0
+            continue
+        if total <= 0:
+            start, total = j, 0.0
+        total += 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
+        if total > best_sum:
+            best, best_sum = (start, j), total
+    most = max(own, key=lambda j: own[j] / mass[j])
+    return best or (most, most)  # where no word is mostly its own, that which is most so
 
 
 def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Span:
@@ -261,25 +274,20 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
 
 def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
     """A place for each break: where the same share of the translation has been said, at the end of a word."""
-    if not breaks:
-        return []
     anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
     anchors.append((len(known.text), len(known.target)))
-    spots = _spots(known.target, known.tgt)
+    spots = _spots(known.target, known.tgt) if breaks else []
+    slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     out: list[Span] = []
     first = 0
-    for number, mark in enumerate(breaks):
-        after = bisect_right(anchors, (mark.start, 1 << 60)) or 1
-        (s0, t0), (s1, t1) = anchors[after - 1], anchors[min(after, len(anchors) - 1)]
-        ideal = t0 + (t1 - t0) * (mark.start - s0) / (s1 - s0) if s1 > s0 else t0
-        # Each break that follows wants a place too.
-        last = max(first, len(spots) - (len(breaks) - number - 1))
+    for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
+        last = max(first, len(spots) - n_left)  # each break that follows wants a place too
         if first == last:
-            out.append((len(known.target),) * 2)
+            out.append((len(known.target), len(known.target)))
             continue
-        slack = len(known.target) / (len(breaks) + 1) / 4
+        ideal = _same_share(mark.start, anchors)
 
-        def cost(k: int, ideal: float = ideal, slack: float = slack) -> float:
+        def cost(k: int, ideal: float = ideal) -> float:
             ends = known.target[spots[k][0] - 1] in _SENTENCE_END
             return abs(spots[k][0] - ideal) - (slack if ends else 0.0)
 
@@ -288,6 +296,13 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
         out.append(spots[best])
         first = best + 1
     return out
+
+
+def _same_share(place: int, anchors: Sequence[tuple[int, int]]) -> float:
+    """The place in a translation that is as far between two anchors as a place in its text."""
+    after = bisect_right(anchors, place, key=_START) or 1
+    (s0, t0), (s1, t1) = anchors[after - 1], anchors[min(after, len(anchors) - 1)]
+    return t0 + (t1 - t0) * (place - s0) / (s1 - s0) if s1 > s0 else t0
 
 
 def _spots(target: str, words: Sequence[Span]) -> list[Span]:

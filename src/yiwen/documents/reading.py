@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from yiwen.documents import exchange, markdown, office, subtitles, tables, web
 from yiwen.documents.sandbox import Limits
-from yiwen.documents.translating import Answer
-from yiwen.documents.unit import Part, Unit
+from yiwen.documents.unit import Answer, Part, Unit
+from yiwen.documents.writing import written
 from yiwen.errors import DataError
 
 Parser = Callable[[str], list[Part]]
@@ -124,7 +124,7 @@ def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer], *, i
         if isinstance(part, Unit):
             target, spans = next(answers)
             is_same &= target == part.text
-            out.append(part.written(target, spans))
+            out.append(written(part, target, spans))
         else:
             out.append(part)
     # Runs of Office documents are taken apart: equal in meaning, not in bytes.

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Token, running, units_of
+from yiwen.documents.unit import SENTENCE_END, Part, Token
 
 _NEXT: Final = r"(?:\d+[^\S\n]*\n)?.*-->"
 _VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\Z))+)", re.MULTILINE)

@@ -11,8 +11,9 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
+from yiwen.documents.assembling import string_unit, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk, string_unit, units_of
+from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from yiwen.documents.placing import Piece, linked, place
-from yiwen.documents.unit import Span, Unit
+from yiwen.documents.unit import Answer, Span, Unit
 from yiwen.errors import DataError
 from yiwen.evaluation.checks import changes_placeholders
 
@@ -34,10 +34,6 @@ Flag = Callable[[Iterable[str]], None]
 """Told what is wrong with a text as it is written down."""
 
 
-Answer = tuple[str, list[Span]]
-"""A translation and where the marks of its unit go."""
-
-
 @dataclass(frozen=True)
 class _Draft:
     text: str
@@ -56,7 +52,8 @@ def translated(
 ) -> Iterator[Answer]:
     """Translate units in blocks, in order; equal texts of a block once."""
     for start in range(0, len(units), AT_ONCE):
-        block = list(units[start : start + AT_ONCE])
+        firsts = units[start : start + AT_ONCE]
+        block = list(firsts)
         drafts = _drafts([unit.text for unit in block], translate)
         broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
         numbered = [block[n].with_stand_ins() for n in broken]
@@ -65,7 +62,7 @@ def translated(
             drafts[number] = _said_once(draft, unit, block[number].literals())
             block[number] = unit
         if flag is not None:
-            for first, unit, draft in zip(units[start:], block, drafts, strict=False):
+            for first, unit, draft in zip(firsts, block, drafts, strict=True):
                 flag(_flags(first, unit, draft))
         yield from _placed(block, drafts, align)
         if progress is not None:
@@ -85,8 +82,9 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
 def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
     """The flags of a draft; of placeholders, what is true once they stand there, and one without a place is put in."""
     text = draft.text
-    for number, literal in zip(unit.literals(), first.literals(), strict=True) if unit is not first else ():
-        text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
+    if unit is not first:
+        for number, literal in zip(unit.literals(), first.literals(), strict=True):
+            text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
     yield from (name for name in draft.flags if name != "placeholders")
     if changes_placeholders(first.text, text):
         yield "placeholders"

@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
-from yiwen.documents.unit import Part, Token, running, string_unit, units_of
+from yiwen.documents.unit import Part, Token
 
 BLOCKS: Final = frozenset(
     """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
@@ -38,10 +39,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     out: list[Part] = []
     for piece in html_pieces(source):
         at = end = 0
-        described = piece.attributes.get("name") or piece.attributes.get("property") or ""
-        names = ("content",) if piece.name == "meta" and described.lower() in _DESCRIBED else _READ
-        is_button = piece.name == "input" and piece.attributes.get("type", "").lower() in ("submit", "button", "reset")
-        names = (*names, "value") if is_button else (*names, "label") if piece.name in _LABELLED else names
+        names = _read(piece)
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"] or "", match.end()
             new: list[Part] = []
@@ -55,6 +53,16 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
                 at = end
         out.append(piece.raw[at:])
     return out
+
+
+def _read(piece: Piece) -> Collection[str]:
+    """Names of the attributes that people read."""
+    described = piece.attributes.get("name") or piece.attributes.get("property") or ""
+    if piece.name == "meta" and described.lower() in _DESCRIBED:
+        return ("content",)
+    if piece.name == "input" and piece.attributes.get("type", "").lower() in ("submit", "button", "reset"):
+        return (*_READ, "value")
+    return (*_READ, "label") if piece.name in _LABELLED else _READ
 
 
 def texts(

@@ -11,6 +11,7 @@ import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from yiwen.config import STRICT
 from yiwen.errors import ConfigError
@@ -72,26 +73,23 @@ class CleaningConfig:
 
 def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tuple[str, Check], ...]:
     """The checks that the config asks for, as (reason, predicate), in the order in which they are tried."""
-    src_script, tgt_script = script_of(src_lang), script_of(tgt_lang)
-    found: list[tuple[str, Check]] = [
-        ("empty side", is_empty),
-        ("length", lambda src, tgt: is_length_wrong(src, tgt, least=config.min_length, greatest=config.max_length)),
+    scripts = script_of(src_lang), script_of(tgt_lang)
+    repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
+    known: list[tuple[str, bool, Check]] = [
+        ("empty side", True, is_empty),
+        ("length", True, partial(is_length_wrong, least=config.min_length, greatest=config.max_length)),
+        ("repeated characters", config.max_repeats > 0, lambda src, tgt: bool(repeated.search(f"{src}\n{tgt}"))),
+        ("too few letters", config.min_letters > 0, partial(has_few_letters, least=config.min_letters)),
+        ("copied source", config.drop_copied and src_lang != tgt_lang, is_copied),
+        ("markup", config.drop_markup, has_markup),
+        (
+            "wrong script",
+            config.min_script > 0 and any(scripts),
+            partial(is_script_wrong, scripts=scripts, least=config.min_script),
+        ),
+        ("length ratio", config.max_ratio > 0, partial(is_ratio_wrong, greatest=config.max_ratio)),
     ]
-    if config.max_repeats > 0:
-        repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
-        found.append(("repeated characters", lambda src, tgt: bool(repeated.search(src) or repeated.search(tgt))))
-    if config.min_letters > 0:
-        found.append(("too few letters", lambda src, tgt: has_few_letters(src, tgt, least=config.min_letters)))
-    if config.drop_copied and src_lang != tgt_lang:
-        found.append(("copied source", is_copied))
-    if config.drop_markup:
-        found.append(("markup", has_markup))
-    if config.min_script > 0 and (src_script or tgt_script):
-        scripts, least = (src_script, tgt_script), config.min_script
-        found.append(("wrong script", lambda src, tgt: is_script_wrong(src, tgt, scripts=scripts, least=least)))
-    if config.max_ratio > 0:
-        found.append(("length ratio", lambda src, tgt: is_ratio_wrong(src, tgt, greatest=config.max_ratio)))
-    return tuple(found)
+    return tuple((reason, has_fault) for reason, is_wanted, has_fault in known if is_wanted)
 
 
 def fault_of(src: str, tgt: str, active: tuple[tuple[str, Check], ...]) -> str | None:

@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from yiwen.text.languages import base
 
@@ -77,10 +76,11 @@ def knows_words(language: str) -> bool:
 
 def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
-    digits: list[frozenset[float]] = []
+    language = base(language)
     text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text.translate(_NARROW)))
-    if base(language) == "de":
+    if language == "de":
         text = _HALF_TO.sub(lambda half: f"{(int(half[1] or _HOURS.index(half[2].lower())) - 2) % 12 + 1}:30", text)
+    digits: list[frozenset[float]] = []
     for number, han, word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
@@ -88,30 +88,50 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words: set[float] = set()
     hints: set[float] = set()
-    if base(language) in _HAN_LANGUAGES:
-        for whole, part in _POINT.findall(text):
-            rest = "".join(str(_HAN_DIGITS[sign]) for sign in part)
-            hints.add(float(f"{_numeral(whole)[0] + float(f'0.{rest}'):.9g}"))
-        for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
-            hints.update(_HAN_HINTS.get(found, ()))
-            words.update(() if found in _HAN_HINTS else _numeral(found))
-    elif base(language) in _WORDS:
-        pattern, part, values, known_hints = _lexicon(base(language))
-        for found, before in pattern.findall(text.lower()):
-            each = _spelt(values[word] for word in part.findall(found)) if found not in known_hints else set()
-            words |= each
-            hints.update(known_hints.get(found, ()))
-            if before:  # twenty to eight is 7:40
-                hour = _spelt(values[word] for word in part.findall(before))
-                hints |= {60 - value for value in each} | {value - 1 for value in hour}
+    if language in _HAN_LANGUAGES:
+        words, hints = _in_chinese(text)
+    elif language in _WORDS:
+        words, hints = _in_words(text.lower(), _lexicon(language))
     hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
-    fractions = {value for value in hints if value % 1}
-    if 0.5 in hints:  # eight and a half is 8.5
-        hints |= {value + 0.5 for value in words.union(*digits)}
-    # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
-    hints |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
-    hints |= {n * 12 for n in words if 12.0 in hints}
+    hints |= _joined(words, hints, words.union(*digits))
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
+
+
+def _in_chinese(text: str) -> tuple[set[float], set[float]]:
+    """Values of Chinese numerals, and hints."""
+    words: set[float] = set()
+    hints: set[float] = set()
+    for whole, part in _POINT.findall(text):  # 三点一四
+        decimals = "".join(str(_HAN_DIGITS[sign]) for sign in part)
+        hints.add(float(f"{_numeral(whole)[0] + float(f'0.{decimals}'):.9g}"))
+    for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
+        if found in _HAN_HINTS:
+            hints.update(_HAN_HINTS[found])
+        else:
+            words.update(_numeral(found))
+    return words, hints
+
+
+def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
+    """Values of number words in a text in small letters, and hints."""
+    words: set[float] = set()
+    hints: set[float] = set()
+    for found, hour in lexicon.pattern.findall(text):
+        values = set() if found in lexicon.hints else _spelt(found, lexicon)
+        words |= values
+        hints.update(lexicon.hints.get(found, ()))
+        if hour:  # twenty to eight is 7:40
+            hints |= {60 - value for value in values} | {value - 1 for value in _spelt(hour, lexicon)}
+    return words, hints
+
+
+def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[float]:
+    """What numbers may be together with the words around them."""
+    fractions = {value for value in hints if value % 1}
+    found = {value + 0.5 for value in numbers} if 0.5 in hints else set()  # eight and a half is 8.5
+    # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
+    found |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
+    return found | ({n * 12 for n in words} if 12.0 in hints else set())
 
 
 def _in_digits(found: re.Match[str]) -> str:
@@ -159,10 +179,11 @@ def _numeral(numeral: str) -> tuple[float, ...]:
     return (total + section + digit,)
 
 
-def _spelt(values: Iterable[int]) -> set[float]:
+def _spelt(number: str, lexicon: _Lexicon) -> set[float]:
     """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
     found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
-    for value in values:
+    for word in lexicon.part.findall(number):
+        value = lexicon.values[word]
         ones, rest = current % 10, current % 100
         if value >= 1000:
             total, current = total + max(current, 1.0) * value, 0.0
@@ -176,9 +197,19 @@ def _spelt(values: Iterable[int]) -> set[float]:
     return {*found, total + current}
 
 
+class _Lexicon(NamedTuple):
+    """The number words of a language."""
+
+    pattern: re.Pattern[str]
+    """Number words in a row or another word that hints at a number; and the hour that it is short of, if any."""
+    part: re.Pattern[str]
+    """One number word."""
+    values: dict[str, int]
+    hints: dict[str, tuple[float, ...]]
+
+
 @cache
-def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str, int], dict[str, tuple[float, ...]]]:
-    """Pattern of all that is known of a language, pattern of a number word, their values, values of hints."""
+def _lexicon(language: str) -> _Lexicon:
     known = _WORDS[language]
     values = dict(zip(known["words"].split(), (*range(20), *range(20, 100, 10)), strict=True))
     values |= known["more"] | known["scales"]
@@ -189,4 +220,4 @@ def _lexicon(language: str) -> tuple[re.Pattern[str], re.Pattern[str], dict[str,
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
     number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"
     whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
-    return re.compile(whole), re.compile(part), values, hints
+    return _Lexicon(re.compile(whole), re.compile(part), values, hints)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -84,18 +85,12 @@ class Reader:
         line = normalise(text)
         if not line:
             return Reading("", text)
-        same = text if text.isprintable() else line  # what other programs may take for a line break is no text
-        terms = self.glossary
-        found = (terms.find(line) or terms.find(rewritten(line, self.src_lang))) if terms is not None else []
-        prose, spans = masked(line, found)
-        if not must and not _LETTER.search(prose):
-            return Reading("", unmasked(prose, spans) if found else same, () if found else ("passed_through",))
-        if not must and is_in(prose, self.tgt_lang, rather_than=self.src_lang):
-            return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
-        if found and not self.uses_symbols:
-            prose, spans = masked(line)
+        found = self._terms(line)
+        if not must and (reading := self._left_alone(text, line, found)):
+            return reading
+        prose, spans = masked(line, found if self.uses_symbols else ())
         prose = rewritten(prose, self.src_lang)
-        usual = recased(prose, self.subword, self.src_lang) if script_of(self.src_lang) in _CASED else prose
+        usual = recased(prose, self.subword, self.src_lang)
         kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
@@ -108,6 +103,22 @@ class Reader:
             kept=kept,
             terms=tuple(target for _, _, target in found),
         )
+
+    def _terms(self, line: str) -> list[tuple[int, int, str]]:
+        """Where terms of the glossary stand, and what must stand for them; in either script of Chinese."""
+        if self.glossary is None:
+            return []
+        return self.glossary.find(line) or self.glossary.find(rewritten(line, self.src_lang))
+
+    def _left_alone(self, text: str, line: str, terms: Sequence[tuple[int, int, str]]) -> Reading | None:
+        """What is written of a text that is not for the model; None for one that is."""
+        same = text if text.isprintable() else line  # what other programs may take for a line break is no text
+        prose, spans = masked(line, terms)
+        if not _LETTER.search(prose):
+            return Reading("", unmasked(prose, spans)) if terms else Reading("", same, ("passed_through",))
+        if is_in(prose, self.tgt_lang, rather_than=self.src_lang):
+            return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
+        return None
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
@@ -140,7 +151,7 @@ def as_read(text: str, lang: str, subword: Subword) -> str:
     """Normalised text as the model reads it where each character keeps its place: Chinese script, unusual case."""
     text = rewritten(text, lang)
     prose, spans = masked(text)
-    usual = unmasked(recased(prose, subword, lang), spans) if script_of(lang) in _CASED else text
+    usual = unmasked(recased(prose, subword, lang), spans)
     return usual if len(usual) == len(text) else text
 
 
@@ -170,7 +181,7 @@ def recased(line: str, subword: Subword, lang: str) -> str:
     Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
     """
     n_usual = len(_USUAL.findall(line))
-    if n_usual > 1:  # nearly every line there is
+    if n_usual > 1 or script_of(lang) not in _CASED:  # nearly every line there is
         return line
     words = _WORD.findall(line)
     odd = [word for word in words[1:] if word != word.lower()]
@@ -180,17 +191,15 @@ def recased(line: str, subword: Subword, lang: str) -> str:
     if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
         return line
     forms = {word: (small(word, lang), begun(small(word, lang), lang), word) for word in set(words)}
-    sizes = iter(map(len, subword.encode([form for three in forms.values() for form in three])))
-    cost = {word: dict(zip(three, [next(sizes) for _ in three], strict=False)) for word, three in forms.items()}
-    gains = [cost[word][word] - cost[word][small(word, lang)] for word in odd]
-    is_title = (
-        n_usual == 0
-        and len(odd) > 2
-        and 3 * sum(gain > 0 for gain in gains) > len(odd) > 8 * sum(gain < 0 for gain in gains)
-    )
-    if not (is_mixed or is_title):
-        return line
-    usual = _WORD.sub(lambda found: min(forms[found[0]], key=cost[found[0]].__getitem__), line)
+    every = list({form for three in forms.values() for form in three})
+    n_subwords = dict(zip(every, map(len, subword.encode(every)), strict=True))
+    if not is_mixed:
+        gains = [n_subwords[word] - n_subwords[small(word, lang)] for word in odd]
+        n_better, n_worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        is_title = n_usual == 0 and len(odd) > 2 and 3 * n_better > len(odd) > 8 * n_worse
+        if not is_title:
+            return line
+    usual = _WORD.sub(lambda found: min(forms[found[0]], key=n_subwords.__getitem__), line)
     return _WORD.sub(lambda found: begun(found[0], lang), usual, count=1)
 
 

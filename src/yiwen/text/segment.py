@@ -119,10 +119,9 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
     if any(sign in "。！？｡။" for sign in signs):
         return True
-    if not rest[:1].isspace():  # half-width signs in Chinese
-        is_before_han = re.match(f"[“「]?[{HAN}]", rest) is not None
-        is_one = len(signs) == 1 and signs in ".!?" and re.search(f"[{HAN}]\\Z", before) is not None
-        return lang in UNSPACED and is_before_han and is_one
+    if not rest[:1].isspace():
+        is_between_han = re.search(f"[{HAN}]\\Z", before) and re.match(f"[“「]?[{HAN}]", rest)
+        return lang in UNSPACED and signs in (".", "!", "?") and bool(is_between_han)  # half-width in Chinese
     last_word = (_LAST_WORD.search(before) or [""])[0]
     next_word = (_NEXT_WORD.match(rest) or ["", ""])[1]
     is_small = next_word[:1] != next_word[:1].title()  # Georgian has small letters alone, and begins with them
@@ -132,7 +131,7 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
         return True
     is_ordinal = lang in _ORDINAL and last_word.isdigit() and len(last_word) < 3
     if is_ordinal or _SELDOM_LAST.fullmatch(last_word):
-        is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))
+        is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))  # no initial
         return is_me or _STARTER.fullmatch(next_word) is not None
     own = _OF_LANGUAGE.get(lang, _NEVER_LAST)
     return _NEVER_LAST.fullmatch(last_word) is None and own.fullmatch(last_word) is None

@@ -1,0 +1,198 @@
+"""From tokens, running text as a format sees it, to units."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, groupby
+from typing import Final, cast
+
+from yiwen.documents.kept import breaks_message, is_prose, kept
+from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
+
+DEEPEST: Final = 64
+"""Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
+_BLANK: Final = " \t\r\n\f"
+_BLANKS: Final = re.compile(f"[{_BLANK}]+")
+
+
+def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
+    """Running texts, as `units` makes parts of them, and what stands between, which comes as parts of its own."""
+    out: list[Part] = []
+    for is_text, group in groupby(tokens, key=lambda token: isinstance(token, Token)):
+        if is_text:
+            out += units([*cast("Iterator[Token]", group)])
+        else:
+            out += cast("Iterator[Part]", group)
+    return out
+
+
+def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Part]:
+    """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
+    match units_of(tokens):
+        case [str(before), Unit() as unit, str(after)]:
+            return [replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))]
+    return []
+
+
+def units_of(
+    tokens: Sequence[Token], *, escape: Escape = str, is_collapsed: bool = False, wrap: Wrap = ("", "")
+) -> list[Part]:
+    """Running text as at most one unit, and what stands before and after it.
+
+    Formatting around the whole, blanks and codes at the edges stay outside, so that most units have no marks at all.
+
+    Args:
+        tokens: The running text.
+        escape: Makes text safe in the format.
+        is_collapsed: Blanks in a row count as one, as in HTML.
+        wrap: Goes around each piece of text outside of marks.
+    """
+    tokens = _apart(tokens)
+    partner = pairs(tokens)
+    first, end = _core(tokens, partner)
+    before, after = _source(tokens[:first]), _source(tokens[end:])
+    if first < end and tokens[first].kind == "text":
+        raw = tokens[first].raw.lstrip(_BLANK)
+        before += tokens[first].raw.removesuffix(raw)
+        tokens[first] = tokens[first]._replace(raw=raw, text=tokens[first].text.lstrip(_BLANK))
+    if first < end and tokens[end - 1].kind == "text":
+        raw = tokens[end - 1].raw.rstrip(_BLANK)
+        after = tokens[end - 1].raw.removeprefix(raw) + after
+        tokens[end - 1] = tokens[end - 1]._replace(raw=raw, text=tokens[end - 1].text.rstrip(_BLANK))
+    raw = _source(tokens[first:end])
+    text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
+    keep = tuple(sorted([*code, *kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
+    if not is_prose(text, keep) or breaks_message(text, keep):
+        return [f"{before}{raw}{after}"]
+    return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
+
+
+def _source(tokens: Sequence[Token]) -> str:
+    return "".join(token.raw for token in tokens)
+
+
+def _apart(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He."""
+    out: list[Token] = []
+    end, place = "", 0
+    for token in tokens:
+        if token.kind == "text":
+            if end and end in ".!?:;" and out[-1].kind != "text" and token.text[:1].isupper():
+                out.insert(place, Token("break", ""))
+            end = token.text[-1:]
+        elif token.kind == "break":
+            end = ""
+        out.append(token)
+        if token.kind in ("text", "close"):
+            place = len(out)
+    return out
+
+
+def pairs(tokens: Sequence[Token]) -> dict[int, int]:
+    """Which token opens what which other closes, in both directions; tags without a partner are left out."""
+    partner: dict[int, int] = {}
+    stack: list[int] = []
+    n_open: dict[str, int] = defaultdict(int)
+    crossed: dict[str, int] = {}  # key of a tag -> the `close` before which another one should have been closed
+    for number, token in enumerate(tokens):
+        if token.kind == "open" and len(stack) < DEEPEST:
+            stack.append(number)
+            n_open[token.key] += 1
+        elif token.kind == "close" and n_open[token.key]:
+            while (key := tokens[stack[-1]].key) != token.key:  # never closed, or later
+                n_open[key] -= 1
+                crossed[key] = number
+                stack.pop()
+            n_open[token.key] -= 1
+            partner[number] = stack[-1]
+            partner[stack.pop()] = number
+        elif token.kind == "close" and token.key in crossed:  # <b>a<i>b</b>c</i>: none is a pair, all keep their order
+            opening = partner.pop(crossed.pop(token.key), None)
+            if opening is not None:
+                del partner[opening]
+    return partner
+
+
+def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
+    """From which to before which token the text goes; what stands around it says nothing, or is around all of it."""
+    is_said = (token.kind == "text" and bool(token.text.strip(_BLANK)) for token in tokens)
+    n_said = [0, *accumulate(is_said)]  # texts before each token
+
+    def says_nothing(number: int) -> bool:
+        if tokens[number].kind == "text":
+            return n_said[number] == n_said[number + 1]
+        return number not in partner or n_said[number] == n_said[partner[number]]
+
+    first, last = 0, len(tokens) - 1
+    while first <= last:
+        if says_nothing(first):
+            first += 1
+        elif says_nothing(last):
+            last -= 1
+        elif partner.get(first) == last and not tokens[last].text:
+            first, last = first + 1, last - 1
+        else:
+            break
+    return first, last + 1
+
+
+def _assembled(
+    tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
+) -> tuple[str, tuple[Mark, ...], list[Span]]:
+    """The text of some of the tokens, their marks and what is code."""
+    pieces: list[str] = []
+    length, end = 0, " "
+    marks: list[Mark] = []
+    code: list[Span] = []
+    opened: list[int] = []  # numbers of the marks that are open
+    for number in numbers:
+        token, parent = tokens[number], opened[-1] if opened else -1
+        piece = ""
+        if token.kind == "text":
+            piece = _BLANKS.sub(" ", token.text) if is_collapsed else token.text
+            if piece[:1] == " " == end:  # a translation would not know of two
+                rest = piece[1:] if piece.strip() else ""
+                blank = " " if rest or is_collapsed else token.raw
+                mark = marks[-1] if marks else Mark(0, 0, is_break=True)
+                is_here = mark.start == mark.end == length and not mark.is_break
+                is_opened = len(marks) - 1 in opened
+                if is_here and not is_opened:  # a point between blanks takes one with it
+                    marks[-1] = replace(mark, after=mark.after + blank)
+                elif is_here and not is_collapsed:
+                    marks[-1] = replace(mark, before=mark.before + blank)
+                if is_here or is_collapsed:
+                    piece = rest
+            if token.is_kept and piece.strip():
+                start = length + len(piece) - len(piece.lstrip(_BLANK))
+                code.append((start, start + len(piece.strip(_BLANK))))
+                marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip(_BLANK)))
+        elif token.kind == "break":
+            piece = "" if is_cjk(end) else " "
+            marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
+        elif token.kind == "open" and number in partner:
+            closing = tokens[partner[number]]
+            opened.append(len(marks))
+            marks.append(
+                Mark(length, length, parent, before=token.raw, after=closing.text or closing.raw, wrap=token.wrap)
+            )
+        elif token.kind == "close" and number in partner:
+            opening = opened.pop()
+            marks[opening] = replace(marks[opening], end=length)
+        else:
+            marks.append(Mark(length, length, parent, before=token.raw))
+        pieces.append(piece)
+        length, end = length + len(piece), piece[-1:] or end
+    text = "".join(pieces)
+    return text, tuple(_without_blanks(mark, text) for mark in marks), code
+
+
+def _without_blanks(mark: Mark, text: str) -> Mark:
+    """A mark that starts and ends at words."""
+    inner = text[mark.start : mark.end]
+    if mark.is_break or not inner.strip(_BLANK):
+        return mark
+    start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
+    return replace(mark, start=start, end=start + len(inner.strip(_BLANK)))

@@ -1,0 +1,83 @@
+"""How the translation of a unit is written down: its text escaped, and each mark where it goes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from yiwen.documents.unit import Mark, Unit, Wrap
+
+
+def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
+    """The source of a unit that says `text`.
+
+    Args:
+        unit: The unit.
+        text: Its translation.
+        spans: Where each mark stands in that; of a unit with stand-ins, these too.
+    """
+    if text == unit.text and unit.raw is not None:
+        return unit.raw
+    marks = [*unit.marks]
+    if len(spans) > len(marks):  # the translation holds numbers where placeholders belong
+        for mark, literal in zip(unit.with_stand_ins().marks[len(unit.marks) :], unit.literals(), strict=True):
+            wrap = unit.marks[mark.parent].wrap if mark.parent >= 0 else unit.wrap
+            marks.append(replace(mark, is_code=True, before=_wrapped(unit, literal, wrap)))
+    children: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(range(len(marks)), key=lambda number: tuple(spans[number])):
+        children[marks[number].parent].append(number)
+    return unit.finish(_Writing(unit, text, marks, spans, children).inside(-1, unit.wrap, 0, len(text)))
+
+
+def _wrapped(unit: Unit, text: str, wrap: Wrap) -> str:
+    return f"{wrap[0]}{unit.escape(text)}{wrap[1]}" if text else ""
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """A translation and where the marks are in it."""
+
+    unit: Unit
+    text: str
+    marks: Sequence[Mark]
+    spans: Sequence[Sequence[int]]
+    children: dict[int, list[int]]
+    """Numbers of the marks directly inside of a mark, or of none (-1), in the order in which they are written."""
+
+    def inside(self, parent: int, wrap: Wrap, start: int, end: int) -> str:
+        """What is written from start to end: all that a mark holds, or the whole (-1)."""
+        out: list[str] = []
+        closing = ""  # how the formatting ends that was written last
+        at = start
+        for number in self.children[parent]:
+            mark, (first, last) = self.marks[number], self.spans[number]
+            between = _wrapped(self.unit, self.text[at:first], wrap)
+            inner = "" if mark.is_break or mark.is_code else self.inside(number, mark.wrap, first, last)
+            is_formatting = first < last and not mark.is_break and not mark.is_code
+            if is_formatting and not between and mark.before == mark.after == closing != "":
+                out[-1] = f"{out[-1].removesuffix(closing)}{inner}{closing}"  # `**a****b**` marks nothing
+            elif mark.is_break:
+                out += [between, self._break(mark, first, last)]
+            else:
+                is_last = parent >= 0 and mark.start == mark.end and first == end  # no blank before `**`
+                source = f"{mark.before}{inner}{mark.after.rstrip() if is_last else mark.after}"
+                took_no_word = first == last and start < end and self._is_literal(mark)
+                out += [between, self._between_words(source, first) if took_no_word else source]
+            at, closing = last, mark.after if is_formatting else ""
+        return "".join([*out, _wrapped(self.unit, self.text[at:end], wrap)])
+
+    def _break(self, mark: Mark, first: int, last: int) -> str:
+        if first == len(self.text):
+            return mark.after
+        blank = self.text[first:last] if self.text[:first][-1:].isalnum() else ""
+        return mark.before or blank  # a break that the source has not is one between words alone
+
+    def _is_literal(self, mark: Mark) -> bool:
+        """True for a mark around code or a placeholder, or that is one."""
+        return mark.is_code or (mark.start, mark.end) in self.unit.keep
+
+    def _between_words(self, source: str, at: int) -> str:
+        """Source with a blank on each side where a word touches it."""
+        before, behind = (" " if side.isalnum() else "" for side in (self.text[:at][-1:], self.text[at:][:1]))
+        return f"{before}{source}{behind}"
