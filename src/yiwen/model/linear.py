@@ -28,8 +28,7 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> 
     """The same by oneDNN, on a CPU, in autocast's type where it is on."""
     dtype = compute_dtype(x)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        y: Tensor = _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
-        return y
+        return _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
     return _pointwise(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
 
 
@@ -95,8 +94,7 @@ class _OneDnnProduct(torch.autograd.Function):
 
 
 def _pointwise(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:
-    y: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if with_relu else "none", [], "")
-    return y
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if with_relu else "none", [], "")
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
