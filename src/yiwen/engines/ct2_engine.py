@@ -149,11 +149,13 @@ class CT2Engine:
     def _check_lengths(self, **sequences: Sentences) -> None:
         """CTranslate2 would fail for a whole batch, or cut in silence."""
         room = self.info.max_len - 1
-        for name, number, ids in ((name, n, ids) for name, side in sequences.items() for n, ids in enumerate(side, 1)):
-            if len(ids) > room:
-                raise DataError(
-                    f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; split it"
-                )
+        for name, side in sequences.items():
+            for number, ids in enumerate(side, 1):
+                if len(ids) > room:
+                    raise DataError(
+                        f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; "
+                        "split it"
+                    )
 
     def _check_golden(self, folder: Path) -> None:
         """Translate the golden sentence and compare."""
