@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 
@@ -97,9 +97,14 @@ class Encoder:
             from yiwen.engines.exported import check_origin
 
             check_origin(bundle.folder)
-            where = "cpu" if device == "auto" else device
-            shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
-            return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
+            exported = CT2Encoder(
+                bundle.folder / EXPORTED,
+                subword=bundle.source,
+                n_layers=info.model.n_encoder_layers,
+                device="cpu" if device == "auto" else device,
+                threads=threads,
+            )
+            return cls(bundle, exported)
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
         if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():

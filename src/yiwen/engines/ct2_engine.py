@@ -10,9 +10,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ctranslate2 import Translator
+
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_batches import beam_once, greedy_once
-from yiwen.engines.ct2_runtime import Runtime, open_translator
+from yiwen.engines.ct2_runtime import Runtime, open_model
 from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError, DataError
@@ -72,8 +74,16 @@ class CT2Engine:
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
+        translator = open_model(
+            Translator,
+            folder,
+            dtype=self.info.dtype,
+            device=device,
+            replicas=self.replicas,
+            threads=max(1, threads // self.replicas),
+        )
         self._runtime = Runtime(
-            open_translator(folder, self.info.dtype, device, self.replicas, max(1, threads // self.replicas)),
+            translator,
             source=source,
             target=target,
             replicas=self.replicas,

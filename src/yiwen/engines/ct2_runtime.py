@@ -147,18 +147,16 @@ class _OfItsProcess:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
 
 
-def open_translator(
-    folder: Path, dtype: str, device: str, replicas: int, threads: int, *, kind_of_model: str = "Translator"
-) -> Any:
+def open_model(runs: Callable[..., Any], folder: Path, *, dtype: str, device: str, replicas: int, threads: int) -> Any:
     """Load a model.
 
     Args:
+        runs: What of CTranslate2 runs it: `Translator` or `Encoder`.
         folder: The exported model.
         dtype: A key of `COMPUTE_TYPES`: computed in that or not at all, never in what happens to be possible.
         device: `cpu`, `cuda` or `cuda:1` ...
         replicas: Batches translated at once.
         threads: Processor threads of each.
-        kind_of_model: `Translator` or `Encoder`.
 
     Raises:
         CheckpointError: If it cannot be loaded.
@@ -181,7 +179,7 @@ def open_translator(
             f"{kind}; export again with --dtype {' or '.join(names)}"
         )
     try:
-        model = getattr(ctranslate2, kind_of_model)(
+        model = runs(
             str(folder),
             device=kind,
             device_index=int(index or 0),

@@ -6,7 +6,7 @@ Shapes: B batch, Q query length, M memory length, D d_model, H heads, K d_head; 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -229,6 +229,19 @@ def use_attention(model: nn.Module, attend: Attend) -> None:
 
 
 @contextmanager
+def attending(ways: Mapping[MultiHeadAttention, Attend]) -> Iterator[None]:
+    """Let modules compute equation 1 each in its own way, as long as the block lasts."""
+    before = {module: module.attend for module in ways}
+    for module, attend in ways.items():
+        module.attend = attend
+    try:
+        yield
+    finally:
+        for module, attend in before.items():
+            module.attend = attend
+
+
+@contextmanager
 def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str, Tensor]]:
     """Collect the attention weights of the last forward pass in the block, of those in this thread.
 
@@ -240,7 +253,6 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
         A dict filled as layers run: module name (e.g. `decoder.layers.0.cross_attention`) -> (B, H, Q, M), float32.
     """
     maps: dict[str, Tensor] = {}
-    before: dict[MultiHeadAttention, Attend] = {}
     recorder = threading.get_ident()
 
     def recording(name: str) -> Attend:
@@ -251,11 +263,10 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
 
         return attend
 
-    for name, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention) and only in ("", name.removesuffix(".heads")):
-            before[module], module.attend = module.attend, recording(name.removesuffix(".heads"))
-    try:
+    attentions = {
+        name.removesuffix(".heads"): module
+        for name, module in model.named_modules()
+        if isinstance(module, MultiHeadAttention)
+    }
+    with attending({module: recording(name) for name, module in attentions.items() if only in ("", name)}):
         yield maps
-    finally:
-        for module, attend in before.items():
-            module.attend = attend

@@ -72,7 +72,7 @@ def beam_search(
         if 0 < t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
         n_going = sums_BW.size(1)
-        log_probs = task.force_prefix(log_probs, [sentence.number for sentence in batch], t, n_going)
+        task.force_prefix(log_probs, [sentence.number for sentence in batch], t, n_going)
         best = best_continuations(sums_BW, log_probs, min(2 * W, n_going * log_probs.size(1)))
         is_end = best.tokens == task.eos_id
         if t == 0 and config.min_len > 0:

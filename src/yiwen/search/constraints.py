@@ -19,7 +19,7 @@ from torch import Tensor
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.penalties import length_divisor, scored
+from yiwen.search.penalties import scored
 from yiwen.search.step import State, StepFn, Task
 from yiwen.stop import StopFlag, poll
 
@@ -52,6 +52,10 @@ class _Candidate:
     """Subwords of terms that it holds."""
     is_end: bool = False
 
+    def hypothesis(self, config: SearchConfig) -> Hypothesis:
+        """What the search hands out, of one that has ended or is cut."""
+        return scored(self.ids, self.total, config, is_finished=self.is_end)
+
 
 def constrained_search(
     step: StepFn[State],
@@ -80,29 +84,30 @@ def constrained_search(
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
     going = [_Candidate(0.0, 0, (), wanted.start, 0)]
-    found: list[tuple[int, Hypothesis]] = []  # each with the subwords of terms that it holds
+    done: list[_Candidate] = []
     last_ids = torch.full((1,), task.bos_id, device=task.device)
     for t in range(limit + 1):
         poll(stop, "translation")
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, [0], t, len(going))
+        task.force_prefix(log_probs, [0], t, len(going))
         candidates = _continued(going, log_probs, wanted, n_likeliest=2 * config.beam_size, eos_id=task.eos_id)
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
         kept = _allocated(able or candidates, W)
-        found += [(c.n_met, scored(c.ids, c.total, config)) for c in kept if c.is_end]
-        if t >= limit:
-            found += _cut(going, found, config)
+        done += [c for c in kept if c.is_end]
+        if t >= limit:  # what did not just end is cut
+            ended = {c.ids for c in done}
+            done += [c for c in going if c.ids not in ended][: max(0, config.beam_size - len(done))]
             break
         going = [c for c in kept if not c.is_end]
-        if not going or (len(found) >= config.beam_size and not (terms and _is_hope(going, found, config))):
+        if not going or (len(done) >= config.beam_size and not (terms and _is_hope(going, done, config))):
             break
         state = state.select(torch.tensor([c.row for c in going], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in going], device=task.device)
-    best_first = sorted(found, key=lambda each: (-each[0], -each[1].score))
-    return [hypothesis for _, hypothesis in best_first[: config.n_best]]
+    found = sorted([(c.n_met, c.hypothesis(config)) for c in done], key=lambda each: (-each[0], -each[1].score))
+    return [hypothesis for _, hypothesis in found[: config.n_best]]
 
 
 def _continued(
@@ -126,22 +131,13 @@ def _continued(
     return candidates
 
 
-def _cut(
-    going: Sequence[_Candidate], found: Sequence[tuple[int, Hypothesis]], config: SearchConfig
-) -> list[tuple[int, Hypothesis]]:
-    """As many of the hypotheses that the length limit cuts, but for those that just ended, as the beam has room for."""
-    ended = {hypothesis.ids for _, hypothesis in found}
-    cut = [(c.n_met, scored(c.ids, c.total, config, is_finished=False)) for c in going if c.ids not in ended]
-    return cut[: max(0, config.beam_size - len(found))]
-
-
-def _is_hope(going: Sequence[_Candidate], found: Sequence[tuple[int, Hypothesis]], config: SearchConfig) -> bool:
-    """Whether one that goes on, were it to end now, would be better than all that are found.
+def _is_hope(going: Sequence[_Candidate], done: Sequence[_Candidate], config: SearchConfig) -> bool:
+    """Whether one that goes on, were it to end now, would be better than all that are done.
 
     A bank of its own lets worse ones end first: that enough have ended says nothing yet.
     """
-    best = max(hypothesis.score for _, hypothesis in found)
-    return any(c.total / length_divisor(len(c.ids) + 1, config) > best for c in going)
+    best = max(c.hypothesis(config).score for c in done)
+    return any(scored(c.ids, c.total, config).score > best for c in going)
 
 
 class _Terms:

@@ -57,7 +57,7 @@ def extend(
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, [sentence.number for sentence in batch], t, 1)
+        task.force_prefix(log_probs, [sentence.number for sentence in batch], t, 1)
         last_ids = pick(log_probs)
         gained = log_probs.gather(1, last_ids[:, None])[:, 0]
         for sentence, token, gain in zip(batch, last_ids.tolist(), gained.tolist(), strict=True):
