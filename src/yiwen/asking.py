@@ -81,7 +81,7 @@ def forced_ids(
                 f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {room}; shorten it"
             )
         n_asked = sum(bool(stretch.ids) for stretch in stretches)
-        forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
+        forced += [ids if number == 0 else [] for number in range(n_asked)]
     return forced
 
 

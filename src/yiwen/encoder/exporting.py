@@ -77,8 +77,7 @@ def export_encoder(
         write_as(dtype, folder)
         report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
         if report["is_verified"] and dtype != "float32":
-            encoders = Encoder(bundle, trained), Encoder(bundle, exported(folder))
-            report[dtype] = _compare_rounded(*encoders, valid, stop)
+            report[dtype] = _compare_rounded(Encoder(bundle, trained), Encoder(bundle, exported(folder)), valid, stop)
         info = dataclasses.replace(info, verification=report)
         write_info(folder, info)
         return info

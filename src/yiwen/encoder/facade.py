@@ -86,7 +86,8 @@ class Encoder:
         check_threads(threads)
         bundle = open_bundle(Path(folder))
         info = bundle.info
-        has_export = (bundle.folder / EXPORTED).is_dir() and info.task != "translate"
+        exported = bundle.folder / EXPORTED
+        has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
             raise ConfigError(
                 f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
@@ -97,14 +98,9 @@ class Encoder:
             from yiwen.engines.exported import check_origin
 
             check_origin(bundle.folder)
-            exported = CT2Encoder(
-                bundle.folder / EXPORTED,
-                subword=bundle.source,
-                n_layers=info.model.n_encoder_layers,
-                device="cpu" if device == "auto" else device,
-                threads=threads,
-            )
-            return cls(bundle, exported)
+            where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
+            found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
+            return cls(bundle, found)
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
         if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():

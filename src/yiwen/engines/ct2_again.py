@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from yiwen.engines.ct2_rules import Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
@@ -84,10 +85,5 @@ def _everything(
 def _scored_again(runtime: Runtime, source: Ids, seen: Sequence[Seen], config: SearchConfig) -> list[Hypothesis]:
     """The hypotheses with log-probabilities of a forced pass."""
     rows = runtime.score([source] * len(seen), [h.ids for h in seen])
-    return hypotheses(
-        (
-            Seen(h.ids, math.fsum(row if h.is_finished else row[:-1]), h.is_finished)
-            for h, row in zip(seen, rows, strict=True)
-        ),
-        config,
-    )
+    sums = [math.fsum(row if h.is_finished else row[:-1]) for h, row in zip(seen, rows, strict=True)]
+    return hypotheses((replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)), config)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ctranslate2 import Translator
 
 from yiwen.engines.ct2_again import beam_again, greedy_again
-from yiwen.engines.ct2_batches import beam_once, greedy_once
+from yiwen.engines.ct2_batches import search_once
 from yiwen.engines.ct2_runtime import Runtime, open_model
 from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
@@ -74,14 +74,8 @@ class CT2Engine:
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
-        translator = open_model(
-            Translator,
-            folder,
-            dtype=self.info.dtype,
-            device=device,
-            replicas=self.replicas,
-            threads=max(1, threads // self.replicas),
-        )
+        dtype = self.info.dtype
+        translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(
             translator,
             source=source,
@@ -89,7 +83,7 @@ class CT2Engine:
             replicas=self.replicas,
             uses_shortlist=uses_shortlist,
         )
-        self.description = f"CTranslate2 {self.info.dtype} on {device}{' with shortlist' * uses_shortlist}"
+        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if not is_new:
             self._check_golden(folder)
 
@@ -127,12 +121,8 @@ class CT2Engine:
         self._check_lengths(source=sources, prefix=forced)
         limits = config.limits(sources, forced, room=self.info.max_len - 1)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
-        if config.beam_size == 1:
-            again = greedy_again
-            found = dict(greedy_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
-        else:
-            again = beam_again
-            found = dict(beam_once(self._runtime, sources, limits, free, config, stop=stop))
+        found = dict(search_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
+        again = greedy_again if config.beam_size == 1 else beam_again
         for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)

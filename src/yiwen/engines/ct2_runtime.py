@@ -54,17 +54,12 @@ class Runtime:
             "use_vmap": self.uses_shortlist,
             "return_scores": True,
             "return_end_token": True,
+            "max_input_length": 0,
+            "asynchronous": True,
             **options,
         }
-        return list(
-            self._translator.translate_batch(
-                [self._tokens(ids) for ids in sources],
-                [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None,
-                max_input_length=0,
-                asynchronous=True,
-                **settings,
-            )
-        )
+        starts = [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None
+        return list(self._translator.translate_batch([self._tokens(ids) for ids in sources], starts, **settings))
 
     def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
         """What CTranslate2 found for each sentence, its scores turned back into sums."""
@@ -147,7 +142,9 @@ class _OfItsProcess:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
 
 
-def open_model(runs: Callable[..., Any], folder: Path, *, dtype: str, device: str, replicas: int, threads: int) -> Any:
+def open_model(
+    runs: Callable[..., Any], folder: Path, dtype: str, *, device: str, threads: int, replicas: int = 1
+) -> Any:
     """Load a model.
 
     Args:
@@ -155,8 +152,8 @@ def open_model(runs: Callable[..., Any], folder: Path, *, dtype: str, device: st
         folder: The exported model.
         dtype: A key of `COMPUTE_TYPES`: computed in that or not at all, never in what happens to be possible.
         device: `cpu`, `cuda` or `cuda:1` ...
-        replicas: Batches translated at once.
-        threads: Processor threads of each.
+        threads: Processor threads in all.
+        replicas: Batches computed at once, which share the threads.
 
     Raises:
         CheckpointError: If it cannot be loaded.
@@ -185,7 +182,7 @@ def open_model(runs: Callable[..., Any], folder: Path, *, dtype: str, device: st
             device_index=int(index or 0),
             compute_type=compute_type,
             inter_threads=replicas,
-            intra_threads=threads,
+            intra_threads=max(1, threads // replicas),
             max_queued_batches=-1,
         )
     except (RuntimeError, ValueError) as error:

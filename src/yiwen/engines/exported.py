@@ -86,17 +86,17 @@ def read_info(folder: Path) -> ExportInfo:
         CheckpointError: If it cannot be read or is of another format.
     """
     path = folder / _INFO
-    table = _read_json(path)
-    version = table.get("format_version") if isinstance(table, dict) else None
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
-            "upgrade yiwen where that is the newer"
-        )
     try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        version = table.get("format_version") if isinstance(table, dict) else None
+        if version != FORMAT_VERSION:
+            raise CheckpointError(
+                f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
+                "upgrade yiwen where that is the newer"
+            )
         return parse(ExportInfo, table, source=str(path))
-    except ConfigError as error:
-        raise _unreadable(path, error) from error
+    except (OSError, ValueError, RecursionError, ConfigError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
 
 
 def check_origin(folder: Path) -> None:
@@ -127,22 +127,15 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
     for side, subword in (("source", source), ("target", target)):
         names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # the second: of an encoder
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
-        if _read_json(path) != vocabulary(subword):
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
+        if found != vocabulary(subword):
             raise CheckpointError(
                 f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
                 "another model: export the model again"
             )
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{path} cannot be read ({error}); export the model again")
 
 
 def card_of(bundle: Bundle) -> bytes:

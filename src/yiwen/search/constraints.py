@@ -35,6 +35,8 @@ class _Progress(NamedTuple):
     """How often it holds each, none over another of its kind."""
     begun: Mapping[int, int]
     """Subwords of the terms that it ends with the beginning of."""
+    n_met: int
+    """Subwords of the whole ones, and of the one that is farthest begun and still lacking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,6 @@ class _Candidate:
     ids: Ids
     """Without eos."""
     progress: _Progress
-    n_met: int
-    """Subwords of terms that it holds."""
     is_end: bool = False
 
     def hypothesis(self, config: SearchConfig) -> Hypothesis:
@@ -83,7 +83,7 @@ def constrained_search(
     W = max(config.beam_size, min(2 * (n_needed + 1), _WIDEST)) if terms else config.beam_size
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
-    going = [_Candidate(0.0, 0, (), wanted.start, 0)]
+    going = [_Candidate(0.0, 0, (), wanted.start)]
     done: list[_Candidate] = []
     last_ids = torch.full((1,), task.bos_id, device=task.device)
     for t in range(limit + 1):
@@ -94,7 +94,7 @@ def constrained_search(
         task.force_prefix(log_probs, [0], t, len(going))
         candidates = _continued(going, log_probs, wanted, n_likeliest=2 * config.beam_size, eos_id=task.eos_id)
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
-        able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
+        able = [c for c in candidates if c.progress.n_met == n_needed or n_needed - c.progress.n_met < limit - t]
         kept = _allocated(able or candidates, W)
         done += [c for c in kept if c.is_end]
         if t >= limit:  # what did not just end is cut
@@ -106,7 +106,9 @@ def constrained_search(
             break
         state = state.select(torch.tensor([c.row for c in going], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in going], device=task.device)
-    found = sorted([(c.n_met, c.hypothesis(config)) for c in done], key=lambda each: (-each[0], -each[1].score))
+    found = sorted(
+        [(c.progress.n_met, c.hypothesis(config)) for c in done], key=lambda each: (-each[0], -each[1].score)
+    )
     return [hypothesis for _, hypothesis in found[: config.n_best]]
 
 
@@ -124,10 +126,9 @@ def _continued(
             total = before.total + gain
             if token != eos_id:
                 ids = (*before.ids, token)
-                progress = wanted.after(before.progress, ids)
-                candidates.append(_Candidate(total, row, ids, progress, wanted.n_met(progress)))
-            elif before.n_met == wanted.n_needed:
-                candidates.append(_Candidate(total, row, before.ids, before.progress, before.n_met, is_end=True))
+                candidates.append(_Candidate(total, row, ids, wanted.after(before.progress, ids)))
+            elif before.progress.n_met == wanted.n_needed:
+                candidates.append(_Candidate(total, row, before.ids, before.progress, is_end=True))
     return candidates
 
 
@@ -146,7 +147,7 @@ class _Terms:
     def __init__(self, terms: Sequence[Sequence[int]]) -> None:
         self.n_needed = sum(map(len, terms))
         self._needed = list(Counter(map(tuple, terms)).items())
-        self.start = _Progress((0,) * len(self._needed), {})
+        self.start = _Progress((0,) * len(self._needed), {}, 0)
         self._with: dict[int, list[int]] = defaultdict(list)  # the terms that hold a token
         for number, (term, _) in enumerate(self._needed):
             for token in dict.fromkeys(term):
@@ -161,15 +162,11 @@ class _Terms:
             n = next((n for n in range(longest, 0, -1) if ids[-n:] == term[:n]), 0)
             whole[i] += n == len(term)
             begun[i] = n % len(term)
-        return _Progress(tuple(whole), begun)
-
-    def n_met(self, progress: _Progress) -> int:
-        """Subwords of whole terms, and of the one that is farthest begun and still lacking."""
-        of_whole = 0
-        for (term, n_times), n_whole in zip(self._needed, progress.whole, strict=True):
-            of_whole += min(n_whole, n_times) * len(term)
-        lacking = (n for i, n in progress.begun.items() if progress.whole[i] < self._needed[i][1])
-        return of_whole + max(lacking, default=0)
+        n_met = 0
+        for (term, n_times), n_whole in zip(self._needed, whole, strict=True):
+            n_met += min(n_whole, n_times) * len(term)
+        n_met += max((n for i, n in begun.items() if whole[i] < self._needed[i][1]), default=0)
+        return _Progress(tuple(whole), begun, n_met)
 
     def next_tokens(self, progress: _Progress) -> set[int]:
         """The tokens that add to a term that is lacking."""
@@ -187,7 +184,7 @@ def _allocated(candidates: list[_Candidate], W: int) -> list[_Candidate]:
     """
     banks: dict[int, list[_Candidate]] = {}
     for candidate in sorted(candidates, key=lambda c: -c.total):
-        banks.setdefault(candidate.n_met, []).append(candidate)
+        banks.setdefault(candidate.progress.n_met, []).append(candidate)
     room = dict.fromkeys(banks, 0)
     free = max(W, len(banks))
     while free and any(room[bank] < len(inside) for bank, inside in banks.items()):

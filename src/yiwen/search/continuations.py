@@ -51,6 +51,4 @@ def best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> Continuati
     inside = log_probs.view(B, W * V).gather(1, (beams[:, :, None] * V + tokens).flatten(1))
     sums = inside.view(tokens.shape) + sums_BW.gather(1, beams)[:, :, None]
     top_sums, places = sums.masked_fill_(is_past_end, -torch.inf).flatten(1).topk(n, dim=1)
-    return Continuations(
-        sums=top_sums, beams=beams.gather(1, places // BLOCK), tokens=tokens.flatten(1).gather(1, places)
-    )
+    return Continuations(top_sums, beams.gather(1, places // BLOCK), tokens.flatten(1).gather(1, places))
