@@ -52,9 +52,8 @@ def export(
     console = Console(stderr=as_json)
     with stop_on_signals() as stop:
         if bundle.info.task == "translate":
-            learnt_from = store if shortlist else None
             report = export_ctranslate2(
-                bundle, dtype=dtype, valid=valid, output=output, shortlist=learnt_from, stop=stop
+                bundle, dtype=dtype, valid=valid, output=output, shortlist=store if shortlist else None, stop=stop
             )
             if output is None or report.verification["is_verified"]:  # else nothing here computes with what it holds
                 calibrate_once(Translator.load(report.folder), stop=stop)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Final, TypeVar, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from yiwen.model.linear import has_onednn, onednn_linear
+from yiwen.model.linear import has_onednn, onednn_linear, torch_product
 from yiwen.model.text_encoder import TextEncoder
 from yiwen.model.transformer import Transformer
 
@@ -38,8 +37,7 @@ class PackedLinear(nn.Module):
     def forward(self, x: Tensor, *, with_relu: bool = False) -> Tensor:
         """(..., in) -> (..., out)."""
         if x.numel() * self.weight.size(0) < SMALL:
-            y = F.linear(x.float(), self.weight, self.bias)
-            return (y.relu_() if with_relu else y).to(self.dtype)
+            return torch_product(x.float(), self.weight, self.bias, with_relu).to(self.dtype)
         return onednn_linear(x.to(self.dtype), self.packed, self.packed_bias, with_relu)
 
 

@@ -130,15 +130,14 @@ def _write_verified(
     test_set = verify.make_test_set(source, valid, limit=max(1, limit))
     write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
     write_info(folder, info)
+    report: dict[str, Any] = {}
     opened = partial(CT2Engine, source=source, target=target, is_new=True)
     with TemporaryDirectory() as exact_folder:
         exact = Path(exact_folder)
         write_model(exact, model, source=source, target=target, dtype="float32")
         write_info(exact, dataclasses.replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
-        report: dict[str, Any] = {
-            "float32": verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
-        }
+        report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
     is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
     rules: Any = {"target": target, "tgt_lang": bundle.info.tgt_lang, "search": bundle.info.search, "stop": stop}
     golden = None

@@ -263,10 +263,9 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
 
         return attend
 
-    attentions = {
-        name.removesuffix(".heads"): module
-        for name, module in model.named_modules()
-        if isinstance(module, MultiHeadAttention)
-    }
-    with attending({module: recording(name) for name, module in attentions.items() if only in ("", name)}):
+    ways: dict[MultiHeadAttention, Attend] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention) and only in ("", name.removesuffix(".heads")):
+            ways[module] = recording(name.removesuffix(".heads"))
+    with attending(ways):
         yield maps

@@ -18,7 +18,7 @@ Product = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 """(x (..., I), weight (O, I), bias (O,), with ReLU) -> (..., O)."""
 
 
-def torch_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> Tensor:
+def torch_product(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:
     """x W^T + b as PyTorch computes it, with max(0, .) around it where asked for."""
     y = F.linear(x, weight, bias)
     return F.relu(y) if with_relu else y

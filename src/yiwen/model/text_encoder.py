@@ -46,9 +46,9 @@ class TextEncoder(nn.Module):
         return x_BSD
 
     def _embedded(self, src_ids: Tensor) -> tuple[Tensor, Tensor]:
-        x_BSD = self.embedding_dropout(
-            embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
-        )
+        """What goes into the first layer: states (B, S, D), and the bias that hides padding."""
+        x_BSD = embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
+        x_BSD = self.embedding_dropout(x_BSD)
         return x_BSD, self_bias(padding_mask(src_ids, self.pad_id), self.config, compute_dtype(x_BSD))
 
 
