@@ -36,7 +36,7 @@ def ask(
         finder: Gives the engine that is asked again with the terms that are lacking.
         with_scores, stop: As for the engine.
     """
-    found: list[list[Hypothesis]] = [[] for _ in asked]
+    found: dict[int, list[Hypothesis]] = {}
     # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
     # probability, which is their score then: nothing is to be added to them.
     is_free = forced is None and config.beam_size > 1 and not config.sampling
@@ -50,16 +50,14 @@ def ask(
         if places:
             ids, starts = [asked[i].ids for i in places], prefixes(places)
             groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
-            for i, group in zip(places, groups, strict=True):
-                found[i] = group
+            found |= zip(places, groups, strict=True)
     # Most translations hold their terms without being told.
     wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
     if wanted and finder is not None:
         again, starts = [asked[i].ids for i in wanted], prefixes([*wanted])
         groups = finder().search_terms(again, [*wanted.values()], config=config, prefixes=starts, stop=stop)
-        for i, group in zip(wanted, groups, strict=True):
-            found[i] = group
-    return found
+        found |= zip(wanted, groups, strict=True)
+    return [found[i] for i in range(len(asked))]
 
 
 def forced_ids(
@@ -81,7 +79,7 @@ def forced_ids(
                 f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {room}; shorten it"
             )
         n_asked = sum(bool(stretch.ids) for stretch in stretches)
-        forced += [ids, *([] for _ in range(n_asked - 1))][:n_asked]
+        forced += [ids if number == 0 else [] for number in range(n_asked)]
     return forced
 
 

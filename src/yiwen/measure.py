@@ -243,15 +243,21 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
     """
     from yiwen.data.store import Store
     from yiwen.evaluation.calibration import calibrate
-    from yiwen.recipe import runs_root
 
-    folder = runs_root() / ".prepared" / translator.bundle.info.data_fingerprint
+    folder = prepared_folder(translator.bundle)
     if translator.usual is None and folder.is_dir():
         try:
             translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
+
+
+def prepared_folder(bundle: Bundle) -> Path:
+    """Where the text that a model was trained on lies, if it was prepared on this machine."""
+    from yiwen.recipe import runs_root
+
+    return runs_root() / ".prepared" / bundle.info.data_fingerprint
 
 
 def settings_of(model: Path) -> EvaluationConfig:
@@ -321,9 +327,8 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
             raise DataError(f"{src} and {ref} are empty; give at least one line")
         return [Test(src.name.removesuffix(f".{bundle.info.src_lang}"), sources, references)]
     from yiwen.data.store import Store
-    from yiwen.recipe import runs_root
 
-    folder = runs_root() / ".prepared" / bundle.info.data_fingerprint
+    folder = prepared_folder(bundle)
     if not folder.is_dir():
         raise ConfigError(
             f"{bundle.folder} was trained on data that is not prepared here ({folder}); give --src and --ref, or set "

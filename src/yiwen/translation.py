@@ -97,8 +97,7 @@ def assemble(
         written.append([reader.write(stretch.reading, said) for said in answer.texts])
         flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
         flags |= {"glossary"} if reader.lacks_term(stretch.reading, written[-1][0]) else set()
-        faults = tuple(sorted(flags))
-        done.append(Stretch(stretch.start, stretch.end, stretch.reading, stretch.ids, faults, answer.confidence))
+        done.append(replace(stretch, flags=tuple(sorted(flags)), confidence=answer.confidence))
         given.append(answer)
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from yiwen.asking import ask, forced_ids, term_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
@@ -183,10 +183,11 @@ class Translator:
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
         lacking = partial(self._lacking, reader)
-        options: dict[str, Any] = {"lacking": lacking, "finder": self._finder, "with_scores": with_scores, "stop": stop}
-        found = ask(self.engine, asked, forced, wanted, **options)
+        found = ask(
+            self.engine, asked, forced, wanted, lacking=lacking, finder=self._finder, with_scores=with_scores, stop=stop
+        )
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
-        answers = list(map(partial(chosen, config=config), found, texts_of))
+        answers = [chosen(group, said, config=config) for group, said in zip(found, texts_of, strict=True)]
         if checks:
             another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, stop=stop)
@@ -216,17 +217,18 @@ class Translator:
             search, glossary, by_sentence, with_scores, checks: As in `translate`.
             stop: Polled between batches.
         """
-
         config = search or self.bundle.info.search
+        translate = partial(
+            self.translate, glossary=glossary, by_sentence=by_sentence, with_scores=with_scores, checks=checks
+        )
 
         def translated(numbered: tuple[int, list[bytes]], stop: StopFlag) -> list[Translation]:
             number, block = numbered
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
-            options: dict[str, Any] = {"by_sentence": by_sentence, "with_scores": with_scores, "checks": checks}
             # Every search starts its random numbers anew: equal lines of two blocks must not meet the same ones.
-            options["search"] = config.changed(seed=config.seed ^ number) if config.sampling else config
-            translations = self.translate(texts, glossary=glossary, stop=stop, **options)
+            rules = config.changed(seed=config.seed ^ number) if config.sampling else config
+            translations = translate(texts, search=rules, stop=stop)
             return [
                 translation.flagged("invalid_utf8") if text.encode() != line else translation
                 for line, text, translation in zip(block, texts, translations, strict=True)

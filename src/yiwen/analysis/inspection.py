@@ -89,8 +89,7 @@ class Inspection:
     @property
     def aligning(self) -> np.ndarray:
         """Attention of the alignment head, (T, S)."""
-        heads = self.attention["cross"][self.place.layer]
-        return cast("np.ndarray", heads.mean(axis=0) if self.place.head is None else heads[self.place.head])
+        return _attention_at(self.place, self.attention["cross"])
 
     @property
     def entropy(self) -> dict[str, np.ndarray]:
@@ -123,17 +122,12 @@ def inspect_sentence(
         ConfigError: If the text or the translation is blank, or the search draws at random.
         DataError: If one is longer than the model has positions for.
     """
-    config, info = search or bundle.info.search, bundle.info
-    config = config.changed(n_best=config.beam_size, mbr=0)
-    if config.sampling:
-        raise ConfigError("search.sampling=true has no tree of hypotheses to look at; set it to false")
-    src = cut(text, bundle.source, bundle.info.src_lang)
+    info = bundle.info
+    config = _search_rules(bundle, text, search or info.search)
+    src = cut(text, bundle.source, info.src_lang)
     if not src.ids or (target is not None and not target.strip()):
         raise ConfigError(f"there is nothing to look at in {text if not src.ids else target!r}; give a sentence")
     bundle.check_room([src.ids], [])
-    reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
-    if config.beam_size > 1 and reader.read(text, must=True).is_word:
-        config = config.changed(penalty="none")  # as `asking.ask` searches for single words
     model = load_model(bundle)
     tree = BeamTree(config)
     hypotheses: list[Hypothesis] = []
@@ -141,17 +135,19 @@ def inspect_sentence(
         (hypotheses,) = TorchEngine(deepcopy(model)).search([src.ids], config=config, watch=tree.watch)
         target_text, tgt = uncut(hypotheses[0].ids, bundle.target)
     else:
-        target_text, tgt = target, cut(target, bundle.target, bundle.info.tgt_lang)
+        target_text, tgt = target, cut(target, bundle.target, info.tgt_lang)
         bundle.check_room([], [tgt.ids])
-    place = bundle.info.alignment or AlignmentHead.usual(bundle.info.model)
+    place = info.alignment or AlignmentHead.usual(info.model)
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY
-    seen = Inspection(
-        languages=(bundle.info.src_lang, bundle.info.tgt_lang),
+    forced = _forced_pass(model, bundle, src.ids, tgt.ids)
+    attention = _attention_at(place, forced["attention"]["cross"])
+    return Inspection(
+        languages=(info.src_lang, info.tgt_lang),
         source=text,
         target=target_text,
         is_given=target is not None,
         place=place,
-        alignment=align_words(None, src, tgt),
+        alignment=align_words(attention, src, tgt, is_late=place.is_late),
         cuts=(src, tgt),
         gradient=gradient_times_input(model, src.ids, tgt.ids) if is_short else None,
         erasure=erasure(model, src.ids, tgt.ids) if is_short else None,
@@ -164,14 +160,31 @@ def inspect_sentence(
         node_tokens=bundle.target.pieces([node.token for node in tree.nodes]),
         winner=tree.path(tgt.ids) if hypotheses else [],
         verdict=verdict(hypotheses, config, lambda ids: bundle.target.decode([ids])[0]) if hypotheses else "",
-        **_look(model, bundle, src.ids, tgt.ids),
+        **forced,
     )
-    return dataclasses.replace(seen, alignment=align_words(seen.aligning, src, tgt, is_late=place.is_late))
+
+
+def _search_rules(bundle: Bundle, text: str, search: SearchConfig) -> SearchConfig:
+    """Rules by which a search finds what a translator finds, and hands out all its hypotheses."""
+    if search.sampling:
+        raise ConfigError("search.sampling=true has no tree of hypotheses to look at; set it to false")
+    search = search.changed(n_best=search.beam_size, mbr=0)
+    info = bundle.info
+    reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
+    if search.beam_size > 1 and reader.read(text, must=True).is_word:
+        return search.changed(penalty="none")  # as `asking.ask` searches for single words
+    return search
+
+
+def _attention_at(place: AlignmentHead, cross: np.ndarray) -> np.ndarray:
+    """One head of the cross-attention, or the mean of a layer's: (L, H, T, S) -> (T, S)."""
+    heads_HTS = cross[place.layer]
+    return cast("np.ndarray", heads_HTS.mean(axis=0) if place.head is None else heads_HTS[place.head])
 
 
 @torch.inference_mode()
-def _look(model: Transformer, bundle: Bundle, src_ids: Ids, tgt_ids: Ids) -> dict[str, Any]:
-    """What one forced pass shows."""
+def _forced_pass(model: Transformer, bundle: Bundle, src_ids: Ids, tgt_ids: Ids) -> dict[str, Any]:
+    """The fields of an `Inspection` that one pass shows, each step of which is forced to write the translation."""
     batch = collate([src_ids], [tgt_ids])
     names = {module: name for name, module in model.named_modules()}
     with recorded_attention(model) as maps:

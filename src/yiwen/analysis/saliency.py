@@ -6,8 +6,7 @@ with eos, D d_model, H heads, C target positions at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from yiwen.data.batching import Batch, collate
 from yiwen.engines.engine import Ids
-from yiwen.model.attention import CrossAttention, MultiHeadAttention, SelfAttention, plain_attention
+from yiwen.model.attention import Attend, CrossAttention, SelfAttention, attending, plain_attention
 from yiwen.model.encoder import EncoderLayer
 from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
@@ -71,11 +70,14 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
         `encoder`, `decoder` and `cross`, each (layers, H): absolute derivative by a gate of 1 on the head, divided by
         the norm of its layer's as the authors do.
     """
-    gates: list[Tensor] = []
     heads = {name: [module.heads for module in modules] for name, modules in attentions(model).items()}
-    with torch.enable_grad(), _replaced([module for modules in heads.values() for module in modules], gates):
+    n_heads = model.config.n_heads
+    gates = {
+        module: torch.ones(1, n_heads, 1, 1, requires_grad=True) for modules in heads.values() for module in modules
+    }
+    with torch.enable_grad(), attending({module: _gated(gate) for module, gate in gates.items()}):
         log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x).sum()
-        derivatives = torch.autograd.grad(log_prob, gates)
+        derivatives = torch.autograd.grad(log_prob, list(gates.values()))
     found = iter(derivative.flatten().abs() for derivative in derivatives)
     rows = {name: torch.stack([next(found) for _ in modules]) for name, modules in heads.items()}
     return {name: (row / row.norm(dim=1, keepdim=True).clamp_min(1e-20)).numpy() for name, row in rows.items()}
@@ -91,22 +93,9 @@ def attentions(model: Transformer) -> dict[str, list[SelfAttention] | list[Cross
     }
 
 
-@contextmanager
-def _replaced(modules: Sequence[MultiHeadAttention], gates: list[Tensor]) -> Iterator[None]:
-    """Every head behind a gate of 1; the gates are added to the list, in order."""
-    before = [module.attend for module in modules]
-
-    def gated(gate: Tensor) -> Callable[..., Tensor]:
-        return lambda q, k, v, bias, dropout_p: plain_attention(q, k, v, bias) * gate
-
-    for module in modules:
-        gates.append(torch.ones(1, module.out_proj.in_features // module.d_head, 1, 1, requires_grad=True))
-        module.attend = gated(gates[-1])
-    try:
-        yield
-    finally:
-        for module, attend in zip(modules, before, strict=True):
-            module.attend = attend
+def _gated(gate: Tensor) -> Attend:
+    """Attention whose heads are scaled by a gate, (1, H, 1, 1)."""
+    return lambda q, k, v, bias, dropout_p: plain_attention(q, k, v, bias) * gate
 
 
 def _gold_log_probs(model: Transformer, batch: Batch, change: Callable[[Tensor], Tensor]) -> Tensor:

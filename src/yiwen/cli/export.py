@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -31,8 +31,7 @@ def export(
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
-    from yiwen.measure import calibrate_once
-    from yiwen.recipe import runs_root
+    from yiwen.measure import calibrate_once, prepared_folder
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
@@ -42,22 +41,25 @@ def export(
     bundle = open_bundle(folder.resolve())  # training may mean another model by the link soon
     if shortlist and bundle.info.task != "translate":
         raise ConfigError(f"--shortlist: for translations; {folder} has task={bundle.info.task!r}")
-    prepared = runs_root() / ".prepared" / bundle.info.data_fingerprint
+    prepared = prepared_folder(bundle)
     store = Store.open(prepared) if prepared.is_dir() else None
     if shortlist and store is None:
         raise ConfigError(
             f"--shortlist learns from the text that {bundle.folder} was trained on, which is not prepared here "
             f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
         )
-    how: dict[str, Any] = {"dtype": dtype, "valid": store.valid if store else None, "output": output}
-    show = print_report
+    valid = store.valid if store else None
+    console = Console(stderr=as_json)
     with stop_on_signals() as stop:
         if bundle.info.task == "translate":
-            report = export_ctranslate2(bundle, shortlist=store if shortlist else None, stop=stop, **how)
+            report = export_ctranslate2(
+                bundle, dtype=dtype, valid=valid, output=output, shortlist=store if shortlist else None, stop=stop
+            )
             if output is None or report.verification["is_verified"]:  # else nothing here computes with what it holds
                 calibrate_once(Translator.load(report.folder), stop=stop)
+            print_report(report, console)
         else:
-            report, show = export_encoder(bundle, stop=stop, **how), print_encoder_report
-    show(report, Console(stderr=as_json))
+            report = export_encoder(bundle, dtype=dtype, valid=valid, output=output, stop=stop)
+            print_encoder_report(report, console)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))

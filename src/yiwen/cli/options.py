@@ -25,6 +25,8 @@ Mbr = Annotated[int | None, typer.Option("--mbr", help="Of this many the one mos
 Checks = Annotated[bool, typer.Option("--checks/--no-checks", help="Check translations, search again at a fault.")]
 BeamSize = Annotated[int | None, typer.Option(help="Hypotheses kept a sentence; 1: greedy search.")]
 Penalty = Annotated[float | None, typer.Option(help="Exponent of the length penalty; 0: none.")]
+TargetLanguage = Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="The other script: zh-Hant or zh-Hans.")]
+GlossaryFile = Annotated[Path | None, typer.Option("--glossary", help="TERM, TAB, its translation (or nothing: keep).")]
 Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in SQLite.")]
 
 
@@ -50,7 +52,3 @@ def need_serve() -> None:
     ]
     if missing:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")
-
-
-TargetLanguage = Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="The other script: zh-Hant or zh-Hans.")]
-GlossaryFile = Annotated[Path | None, typer.Option("--glossary", help="TERM, TAB, its translation (or nothing: keep).")]

@@ -39,13 +39,13 @@ def input_texts(path: Path | None, *, stop: StopFlag, flags: Counter[str] | None
     """`input_lines` as text; what is no UTF-8 is replaced and flagged. The count of flags is told at the end."""
     told: Counter[str] = Counter() if flags is None else flags
 
-    def decoded(line: bytes) -> str:
+    def text_of(line: bytes) -> str:
         text = line.decode("utf-8", errors="replace")
         told["invalid_utf8"] += text.encode() != line
         return text
 
     with input_lines(path, stop=stop) as lines:
-        yield map(decoded, lines)
+        yield map(text_of, lines)
     tell_flags(told)
 
 

@@ -19,9 +19,10 @@ from typing import Any, Final, Self, cast
 import numpy as np
 
 from yiwen.data.corpus import CorpusConfig
+from yiwen.data.report import Dropped
 from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError, DataError, needing
-from yiwen.recipe import load_recipe
+from yiwen.recipe import LoadedRecipe, load_recipe
 from yiwen.runs import prepare_recipe, train_recipe
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import as_texts, normalise
@@ -133,31 +134,12 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         temporary = TemporaryDirectory() if self.folder is None else None
         folder = Path(self.folder or temporary.name) / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
-        given, pairs = loaded.recipe, zip(texts, numbers.tolist(), strict=True)
-        rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in pairs]
-        n_valid = min(given.data.valid_pairs, len(rows) // 10)
-        train, valid = (CorpusConfig(path=f"{name}.jsonl") for name in ("train", "valid"))
-        # Prepared twice: only then is it known how many subwords a text has, and with that which can be held out.
-        (folder / train.path).write_text("".join(rows), encoding="utf-8")
-        data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
-        recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
-        prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
-        ids = Subword.load(subword_paths(prepared.folder)[0]).encode(texts)
-        fits = [0 < len(each) < data.max_tokens for each in ids]
-        is_valid = _held_out([*compress(texts, fits)], numbers[fits], n_valid)
-        for corpus, chosen in ((train, False), (valid, True)):
-            kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
-            (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
-        ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
-        tokenizer = given.tokenizer if given.training.init_from else ready
-        data = replace(data, valid=valid if any(is_valid) else None, valid_pairs=n_valid)
-        loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
-        run, _ = train_recipe(loaded, run=folder / "run", root=folder)
+        run, fits, dropped = _trained(loaded, texts, numbers, folder)
         self.model_, self._kept = str(run / "best"), temporary
         self.__dict__.pop("_encoder", None)
-        if left_out := ", ".join(f"{drop.count} ({drop.reason})" for drop in prepared.report.dropped):
+        if left_out := ", ".join(f"{drop.count} ({drop.reason})" for drop in dropped):
             lost = ", ".join(map(repr, self.classes_[np.setdiff1d(numbers, numbers[fits])].tolist()))
-            message = f"{left_out} of {len(rows)} texts were not trained on{', none of label ' * bool(lost)}{lost}"
+            message = f"{left_out} of {len(texts)} texts were not trained on{', none of label ' * bool(lost)}{lost}"
             warnings.warn(f"{message}; shorten them or raise data.max_tokens", stacklevel=2)
         return self
 
@@ -174,6 +156,38 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         """The likeliest class of each text."""
         best = self.predict_proba(X).argmax(axis=1)  # first: it says whether there is a model
         return self.classes_[best]
+
+
+def _trained(
+    loaded: LoadedRecipe, texts: list[str], numbers: np.ndarray, folder: Path
+) -> tuple[Path, list[bool], Sequence[Dropped]]:
+    """Train on texts and the numbers of their labels.
+
+    Text is prepared twice: only then is it known how many subwords each has, and with that which can be held out.
+
+    Returns:
+        The run, which texts are short enough to be learnt, and why others were left out.
+    """
+    given = loaded.recipe
+    rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in zip(texts, numbers.tolist(), strict=True)]
+    n_valid = min(given.data.valid_pairs, len(rows) // 10)
+    train, valid = CorpusConfig(path="train.jsonl"), CorpusConfig(path="valid.jsonl")
+    (folder / train.path).write_text("".join(rows), encoding="utf-8")
+    data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
+    recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
+    prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
+    ids = Subword.load(subword_paths(prepared.folder)[0]).encode(texts)
+    fits = [0 < len(each) < data.max_tokens for each in ids]
+    is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
+    for corpus, chosen in ((train, False), (valid, True)):
+        kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
+        (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
+    ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
+    tokenizer = given.tokenizer if given.training.init_from else ready
+    data = replace(data, valid=valid if any(is_valid) else None, valid_pairs=n_valid)
+    loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
+    run, _ = train_recipe(loaded, run=folder / "run", root=folder)
+    return run, fits, prepared.report.dropped
 
 
 def _opened(estimator: Any, model: str | Path) -> Encoder:

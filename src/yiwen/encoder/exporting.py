@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -67,16 +68,16 @@ def export_encoder(
             np.savez(place / HEAD, **trained.head)  # type: ignore[arg-type]
             write_info(place, dataclasses.replace(info, dtype=number_type))
 
-        shape: Any = {"subword": bundle.source, "n_layers": bundle.info.model.n_encoder_layers}
+        n_layers = bundle.info.model.n_encoder_layers
+        exported = partial(CT2Encoder, subword=bundle.source, n_layers=n_layers, is_new=True)
         report: dict[str, Any] = {}
         with TemporaryDirectory() as exact:
             write_as("float32", Path(exact))
-            report["float32"] = _compare_exactly(trained, CT2Encoder(Path(exact), is_new=True, **shape), sources, stop)
+            report["float32"] = _compare_exactly(trained, exported(Path(exact)), sources, stop)
         write_as(dtype, folder)
         report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
         if report["is_verified"] and dtype != "float32":
-            exported = Encoder(bundle, CT2Encoder(folder, is_new=True, **shape))
-            report[dtype] = _compare_rounded(Encoder(bundle, trained), exported, valid, stop)
+            report[dtype] = _compare_rounded(Encoder(bundle, trained), Encoder(bundle, exported(folder)), valid, stop)
         info = dataclasses.replace(info, verification=report)
         write_info(folder, info)
         return info

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 
@@ -86,7 +86,8 @@ class Encoder:
         check_threads(threads)
         bundle = open_bundle(Path(folder))
         info = bundle.info
-        has_export = (bundle.folder / EXPORTED).is_dir() and info.task != "translate"
+        exported = bundle.folder / EXPORTED
+        has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
             raise ConfigError(
                 f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
@@ -97,9 +98,9 @@ class Encoder:
             from yiwen.engines.exported import check_origin
 
             check_origin(bundle.folder)
-            where = "cpu" if device == "auto" else device
-            shape: Any = {"subword": bundle.source, "n_layers": info.model.n_encoder_layers}
-            return cls(bundle, CT2Encoder(bundle.folder / EXPORTED, device=where, threads=threads, **shape))
+            where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
+            found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
+            return cls(bundle, found)
         if dtype not in DTYPES:
             raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
         if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():

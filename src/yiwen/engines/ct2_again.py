@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from yiwen.engines.ct2_rules import Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
@@ -45,7 +46,7 @@ def _everything(
     """All hypotheses that end within the limit, `least` subwords or more behind it, and those that go on at it."""
     p, width = len(prefix), config.beam_size
     sums = config.changed(length_penalty=0.0)
-    shift_at_prefix = shift = 0.0
+    of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it
     ends: list[Seen] = []
 
     def run(steps: int) -> list[Seen]:
@@ -67,25 +68,22 @@ def _everything(
         # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
         first = run(p + 1)
         (row,) = runtime.score([source], [prefix])
-        shift_at_prefix = math.fsum(row[:-1])
-        shift = shift_at_prefix + math.log1p(-math.exp(min(row[-1], -1e-7)))
-        if limit > p and row[-1] > -0.01:  # too near to 1 in float32: what an end leaves is told by one of the others
+        *tokens, of_end = row
+        of_prefix = math.fsum(tokens)
+        lacking = of_prefix + math.log1p(-math.exp(min(of_end, -1e-7)))
+        if limit > p and of_end > -0.01:  # too near to 1 in float32: what an end leaves is told by one of the others
             (longer,) = runtime.score([source], [first[0].ids])
-            shift = shift_at_prefix + longer[p] - first[0].log_prob
-        if sum(h.log_prob + shift > shift_at_prefix + row[-1] for h in first) < width:
-            ends.append(Seen(tuple(prefix), shift_at_prefix + row[-1], True))
-    ends += [Seen(h.ids, h.log_prob + shift, True) for h in run(limit + 1) if h.is_finished]
-    shift = shift if limit > p else shift_at_prefix
-    return ends, [Seen(h.ids, h.log_prob + shift, False) for h in run(limit) if not h.is_finished]
+            lacking = of_prefix + longer[p] - first[0].log_prob
+        if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < width:
+            ends.append(Seen(tuple(prefix), of_prefix + of_end, True))
+    ends += [Seen(h.ids, h.log_prob + lacking, True) for h in run(limit + 1) if h.is_finished]
+    if limit <= p:
+        lacking = of_prefix
+    return ends, [Seen(h.ids, h.log_prob + lacking, False) for h in run(limit) if not h.is_finished]
 
 
 def _scored_again(runtime: Runtime, source: Ids, seen: Sequence[Seen], config: SearchConfig) -> list[Hypothesis]:
     """The hypotheses with log-probabilities of a forced pass."""
     rows = runtime.score([source] * len(seen), [h.ids for h in seen])
-    return hypotheses(
-        (
-            Seen(h.ids, math.fsum(row if h.is_finished else row[:-1]), h.is_finished)
-            for h, row in zip(seen, rows, strict=True)
-        ),
-        config,
-    )
+    sums = [math.fsum(row if h.is_finished else row[:-1]) for h, row in zip(seen, rows, strict=True)]
+    return hypotheses((replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)), config)

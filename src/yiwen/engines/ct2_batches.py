@@ -17,7 +17,7 @@ _SPARE: Final = 2
 """Steps past the longest limit of a batch: no hypothesis within its limit meets the end of the call."""
 
 
-def greedy_once(
+def search_once(
     runtime: Runtime,
     sources: Sentences,
     limits: Sequence[int],
@@ -28,49 +28,45 @@ def greedy_once(
     stop: StopFlag | None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
-    alpha = exponent(config)
-    id_of = runtime.target_ids.__getitem__
+    is_greedy = config.beam_size == 1
+    options: dict[str, Any] = {"return_scores": with_scores, "return_end_token": False} if is_greedy else {}
+    # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
+    least = config.min_len if is_greedy and not with_scores else 0
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
-        return runtime.submit(
-            [sources[i] for i in batch],
-            config,
-            max_decoding_length=longest,
-            # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
-            min_decoding_length=0 if with_scores else min(config.min_len, longest),
-            return_scores=with_scores,
-            return_end_token=False,
-        )
-
-    batches = longest_first(list(map(len, sources)), runtime.batch_tokens, only=free)
-    for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
-        for i, call in zip(batch, calls, strict=True):
-            result = call.result()
-            ids = tuple(map(id_of, result.hypotheses[0]))
-            # The call goes on past every limit, so what is within its limit has ended.
-            log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
-            if (hypothesis := settled_greedy(ids, log_prob, limit=limits[i], config=config)) is not None:
-                yield i, [hypothesis]
-
-
-def beam_once(
-    runtime: Runtime,
-    sources: Sentences,
-    limits: Sequence[int],
-    free: Sequence[int],
-    config: SearchConfig,
-    *,
-    stop: StopFlag | None,
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """The same with a beam."""
-
-    def submit(batch: list[int]) -> list[Any]:
-        longest = max(limits[i] for i in batch) + _SPARE
-        return runtime.submit([sources[i] for i in batch], config, max_decoding_length=longest)
+        lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
+        return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
-        for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
-            if (settled := settled_beam(seen, limit=limits[i], config=config)) is not None:
-                yield i, settled
+        of_batch = [limits[i] for i in batch]
+        if is_greedy:
+            settled = _greedy(runtime, calls, of_batch, config, with_scores=with_scores)
+        else:
+            settled = _beam(runtime, calls, of_batch, config)
+        for i, found in zip(batch, settled, strict=True):
+            if found is not None:
+                yield i, found
+
+
+def _greedy(
+    runtime: Runtime, calls: list[Any], limits: Sequence[int], config: SearchConfig, *, with_scores: bool
+) -> Iterator[list[Hypothesis] | None]:
+    """What each call settles; None where it does not."""
+    alpha = exponent(config)
+    for call, limit in zip(calls, limits, strict=True):
+        result = call.result()
+        ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
+        # The call goes on past every limit, so what is within its limit has ended.
+        log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
+        hypothesis = settled_greedy(ids, log_prob, limit=limit, config=config)
+        yield None if hypothesis is None else [hypothesis]
+
+
+def _beam(
+    runtime: Runtime, calls: list[Any], limits: Sequence[int], config: SearchConfig
+) -> Iterator[list[Hypothesis] | None]:
+    """The same with a beam."""
+    for seen, limit in zip(runtime.seen(calls, config), limits, strict=True):
+        yield settled_beam(seen, limit=limit, config=config)

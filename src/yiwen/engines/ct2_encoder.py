@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 import ctranslate2
 import numpy as np
 
-from yiwen.engines.ct2_runtime import open_translator
+from yiwen.engines.ct2_runtime import open_model
 from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import ConfigError
@@ -48,7 +48,7 @@ class CT2Encoder:
             verify_manifest(folder)
         check_vocabulary(folder, source=subword, target=subword)
         dtype, threads = read_info(folder).dtype, threads or default_threads()
-        self._encoder = open_translator(folder, dtype, device, 1, threads, kind_of_model="Encoder")
+        self._encoder = open_model(ctranslate2.Encoder, folder, dtype, device=device, threads=threads)
         self._n_layers = n_layers
         self.description = f"CTranslate2 {dtype} on {device}"
         with np.load(folder / HEAD) as head:

@@ -10,9 +10,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ctranslate2 import Translator
+
 from yiwen.engines.ct2_again import beam_again, greedy_again
-from yiwen.engines.ct2_batches import beam_once, greedy_once
-from yiwen.engines.ct2_runtime import Runtime, open_translator
+from yiwen.engines.ct2_batches import search_once
+from yiwen.engines.ct2_runtime import Runtime, open_model
 from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError, DataError
@@ -72,14 +74,16 @@ class CT2Engine:
         threads = threads or default_threads()
         replicas = replicas or (threads if device == "cpu" else 1)
         self.replicas = min(replicas, threads) if device == "cpu" else replicas
+        dtype = self.info.dtype
+        translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(
-            open_translator(folder, self.info.dtype, device, self.replicas, max(1, threads // self.replicas)),
+            translator,
             source=source,
             target=target,
             replicas=self.replicas,
             uses_shortlist=uses_shortlist,
         )
-        self.description = f"CTranslate2 {self.info.dtype} on {device}{' with shortlist' * uses_shortlist}"
+        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if not is_new:
             self._check_golden(folder)
 
@@ -117,12 +121,8 @@ class CT2Engine:
         self._check_lengths(source=sources, prefix=forced)
         limits = config.limits(sources, forced, room=self.info.max_len - 1)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
-        if config.beam_size == 1:
-            again = greedy_again
-            found = dict(greedy_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
-        else:
-            again = beam_again
-            found = dict(beam_once(self._runtime, sources, limits, free, config, stop=stop))
+        found = dict(search_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
+        again = greedy_again if config.beam_size == 1 else beam_again
         for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)
@@ -149,11 +149,13 @@ class CT2Engine:
     def _check_lengths(self, **sequences: Sentences) -> None:
         """CTranslate2 would fail for a whole batch, or cut in silence."""
         room = self.info.max_len - 1
-        for name, number, ids in ((name, n, ids) for name, side in sequences.items() for n, ids in enumerate(side, 1)):
-            if len(ids) > room:
-                raise DataError(
-                    f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; split it"
-                )
+        for name, side in sequences.items():
+            for number, ids in enumerate(side, 1):
+                if len(ids) > room:
+                    raise DataError(
+                        f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; "
+                        "split it"
+                    )
 
     def _check_golden(self, folder: Path) -> None:
         """Translate the golden sentence and compare."""

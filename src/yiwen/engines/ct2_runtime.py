@@ -55,17 +55,12 @@ class Runtime:
             "use_vmap": self.uses_shortlist and not len(prefix),
             "return_scores": True,
             "return_end_token": True,
+            "max_input_length": 0,
+            "asynchronous": True,
             **options,
         }
-        return list(
-            self._translator.translate_batch(
-                [self._tokens(ids) for ids in sources],
-                [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None,
-                max_input_length=0,
-                asynchronous=True,
-                **settings,
-            )
-        )
+        starts = [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None
+        return list(self._translator.translate_batch([self._tokens(ids) for ids in sources], starts, **settings))
 
     def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
         """What CTranslate2 found for each sentence, its scores turned back into sums."""
@@ -148,18 +143,18 @@ class _OfItsProcess:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
 
 
-def open_translator(
-    folder: Path, dtype: str, device: str, replicas: int, threads: int, *, kind_of_model: str = "Translator"
+def open_model(
+    runs: Callable[..., Any], folder: Path, dtype: str, *, device: str, threads: int, replicas: int = 1
 ) -> Any:
     """Load a model.
 
     Args:
+        runs: What of CTranslate2 runs it: `Translator` or `Encoder`.
         folder: The exported model.
         dtype: A key of `COMPUTE_TYPES`: computed in that or not at all, never in what happens to be possible.
         device: `cpu`, `cuda` or `cuda:1` ...
-        replicas: Batches translated at once.
-        threads: Processor threads of each.
-        kind_of_model: `Translator` or `Encoder`.
+        threads: Processor threads in all.
+        replicas: Batches computed at once, which share the threads.
 
     Raises:
         CheckpointError: If it cannot be loaded.
@@ -182,13 +177,13 @@ def open_translator(
             f"{kind}; export again with --dtype {' or '.join(names)}"
         )
     try:
-        model = getattr(ctranslate2, kind_of_model)(
+        model = runs(
             str(folder),
             device=kind,
             device_index=int(index or 0),
             compute_type=compute_type,
             inter_threads=replicas,
-            intra_threads=threads,
+            intra_threads=max(1, threads // replicas),
             max_queued_batches=-1,
         )
     except (RuntimeError, ValueError) as error:

@@ -14,9 +14,8 @@ import torch
 from yiwen.bundle import Bundle, load_weights, weights_path
 from yiwen.data.batching import pad
 from yiwen.engines.engine import Sentences
-from yiwen.engines.packed import pack_layers
+from yiwen.engines.packed import ready
 from yiwen.model.attention import fused_attention, plain_attention, use_attention
-from yiwen.model.linear import has_onednn
 from yiwen.tasks.heads import EncoderModel
 from yiwen.text.subword import EOS_ID
 
@@ -46,11 +45,7 @@ class TorchEncoder:
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
         self.head = head_arrays(model)
-        is_packed = device == "cpu" and has_onednn(dtype)
-        self.body = model.body.to(device=device, dtype=torch.float32 if is_packed else dtype).eval()
-        if is_packed:
-            pack_layers(self.body, dtype)
-            self.body.activation_dtype = dtype
+        self.body = ready(model.body, device=device, dtype=dtype)
         use_attention(self.body, plain_attention if device == "cpu" and dtype != torch.float32 else fused_attention)
 
     @torch.inference_mode()

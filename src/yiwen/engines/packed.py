@@ -6,13 +6,16 @@ its time; in float32 these products are also twice as fast as the default ones o
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from yiwen.model.linear import has_onednn, onednn_linear, torch_product
+from yiwen.model.text_encoder import TextEncoder
 from yiwen.model.transformer import Transformer
+
+Model = TypeVar("Model", Transformer, TextEncoder)
 
 SMALL: Final = 2**20
 """Multiplications below which a product takes less time than oneDNN's preparations for one."""
@@ -34,29 +37,30 @@ class PackedLinear(nn.Module):
     def forward(self, x: Tensor, *, with_relu: bool = False) -> Tensor:
         """(..., in) -> (..., out)."""
         if x.numel() * self.weight.size(0) < SMALL:
-            y = F.linear(x.float(), self.weight, self.bias)
-            return (y.relu_() if with_relu else y).to(self.dtype)
-        then = "relu" if with_relu else "none"
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.packed, self.packed_bias, then, [], "")
-        return out
+            return torch_product(x.float(), self.weight, self.bias, with_relu).to(self.dtype)
+        return onednn_linear(x.to(self.dtype), self.packed, self.packed_bias, with_relu)
 
 
-def pack(model: Transformer, dtype: torch.dtype) -> None:
+def ready(model: Model, *, device: str, dtype: torch.dtype) -> Model:
+    """The model itself, moved, converted and set to inference; packed where oneDNN computes its products."""
+    is_packed = device == "cpu" and has_onednn(dtype)
+    model = model.to(device=device, dtype=torch.float32 if is_packed else dtype).eval()
+    if is_packed:
+        pack(model, dtype)
+    return model
+
+
+def pack(model: Transformer | TextEncoder, dtype: torch.dtype) -> None:
     """Replace every product with a weight in a float32 model on a CPU; from then on it can only infer.
 
     Args:
         model: Changed in place. What is no such product (embeddings, norms) keeps its float32 weights.
         dtype: What the products multiply, and what activations are between them: float32 or bfloat16.
     """
-    output_weight = model.output_weight
-    pack_layers(model, dtype)
-    model.output_proj = cast(nn.Linear, PackedLinear(output_weight, None, dtype))
-    model.activation_dtype = dtype
-
-
-def pack_layers(model: nn.Module, dtype: torch.dtype) -> None:
-    """Replace the linear layers of a module, in place."""
+    if isinstance(model, Transformer):  # before its layers: the output may be one of them
+        model.output_proj = cast(nn.Linear, PackedLinear(model.output_weight, None, dtype))
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, PackedLinear(child.weight, child.bias, dtype))
+    model.activation_dtype = dtype

@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.errors import ConfigError, MissingDependencyError
@@ -25,7 +25,9 @@ from yiwen.text.languages import canonical
 if TYPE_CHECKING:
     import torch
 
+    from yiwen.engines.ct2_engine import CT2Engine
     from yiwen.engines.engine import Engine, FindsTerms
+    from yiwen.engines.torch_engine import TorchEngine
 
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
@@ -83,7 +85,7 @@ def open_engine(
         for other in others:
             _check_alike(bundle, other)
         note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
-        return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note, others=others)
+        return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads, others=others), note=note)
     if engine == "ctranslate2":
         if not has_export:
             raise ConfigError(
@@ -95,18 +97,17 @@ def open_engine(
                 f"dtype={dtype!r} with engine='ctranslate2': an exported engine computes as it was exported; leave "
                 "dtype out, or export again with --dtype"
             )
-        return _exported(bundle, device=device, threads=threads)
+        return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
     note = ""
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and _has_torch()
         if not obstacle or not has_trained:  # it says itself what it cannot do
-            opened = _exported(bundle, device="cpu", threads=threads)
-            trained = partial(_torch, bundle, device="cpu", dtype="auto", threads=threads, note="")
-            finder = _once(lambda: cast("FindsTerms", trained().engine))
-            return replace(opened, finder=finder) if has_trained else opened
+            finder = _once(partial(_torch, bundle, device="cpu", dtype="auto", threads=threads))
+            exported = _exported(bundle, device="cpu", threads=threads)
+            return Opened(engine=exported, n_at_once=2, finder=finder if has_trained else None)
         note = f"{obstacle}; using torch"
-    return _torch(bundle, device=device, dtype=dtype, threads=threads, note=note)
+    return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads), note=note)
 
 
 def check_threads(threads: int) -> None:
@@ -148,15 +149,14 @@ def _has_torch() -> bool:
     return find_spec("torch") is not None
 
 
-def _exported(bundle: Bundle, *, device: str, threads: int) -> Opened:
+def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
     from yiwen.engines.ct2_engine import CT2Engine
     from yiwen.engines.exported import check_origin
 
     check_origin(bundle.folder)
     folder = bundle.folder / EXPORTED
     where = "cpu" if device == "auto" else device
-    engine = CT2Engine(folder, source=bundle.source, target=bundle.target, device=where, threads=threads)
-    return Opened(engine=engine, n_at_once=2)
+    return CT2Engine(folder, source=bundle.source, target=bundle.target, device=where, threads=threads)
 
 
 def check_pair(bundle: Bundle, other: Bundle) -> None:
@@ -190,9 +190,7 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
             )
 
 
-def _torch(
-    bundle: Bundle, *, device: str, dtype: str, threads: int, note: str, others: Sequence[Bundle] = ()
-) -> Opened:
+def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Sequence[Bundle] = ()) -> TorchEngine:
     if not _has_torch():
         remedy = (
             "leave engine, device and dtype out to use the exported engine that the bundle holds"
@@ -205,8 +203,7 @@ def _torch(
 
     place, number_type = settled(device=device, dtype=dtype, threads=threads)
     model, more = load_model(bundle), [load_model(other) for other in others]
-    engine = TorchEngine(model, device=place, dtype=number_type, alignment=bundle.info.alignment, others=more)
-    return Opened(engine=engine, note=note)
+    return TorchEngine(model, device=place, dtype=number_type, alignment=bundle.info.alignment, others=more)
 
 
 @cache

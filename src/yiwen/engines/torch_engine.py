@@ -17,11 +17,10 @@ from torch import Tensor
 from yiwen.data.batching import collate, pad
 from yiwen.data.order import longest_first
 from yiwen.engines.engine import Ids, Sentences
-from yiwen.engines.packed import pack
+from yiwen.engines.packed import ready
 from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import AlignmentHead
-from yiwen.model.linear import has_onednn
 from yiwen.model.masks import padding_mask
 from yiwen.model.transformer import Transformer
 from yiwen.search.beam import Watch, beam_search
@@ -71,14 +70,9 @@ class TorchEngine:
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
         if others:
             self.description += f", {len(others) + 1} models together"
-        is_packed = device == "cpu" and has_onednn(dtype)
         self.model = model
-        self.models = [
-            each.to(device=device, dtype=torch.float32 if is_packed else dtype).eval() for each in (model, *others)
-        ]
+        self.models = [ready(each, device=device, dtype=dtype) for each in (model, *others)]
         for each in self.models:
-            if is_packed:
-                pack(each, dtype)
             # For one query a hypothesis, and in bf16 for any number, the fused kernel of a CPU loses to plain products.
             use_attention(each, plain_attention if device == "cpu" else fused_attention)
 

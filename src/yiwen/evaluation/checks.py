@@ -114,7 +114,9 @@ def _least(phrase: Sequence[str]) -> int:
     is_han = all(len(word) == 1 and not word.isascii() for word in phrase)
     if is_han and "的" in (phrase[0], phrase[-1]):  # 目录的子目录的
         return 3
-    return (4, 3, 3)[len(phrase) - 1] if is_han and len(phrase) <= 3 else 3 if len(phrase) == 1 else 2
+    if is_han and len(phrase) <= 3:
+        return 4 if len(phrase) == 1 else 3
+    return 3 if len(phrase) == 1 else 2
 
 
 def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: str) -> bool:

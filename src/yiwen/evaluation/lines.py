@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
@@ -63,9 +64,9 @@ def lines_beside(
     test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str, lowercase: bool = False
 ) -> list[Line]:
     """The lines of a test set as translated by a model and, where there are `others`, by another one."""
-    texts, theirs = [text for text, *_ in told], others or [""] * len(told)
-    how: Any = {"tgt_lang": tgt_lang, "lowercase": lowercase}
-    chrf, their_chrf = (sentence_scores(side, test.tgt, **how) for side in (texts, theirs))
+    theirs = others or [""] * len(told)
+    scores = partial(sentence_scores, references=test.tgt, tgt_lang=tgt_lang, lowercase=lowercase)
+    chrf, their_chrf = scores([text for text, *_ in told]), scores(theirs)
     return [
         Line(
             number=i + 1,
@@ -98,17 +99,17 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, l
         for flag in line.flags:
             flagged[flag].append(line.number)
 
-    def score(inside: list[Line]) -> tuple[float, float | None]:
-        texts = [[line.translation for line in inside], [line.other for line in inside if line.other is not None]]
-        how: Any = {"tgt_lang": tgt_lang, "metric": "chrf", "lowercase": lowercase}
-        scores = [quick_score(side, [line.reference for line in inside], **how) if side else None for side in texts]
-        return scores[0] or 0.0, scores[1]
+    def scores(inside: list[Line]) -> tuple[float, float | None]:
+        references = [line.reference for line in inside]
+        score = partial(quick_score, references=references, tgt_lang=tgt_lang, metric="chrf", lowercase=lowercase)
+        others = [line.other for line in inside if line.other is not None]
+        return score([line.translation for line in inside]), score(others) if others else None
 
     sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]
     error, reliability = reliability_of(*zip(*sure, strict=True)) if sure else (None, ())
     compared = sorted((line for line in lines if line.other is not None), key=lambda line: line.other_chrf - line.chrf)
     return Details(
-        buckets=tuple((edge, len(inside), *score(inside)) for edge, inside in sorted(buckets.items())),
+        buckets=tuple((edge, len(inside), *scores(inside)) for edge, inside in sorted(buckets.items())),
         flagged={flag: tuple(numbers) for flag, numbers in sorted(flagged.items())},
         worst=tuple(sorted(lines, key=lambda line: line.chrf)[:N_SHOWN]),
         better=tuple(line for line in compared[:N_SHOWN] if line.chrf > line.other_chrf),

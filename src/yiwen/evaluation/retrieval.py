@@ -27,11 +27,10 @@ def retrieval(
     Returns:
         `accuracy`, the mean of both ways, `accuracy_src` (from source to target) and `accuracy_tgt`.
     """
-    right = [
-        _n_right(one, other, texts, partners) / max(len(texts), 1)
-        for one, other, texts, partners in ((src, tgt, src_texts, tgt_texts), (tgt, src, tgt_texts, src_texts))
-    ]
-    return {"accuracy": 50 * sum(right), "accuracy_src": 100 * right[0], "accuracy_tgt": 100 * right[1]}
+    n_texts = max(len(src_texts), 1)
+    forth = _n_right(src, tgt, src_texts, tgt_texts) / n_texts
+    back = _n_right(tgt, src, tgt_texts, src_texts) / n_texts
+    return {"accuracy": 50 * (forth + back), "accuracy_src": 100 * forth, "accuracy_tgt": 100 * back}
 
 
 def _n_right(one: npt.NDArray[Any], other: npt.NDArray[Any], texts: Sequence[str], partners: Sequence[str]) -> int:

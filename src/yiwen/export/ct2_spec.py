@@ -62,24 +62,22 @@ def write_model(
     """
     _check(model.config, dtype)
     spec = build_spec(model, alignment)
-    for subword, side in ((source, "source"), (target, "target")):
-        tokens = vocabulary(subword)
-        n_rows = (model.src_embedding if side == "source" else model.tgt_embedding).num_embeddings
+    for side, subword, embedding, register in (
+        ("source", source, model.src_embedding, spec.register_source_vocabulary),
+        ("target", target, model.tgt_embedding, spec.register_target_vocabulary),
+    ):
+        tokens, n_rows = vocabulary(subword), embedding.num_embeddings
         if len(tokens) != n_rows or len(set(tokens)) != len(tokens):
             raise ExportError(
                 f"the {side} vocabulary has {len(tokens)} subwords, {len(set(tokens))} different ones, for {n_rows} "
                 "embeddings; CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
             )
-        register = spec.register_source_vocabulary if side == "source" else spec.register_target_vocabulary
         register(tokens)
     unk, bos, eos = target.pieces([UNK_ID, BOS_ID, EOS_ID])
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unk, bos, eos
     spec.config.decoder_start_token = bos
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = 1e-6
-    spec.validate()
-    spec.optimize(quantization=COMPUTE_TYPES[dtype])
-    spec.save(str(folder))
+    _save(spec, folder, dtype)
 
 
 def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: str) -> None:
@@ -94,16 +92,20 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
     _check(model.config, dtype)
     spec = TransformerEncoderModelSpec(_encoder_spec(model))
     spec.register_vocabulary(vocabulary(subword))
-    spec.config.layer_norm_epsilon = 1e-6
-    spec.validate()
-    spec.optimize(quantization=COMPUTE_TYPES[dtype])
-    spec.save(str(folder))
+    _save(spec, folder, dtype)
 
 
 def _check(config: ModelConfig, dtype: str) -> None:
     if dtype not in COMPUTE_TYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
     check_exportable(config)
+
+
+def _save(spec: Any, folder: Path, dtype: str) -> None:
+    spec.config.layer_norm_epsilon = 1e-6
+    spec.validate()
+    spec.optimize(quantization=COMPUTE_TYPES[dtype])
+    spec.save(str(folder))
 
 
 def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> Any:
@@ -179,15 +181,16 @@ def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:
     kv_order = sorted(range(config.kv_heads), key=lambda group: group != head // n_shared)
     order = [group * n_shared + i for group in kv_order for i in range(n_shared)]
     order.sort(key=lambda i: (kv_order.index(i // n_shared), i != head))
-    for query in (linear[0], linear[1]):
-        for name in ("weight", "bias"):
-            rows = getattr(query, name)
-            shape = (-1, config.n_heads if query is linear[0] else config.kv_heads, config.d_head, *rows.shape[1:])
-            chosen = rows.reshape(shape)[:, order if query is linear[0] else kv_order]
-            setattr(query, name, np.ascontiguousarray(chosen.reshape(rows.shape)))
-    columns = linear[2].weight
-    chosen = columns.reshape(len(columns), config.n_heads, config.d_head)[:, order]
-    linear[2].weight = np.ascontiguousarray(chosen.reshape(columns.shape))
+
+    def moved(rows: np.ndarray, heads: list[int]) -> np.ndarray:
+        """Rows of one projection or several, each of all heads, with the heads in another order."""
+        by_head = rows.reshape(-1, len(heads), config.d_head, *rows.shape[1:])
+        return np.ascontiguousarray(by_head[:, heads].reshape(rows.shape))
+
+    query, key_value, out = linear
+    query.weight, query.bias = moved(query.weight, order), moved(query.bias, order)
+    key_value.weight, key_value.bias = moved(key_value.weight, kv_order), moved(key_value.bias, kv_order)
+    out.weight = np.ascontiguousarray(moved(out.weight.T, order).T)
 
 
 def _position_table(positions: nn.Module, config: ModelConfig) -> np.ndarray:

@@ -130,29 +130,28 @@ def _write_verified(
     test_set = verify.make_test_set(source, valid, limit=max(1, limit))
     write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
     write_info(folder, info)
+    report: dict[str, Any] = {}
+    opened = partial(CT2Engine, source=source, target=target, is_new=True)
     with TemporaryDirectory() as exact_folder:
         exact = Path(exact_folder)
         write_model(exact, model, source=source, target=target, dtype="float32")
         write_info(exact, dataclasses.replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
-        engine = CT2Engine(exact, source=source, target=target, is_new=True)
-        report: dict[str, Any] = {"float32": verify.compare_exactly(trained, engine, test_set.sources, stop=stop)}
-        del engine
-    report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
-    usual: Any = {"target": target, "tgt_lang": bundle.info.tgt_lang, "search": bundle.info.search, "stop": stop}
+        report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
+    is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
+    rules: Any = {"target": target, "tgt_lang": bundle.info.tgt_lang, "search": bundle.info.search, "stop": stop}
     golden = None
-    if report["is_verified"]:
-        engine = CT2Engine(folder, source=source, target=target, is_new=True)
+    if is_verified:
+        engine = opened(folder)
         if dtype != "float32":
-            report[dtype] = verify.compare_quality(trained, engine, test_set, **usual)
+            report[dtype] = verify.compare_quality(trained, engine, test_set, **rules)
         golden = verify.choose_golden(engine, test_set.sources)
         del engine
     if shortlist is not None:
         add_shortlist(folder, shortlist)
-        if report["is_verified"]:
-            engine = CT2Engine(folder, source=source, target=target, is_new=True)
-            remedy = "without --shortlist"
-            report["shortlist"] = verify.compare_quality(trained, engine, test_set, **usual, remedy=remedy)
+    if shortlist is not None and is_verified:
+        rules["remedy"] = "without --shortlist"
+        report["shortlist"] = verify.compare_quality(trained, opened(folder), test_set, **rules)
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info

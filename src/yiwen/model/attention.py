@@ -6,7 +6,7 @@ Shapes: B batch, Q query length, M memory length, D d_model, H heads, K d_head; 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -128,8 +128,7 @@ class MultiHeadAttention(nn.Module):
             out_BHQK = packed_attention(q_BHQK, k_BHMK, v_BHMK, bias)
         else:
             out_BHQK = self.attend(q_BHQK, k_BHMK, v_BHMK, bias, self.dropout if self.training else 0.0)
-        out: Tensor = self.out_proj(merge_heads(out_BHQK))
-        return out
+        return self.out_proj(merge_heads(out_BHQK))
 
 
 class SelfAttention(nn.Module):
@@ -148,9 +147,13 @@ class SelfAttention(nn.Module):
 
     def forward(self, x_BQD: Tensor, bias: Bias) -> Tensor:
         """Attend within x, (B, Q, D) -> (B, Q, D); the bias is broadcast to (B, H, Q, Q)."""
-        q_BHQK, k_BHQK, v_BHQK = self._project(x_BQD, bias.queries.places if isinstance(bias, Packed) else 0)
-        out: Tensor = self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
-        return out
+        d_head, d_kv = self.heads.d_head, self.heads.d_kv
+        parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), d_kv, d_kv], dim=2)
+        q_BHQK, k_BHQK, v_BHQK = (split_heads(part, d_head) for part in parts)
+        if self.rotary is not None:
+            where = bias.queries.places if isinstance(bias, Packed) else 0
+            q_BHQK, k_BHQK = self.rotary(q_BHQK, where), self.rotary(k_BHQK, where)
+        return self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
 
     def step(self, x_RD: Tensor, past_M2RE: Tensor, position: int, bias: Tensor) -> Tensor:
         """One new position of R sequences attends to itself and to all before it.
@@ -173,17 +176,7 @@ class SelfAttention(nn.Module):
         k_MNK, v_MNK = past_M2RE.view(past_M2RE.size(0), 2, -1, d_head).unbind(1)  # N = R x kv heads
         q_NGK = q_RD.to(past_M2RE.dtype).reshape(k_MNK.size(1), -1, d_head)
         out_NGK = attend_step(q_NGK, k_MNK.permute(1, 2, 0), v_MNK.transpose(0, 1), bias)
-        out: Tensor = self.heads.out_proj(out_NGK.view(x_RD.shape).to(x_RD.dtype))
-        return out
-
-    def _project(self, x_BQD: Tensor, where: int | Tensor) -> list[Tensor]:
-        """Queries (B, H, Q, K), keys and values (B, kv heads, Q, K) of positions `where`, see `RotaryPositions`."""
-        heads = self.heads
-        parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), heads.d_kv, heads.d_kv], dim=2)
-        q_BHQK, k_BHQK, v_BHQK = (split_heads(part, heads.d_head) for part in parts)
-        if self.rotary is not None:
-            q_BHQK, k_BHQK = self.rotary(q_BHQK, where), self.rotary(k_BHQK, where)
-        return [q_BHQK, k_BHQK, v_BHQK]
+        return self.heads.out_proj(out_NGK.view(x_RD.shape).to(x_RD.dtype))
 
 
 class CrossAttention(nn.Module):
@@ -205,8 +198,7 @@ class CrossAttention(nn.Module):
 
     def forward(self, x_BQD: Tensor, memory: KeyValue, bias: Bias) -> Tensor:
         """Attend from x, (B, Q, D), to the projected memory: (B, Q, D)."""
-        out: Tensor = self.heads(split_heads(self.q_proj(x_BQD), self.heads.d_head), memory, bias)
-        return out
+        return self.heads(split_heads(self.q_proj(x_BQD), self.heads.d_head), memory, bias)
 
     def step(self, x_RD: Tensor, memory: KeyValue, bias: Tensor) -> Tensor:
         """One new position of R = B x W sequences; the W of a sentence attend to its one memory.
@@ -226,14 +218,26 @@ class CrossAttention(nn.Module):
         q_NXK = q_BNGWK.to(k_BNKS.dtype, memory_format=torch.contiguous_format).reshape(B * N, -1, K)
         out_NXK = attend_step(q_NXK, k_BNKS.flatten(0, 1), v_BNSK.flatten(0, 1), bias.flatten(0, 1))
         out_RD = out_NXK.view(q_BNGWK.shape).permute(0, 3, 1, 2, 4).reshape(x_RD.shape)
-        out: Tensor = self.heads.out_proj(out_RD.to(x_RD.dtype))
-        return out
+        return self.heads.out_proj(out_RD.to(x_RD.dtype))
 
 
 def use_attention(model: nn.Module, attend: Attend) -> None:
     """Give every attention in the model the same way to compute equation 1."""
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
+            module.attend = attend
+
+
+@contextmanager
+def attending(ways: Mapping[MultiHeadAttention, Attend]) -> Iterator[None]:
+    """Let modules compute equation 1 each in its own way, as long as the block lasts."""
+    before = {module: module.attend for module in ways}
+    for module, attend in ways.items():
+        module.attend = attend
+    try:
+        yield
+    finally:
+        for module, attend in before.items():
             module.attend = attend
 
 
@@ -249,7 +253,6 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
         A dict filled as layers run: module name (e.g. `decoder.layers.0.cross_attention`) -> (B, H, Q, M), float32.
     """
     maps: dict[str, Tensor] = {}
-    before: dict[MultiHeadAttention, Attend] = {}
     recorder = threading.get_ident()
 
     def recording(name: str) -> Attend:
@@ -260,11 +263,9 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
 
         return attend
 
+    ways: dict[MultiHeadAttention, Attend] = {}
     for name, module in model.named_modules():
         if isinstance(module, MultiHeadAttention) and only in ("", name.removesuffix(".heads")):
-            before[module], module.attend = module.attend, recording(name.removesuffix(".heads"))
-    try:
+            ways[module] = recording(name.removesuffix(".heads"))
+    with attending(ways):
         yield maps
-    finally:
-        for module, attend in before.items():
-            module.attend = attend

@@ -76,5 +76,4 @@ class Decoder(nn.Module):
         for layer, memory in zip(self, memories, strict=True):
             if not (self.training and is_left_out(self.layer_dropout)):
                 x_BTD = layer(x_BTD, memory, self_bias, cross_bias)
-        states_BTD: Tensor = self.final_norm(x_BTD)
-        return states_BTD
+        return self.final_norm(x_BTD)

@@ -50,8 +50,7 @@ def dropout(x: Tensor, p: float) -> Tensor:
         return x
     if x.device.type != "cpu":
         return F.dropout(x, p)
-    dropped: Tensor = _Dropout.apply(x, _n_dropped(p))  # type: ignore[no-untyped-call]
-    return dropped
+    return _Dropout.apply(x, _n_dropped(p))  # type: ignore[no-untyped-call]
 
 
 def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
@@ -60,8 +59,7 @@ def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
         return x + y
     if x.device.type != "cpu" or x.dtype != y.dtype:
         return x + dropout(y, p)
-    out: Tensor = _DroppedSum.apply(x, y, _n_dropped(p))  # type: ignore[no-untyped-call]
-    return out
+    return _DroppedSum.apply(x, y, _n_dropped(p))  # type: ignore[no-untyped-call]
 
 
 def is_left_out(p: float) -> bool:

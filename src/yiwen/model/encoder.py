@@ -44,5 +44,4 @@ class Encoder(nn.Module):
         for layer in self.layers:
             if not (self.training and is_left_out(self.layer_dropout)):
                 x_BSD = layer(x_BSD, bias)
-        memory_BSD: Tensor = self.final_norm(x_BSD)
-        return memory_BSD
+        return self.final_norm(x_BSD)

@@ -48,8 +48,7 @@ class FeedForward(nn.Module):
             inner_BLF = self.inner(x_BLD, with_relu=True)
         else:
             inner_BLF = self.activation(self.inner(x_BLD))
-        out: Tensor = self.outer(inner_BLF)
-        return out
+        return self.outer(inner_BLF)
 
 
 class GatedFeedForward(nn.Module):
@@ -63,8 +62,7 @@ class GatedFeedForward(nn.Module):
     def forward(self, x_BLD: Tensor) -> Tensor:
         """(B, L, D) -> (B, L, D), each position by itself."""
         gate_BLF, inner_BLF = self.gate_inner(x_BLD).chunk(2, dim=-1)
-        out: Tensor = self.outer(F.silu(gate_BLF) * inner_BLF)
-        return out
+        return self.outer(F.silu(gate_BLF) * inner_BLF)
 
 
 class Residual(nn.Module):
@@ -81,8 +79,7 @@ class PostNorm(Residual):
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
-        out: Tensor = self.norm(self.dropout.add(x_BLD, sublayer(x_BLD)))
-        return out
+        return self.norm(self.dropout.add(x_BLD, sublayer(x_BLD)))
 
 
 class PreNorm(Residual):
@@ -90,8 +87,7 @@ class PreNorm(Residual):
 
     def forward(self, x_BLD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, L, D) -> (B, L, D)."""
-        out: Tensor = self.dropout.add(x_BLD, sublayer(self.norm(x_BLD)))
-        return out
+        return self.dropout.add(x_BLD, sublayer(self.norm(x_BLD)))
 
 
 def build_norm(config: ModelConfig) -> nn.Module:

@@ -18,7 +18,7 @@ Product = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 """(x (..., I), weight (O, I), bias (O,), with ReLU) -> (..., O)."""
 
 
-def torch_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> Tensor:
+def torch_product(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:
     """x W^T + b as PyTorch computes it, with max(0, .) around it where asked for."""
     y = F.linear(x, weight, bias)
     return F.relu(y) if with_relu else y
@@ -28,9 +28,8 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> 
     """The same by oneDNN, on a CPU, in autocast's type where it is on."""
     dtype = compute_dtype(x)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        y: Tensor = _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
-        return y
-    return _pointwise(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
+        return _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
+    return onednn_linear(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
 
 
 def has_onednn(dtype: torch.dtype) -> bool:
@@ -72,7 +71,7 @@ class _OneDnnProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool, dtype: torch.dtype) -> Tensor:
         x_NI, weight_OI = x.to(dtype).flatten(0, -2), weight.to(dtype)
-        y = _pointwise(x_NI, weight_OI, bias.to(dtype), with_relu)
+        y = onednn_linear(x_NI, weight_OI, bias.to(dtype), with_relu)
         ctx.save_for_backward(x_NI, weight_OI, y if with_relu else None)
         ctx.x_shape, ctx.x_dtype, ctx.weight_dtype = x.shape, x.dtype, weight.dtype
         return y.view(*x.shape[:-1], -1)
@@ -94,11 +93,11 @@ class _OneDnnProduct(torch.autograd.Function):
         return x_grad, weight_grad, grad_NO.sum(dim=0).to(ctx.weight_dtype), None, None
 
 
-def _pointwise(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:
-    y: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if with_relu else "none", [], "")
-    return y
+def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:
+    """oneDNN's product itself: all of one type, the weight as it is or as oneDNN has reordered it."""
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if with_relu else "none", [], "")
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """a @ b, for whose float32 PyTorch would call MKL."""
-    return a @ b if a.dtype == torch.bfloat16 else _pointwise(a, b.t(), None, False)
+    return a @ b if a.dtype == torch.bfloat16 else onednn_linear(a, b.t(), None, False)

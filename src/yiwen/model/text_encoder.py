@@ -36,8 +36,7 @@ class TextEncoder(nn.Module):
 
     def forward(self, src_ids: Tensor) -> Tensor:
         """Ids (B, S), closed by eos -> states (B, S, D) of the last layer, normalised where the model says so."""
-        memory_BSD: Tensor = self.encoder(*self._embedded(src_ids))
-        return memory_BSD
+        return self.encoder(*self._embedded(src_ids))
 
     def states(self, src_ids: Tensor, n_layers: int) -> Tensor:
         """States after the first `n_layers` layers, before any last norm: (B, S, D). 0: the embeddings."""
@@ -47,10 +46,10 @@ class TextEncoder(nn.Module):
         return x_BSD
 
     def _embedded(self, src_ids: Tensor) -> tuple[Tensor, Tensor]:
-        x_BSD = self.embedding_dropout(
-            embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
-        )
-        return x_BSD, self_bias(padding_mask(src_ids, self.pad_id), self.config, src_ids.size(1), compute_dtype(x_BSD))
+        """What goes into the first layer: states (B, S, D), and the bias that hides padding."""
+        x_BSD = embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
+        x_BSD = self.embedding_dropout(x_BSD)
+        return x_BSD, self_bias(padding_mask(src_ids, self.pad_id), self.config, compute_dtype(x_BSD))
 
 
 def embed(
@@ -70,14 +69,14 @@ def embed(
         )
     x_BLD = embedding(ids) * math.sqrt(config.d_model)
     # From here to the last layer activations have one type: mixed ones would be converted at every product.
-    positioned_BLD: Tensor = positions(x_BLD, where).to(dtype or compute_dtype(x_BLD))
-    return positioned_BLD
+    return positions(x_BLD, where).to(dtype or compute_dtype(x_BLD))
 
 
-def self_bias(mask: Tensor, config: ModelConfig, length: int, dtype: torch.dtype) -> Tensor:
+def self_bias(mask: Tensor, config: ModelConfig, dtype: torch.dtype) -> Tensor:
     """The mask of a self-attention as an additive bias, with ALiBi's distances where they are used."""
     bias = attention_bias(mask, dtype)
     if config.positions == "alibi":
+        length = mask.size(-1)
         bias = bias + alibi_bias(config.n_heads, length, length, device=mask.device).to(dtype)
     return bias
 

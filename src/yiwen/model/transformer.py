@@ -90,15 +90,13 @@ class Transformer(nn.Module):
         x_1SD = self._embed(src_ids, self.src_embedding, self.src_positions, src.places)
         memories = self.decoder.project(self.encoder(x_1SD, Packed(src, src)))
         x_1TD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions, tgt.places)
-        states_1TD: Tensor = self.decoder(x_1TD, memories, Packed(tgt, tgt, is_causal=True), Packed(tgt, src))
-        return states_1TD
+        return self.decoder(x_1TD, memories, Packed(tgt, tgt, is_causal=True), Packed(tgt, src))
 
     def encode(self, src_ids: Tensor) -> Tensor:
         """Source ids (B, S), closed by eos -> memory (B, S, D)."""
         x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
-        bias = self_bias(padding_mask(src_ids, self.pad_id), self.config, src_ids.size(1), compute_dtype(x_BSD))
-        memory_BSD: Tensor = self.encoder(x_BSD, bias)
-        return memory_BSD
+        bias = self_bias(padding_mask(src_ids, self.pad_id), self.config, compute_dtype(x_BSD))
+        return self.encoder(x_BSD, bias)
 
     def decode(self, tgt_in: Tensor, memory_BSD: Tensor, src_mask: Tensor) -> Tensor:
         """All target positions at once.
@@ -113,18 +111,14 @@ class Transformer(nn.Module):
         """
         x_BTD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions)
         dtype = compute_dtype(x_BTD)
-        bias = self_bias(target_mask(tgt_in, self.pad_id), self.config, tgt_in.size(1), dtype)
-        states_BTD: Tensor = self.decoder(
-            x_BTD, self.decoder.project(memory_BSD), bias, attention_bias(src_mask, dtype)
-        )
-        return states_BTD
+        bias = self_bias(target_mask(tgt_in, self.pad_id), self.config, dtype)
+        return self.decoder(x_BTD, self.decoder.project(memory_BSD), bias, attention_bias(src_mask, dtype))
 
     def logits(self, states: Tensor) -> Tensor:
         """Decoder states (..., D) -> unnormalised scores of the next token (..., V)."""
         if self.output_proj is None:
             return F.linear(states, self.output_weight)
-        logits: Tensor = self.output_proj(states)
-        return logits
+        return self.output_proj(states)
 
     def start(self, memory_BSD: Tensor, src_mask: Tensor) -> DecoderCache:
         """The cache before the first step of a search."""
@@ -151,5 +145,4 @@ class Transformer(nn.Module):
     def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, where: int | Tensor = 0) -> Tensor:
         """Embedded and positioned ids after dropout (section 5.4): (B, L, D)."""
         x_BLD = embed(ids, embedding, positions, self.config, where=where, dtype=self.activation_dtype)
-        out: Tensor = self.embedding_dropout(x_BLD)
-        return out
+        return self.embedding_dropout(x_BLD)

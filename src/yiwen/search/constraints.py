@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import torch
+from torch import Tensor
 
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.penalties import length_divisor, scored
+from yiwen.search.penalties import scored
 from yiwen.search.step import State, StepFn, Task
 from yiwen.stop import StopFlag, poll
 
@@ -34,18 +35,26 @@ class _Progress(NamedTuple):
     """How often it holds each, none over another of its kind."""
     begun: Mapping[int, int]
     """Subwords of the terms that it ends with the beginning of."""
+    n_met: int
+    """Subwords of the whole ones, and of the one that is farthest begun and still lacking."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """A hypothesis with its newest token, or with its end."""
+
     total: float
+    """Log-probability."""
     row: int
-    """The hypothesis that it continues."""
+    """Which hypothesis of the step before it continues."""
     ids: Ids
-    """With the new token, eos too."""
+    """Without eos."""
     progress: _Progress
-    n_met: int
-    """Subwords of terms that it holds."""
+    is_end: bool = False
+
+    def hypothesis(self, config: SearchConfig) -> Hypothesis:
+        """What the search hands out, of one that has ended or is cut."""
+        return scored(self.ids, self.total, config, is_finished=self.is_end)
 
 
 def constrained_search(
@@ -69,56 +78,76 @@ def constrained_search(
         room: Subwords without eos that the model has positions for: terms that need more are not all met.
         stop: Polled at each step, of which terms make long ones.
     """
-    wanted, n_needed = _Terms(terms), sum(map(len, terms))
+    wanted = _Terms(terms)
+    n_needed = wanted.n_needed
     W = max(config.beam_size, min(2 * (n_needed + 1), _WIDEST)) if terms else config.beam_size
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
-    going = [_Candidate(0.0, 0, (), wanted.start, 0)]
-    found: list[Hypothesis] = []
-    n_met: dict[Ids, int] = {}  # of those that are cut; who ends holds all
+    going = [_Candidate(0.0, 0, (), wanted.start)]
+    done: list[_Candidate] = []
     last_ids = torch.full((1,), task.bos_id, device=task.device)
     for t in range(limit + 1):
         poll(stop, "translation")
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, [0], t, len(going))
-        best = log_probs.topk(min(2 * config.beam_size, log_probs.size(1)), dim=1).indices.tolist()
-        candidates = []
-        for row, before in enumerate(going):
-            tokens = [*dict.fromkeys([*best[row], *sorted(wanted.next_tokens(before.progress))])]
-            for token, gain in zip(tokens, log_probs[row, tokens].tolist(), strict=True):
-                if gain > -torch.inf and (token != task.eos_id or before.n_met == n_needed):
-                    ids = (*before.ids, token)
-                    progress = wanted.after(before.progress, ids)
-                    candidates.append(_Candidate(before.total + gain, row, ids, progress, wanted.n_met(progress)))
+        task.force_prefix(log_probs, [0], t, len(going))
+        candidates = _continued(going, log_probs, wanted, n_likeliest=2 * config.beam_size, eos_id=task.eos_id)
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
-        able = [c for c in candidates if c.n_met == n_needed or n_needed - c.n_met < limit - t]
-        kept = _allocated(able or candidates, W, task.eos_id)
-        found += [scored(c.ids[:-1], c.total, config) for c in kept if c.ids[-1] == task.eos_id]
+        able = [c for c in candidates if c.progress.n_met == n_needed or n_needed - c.progress.n_met < limit - t]
+        kept = _allocated(able or candidates, W)
+        done += [c for c in kept if c.is_end]
         if t >= limit:  # what did not just end is cut
-            ended = {hypothesis.ids for hypothesis in found}
-            n_met = {c.ids: c.n_met for c in going if c.ids not in ended}
-            cut = [scored(c.ids, c.total, config, is_finished=False) for c in going if c.ids in n_met]
-            found += cut[: max(0, config.beam_size - len(found))]
-        goes_on = [c for c in kept if c.ids[-1] != task.eos_id]
-        # A bank of its own lets worse ones end first, so they have to be better than what goes on.
-        hope = max((c.total / length_divisor(len(c.ids) + 1, config) for c in goes_on if terms), default=-torch.inf)
-        is_enough = len(found) >= config.beam_size and max(h.score for h in found) >= hope
-        if t >= limit or is_enough or not goes_on:
+            ended = {c.ids for c in done}
+            done += [c for c in going if c.ids not in ended][: max(0, config.beam_size - len(done))]
             break
-        going = goes_on
-        state = state.select(torch.tensor([c.row for c in goes_on], device=task.device))
-        last_ids = torch.tensor([c.ids[-1] for c in goes_on], device=task.device)
-    return sorted(found, key=lambda h: (-n_met.get(h.ids, n_needed), -h.score))[: config.n_best]
+        going = [c for c in kept if not c.is_end]
+        if not going or (len(done) >= config.beam_size and not (terms and _is_hope(going, done, config))):
+            break
+        state = state.select(torch.tensor([c.row for c in going], device=task.device))
+        last_ids = torch.tensor([c.ids[-1] for c in going], device=task.device)
+    found = sorted(
+        [(c.progress.n_met, c.hypothesis(config)) for c in done], key=lambda each: (-each[0], -each[1].score)
+    )
+    return [hypothesis for _, hypothesis in found[: config.n_best]]
+
+
+def _continued(
+    going: Sequence[_Candidate], log_probs: Tensor, wanted: _Terms, *, n_likeliest: int, eos_id: int
+) -> list[_Candidate]:
+    """Every hypothesis with each of its likeliest tokens, and with those that its terms are waiting for."""
+    likeliest = log_probs.topk(min(n_likeliest, log_probs.size(1)), dim=1).indices.tolist()
+    candidates = []
+    for row, before in enumerate(going):
+        tokens = list(dict.fromkeys([*likeliest[row], *sorted(wanted.next_tokens(before.progress))]))
+        for token, gain in zip(tokens, log_probs[row, tokens].tolist(), strict=True):
+            if gain == -torch.inf:
+                continue
+            total = before.total + gain
+            if token != eos_id:
+                ids = (*before.ids, token)
+                candidates.append(_Candidate(total, row, ids, wanted.after(before.progress, ids)))
+            elif before.progress.n_met == wanted.n_needed:
+                candidates.append(_Candidate(total, row, before.ids, before.progress, is_end=True))
+    return candidates
+
+
+def _is_hope(going: Sequence[_Candidate], done: Sequence[_Candidate], config: SearchConfig) -> bool:
+    """Whether one that goes on, were it to end now, would be better than all that are done.
+
+    A bank of its own lets worse ones end first: that enough have ended says nothing yet.
+    """
+    best = max(c.hypothesis(config).score for c in done)
+    return any(scored(c.ids, c.total, config).score > best for c in going)
 
 
 class _Terms:
     """Terms to look for. What a hypothesis holds is carried from token to token, never counted again."""
 
     def __init__(self, terms: Sequence[Sequence[int]]) -> None:
-        self._needed = [*Counter(tuple(term) for term in terms).items()]
-        self.start = _Progress((0,) * len(self._needed), {})
+        self.n_needed = sum(map(len, terms))
+        self._needed = list(Counter(map(tuple, terms)).items())
+        self.start = _Progress((0,) * len(self._needed), {}, 0)
         self._with: dict[int, list[int]] = defaultdict(list)  # the terms that hold a token
         for number, (term, _) in enumerate(self._needed):
             for token in dict.fromkeys(term):
@@ -126,34 +155,36 @@ class _Terms:
 
     def after(self, progress: _Progress, ids: Ids) -> _Progress:
         """The progress of a hypothesis that its last token has been added to."""
-        whole, begun = [*progress.whole], {}
+        whole, begun = list(progress.whole), {}
         for i in self._with.get(ids[-1], ()):
             term = self._needed[i][0]
             longest = progress.begun.get(i, 0) + 1
             n = next((n for n in range(longest, 0, -1) if ids[-n:] == term[:n]), 0)
             whole[i] += n == len(term)
             begun[i] = n % len(term)
-        return _Progress(tuple(whole), begun)
-
-    def n_met(self, progress: _Progress) -> int:
-        """Subwords of whole terms, and of the one that is farthest begun and still lacking."""
-        of_whole = sum(min(n, m) * len(term) for (term, m), n in zip(self._needed, progress.whole, strict=True))
-        lacking = (n for i, n in progress.begun.items() if progress.whole[i] < self._needed[i][1])
-        return of_whole + max(lacking, default=0)
+        n_met = 0
+        for (term, n_times), n_whole in zip(self._needed, whole, strict=True):
+            n_met += min(n_whole, n_times) * len(term)
+        n_met += max((n for i, n in begun.items() if whole[i] < self._needed[i][1]), default=0)
+        return _Progress(tuple(whole), begun, n_met)
 
     def next_tokens(self, progress: _Progress) -> set[int]:
         """The tokens that add to a term that is lacking."""
-        return {term[progress.begun.get(i, 0)] for i, (term, m) in enumerate(self._needed) if progress.whole[i] < m}
+        return {
+            term[progress.begun.get(i, 0)]
+            for i, (term, n_times) in enumerate(self._needed)
+            if progress.whole[i] < n_times
+        }
 
 
-def _allocated(candidates: list[_Candidate], W: int, eos_id: int) -> list[_Candidate]:
+def _allocated(candidates: list[_Candidate], W: int) -> list[_Candidate]:
     """Those that stay: of each bank its share of the beam, room that a bank does not fill to the others.
 
     Of a bank with room for n, whatever ends among its n best, and the n best that do not.
     """
     banks: dict[int, list[_Candidate]] = {}
     for candidate in sorted(candidates, key=lambda c: -c.total):
-        banks.setdefault(candidate.n_met, []).append(candidate)
+        banks.setdefault(candidate.progress.n_met, []).append(candidate)
     room = dict.fromkeys(banks, 0)
     free = max(W, len(banks))
     while free and any(room[bank] < len(inside) for bank, inside in banks.items()):
@@ -163,6 +194,6 @@ def _allocated(candidates: list[_Candidate], W: int, eos_id: int) -> list[_Candi
                 free -= 1
     kept = []
     for bank, inside in banks.items():
-        kept += [c for c in inside[: room[bank]] if c.ids[-1] == eos_id]
-        kept += [c for c in inside if c.ids[-1] != eos_id][: room[bank]]
+        kept += [c for c in inside[: room[bank]] if c.is_end]
+        kept += [c for c in inside if not c.is_end][: room[bank]]
     return kept

@@ -6,6 +6,7 @@ Shapes: B sentences, W hypotheses each, V vocabulary, C blocks of the vocabulary
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +14,18 @@ from torch import Tensor
 BLOCK = 64
 
 
-def best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
+class Continuations(NamedTuple):
+    """Hypotheses with one token more: the n best of each sentence, best first. All three are (B, n)."""
+
+    sums: Tensor
+    """Log-probability of the whole."""
+    beams: Tensor
+    """Which hypothesis is continued, 0 .. W - 1."""
+    tokens: Tensor
+    """The new token; beside a sum of -inf it means nothing."""
+
+
+def best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> Continuations:
     """The n best of all W x V continuations of each sentence, best first.
 
     The n best lie in the n blocks of 64 tokens whose largest values are the n largest: two small sorts and one pass
@@ -23,9 +35,6 @@ def best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> tuple[Tens
         sums_BW: Log-probability of each hypothesis.
         log_probs: Of each next token, (B x W, V).
         n: At most W x V.
-
-    Returns:
-        Sums, hypotheses (0 .. W - 1) and tokens, each (B, n). Tokens of a sum of -inf mean nothing.
     """
     (B, W), V = sums_BW.shape, log_probs.size(1)
     C = math.ceil(V / BLOCK)
@@ -42,4 +51,4 @@ def best_continuations(sums_BW: Tensor, log_probs: Tensor, n: int) -> tuple[Tens
     inside = log_probs.view(B, W * V).gather(1, (beams[:, :, None] * V + tokens).flatten(1))
     sums = inside.view(tokens.shape) + sums_BW.gather(1, beams)[:, :, None]
     top_sums, places = sums.masked_fill_(is_past_end, -torch.inf).flatten(1).topk(n, dim=1)
-    return top_sums, beams.gather(1, places // BLOCK), tokens.flatten(1).gather(1, places)
+    return Continuations(top_sums, beams.gather(1, places // BLOCK), tokens.flatten(1).gather(1, places))

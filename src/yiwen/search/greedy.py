@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import torch
 from torch import Tensor
 
@@ -11,6 +13,21 @@ from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import scored
 from yiwen.search.sampling import Pick
 from yiwen.search.step import State, StepFn, Task, places_kept
+
+
+@dataclass(slots=True)
+class _Sentence:
+    """One sentence of the batch and its only hypothesis."""
+
+    number: int
+    """Its place in the task."""
+    max_len: int
+    ids: list[int] = field(default_factory=list)
+    """The tokens so far ..."""
+    log_prob: float = 0.0
+    """... and their log-probability."""
+    found: Hypothesis | None = None
+    """What came of it, once it is done."""
 
 
 def greedy_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:
@@ -33,31 +50,27 @@ def extend(
     Returns:
         For each sentence a list of one hypothesis.
     """
-    n_sentences = len(task.max_lens)
-    found: list[Hypothesis | None] = [None] * n_sentences
-    ids: list[list[int]] = [[] for _ in range(n_sentences)]
-    sums = [0.0] * n_sentences
-    batch = list(range(n_sentences))  # sentence at each place; done ones may stay a while
-    last_ids = torch.full((n_sentences,), task.bos_id, device=task.device)
+    sentences = [_Sentence(number, max_len) for number, max_len in enumerate(task.max_lens)]
+    batch = sentences  # the sentence at each place; done ones may stay a while
+    last_ids = torch.full((len(batch),), task.bos_id, device=task.device)
     for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
-        log_probs = task.force_prefix(log_probs, batch, t, 1)
+        task.force_prefix(log_probs, [sentence.number for sentence in batch], t, 1)
         last_ids = pick(log_probs)
         gained = log_probs.gather(1, last_ids[:, None])[:, 0]
         for sentence, token, gain in zip(batch, last_ids.tolist(), gained.tolist(), strict=True):
-            if found[sentence] is not None:
+            if sentence.found is not None:
                 continue
-            # The last position is for eos alone: a hypothesis that reached its limit ends there, finished or not.
-            is_finished = token == task.eos_id
-            if is_finished or t >= task.max_lens[sentence]:
-                total = sums[sentence] + (gain if is_finished else 0.0)
-                found[sentence] = scored(tuple(ids[sentence]), total, config, is_finished=is_finished)
+            if token == task.eos_id:
+                sentence.found = scored(tuple(sentence.ids), sentence.log_prob + gain, config)
+            elif t >= sentence.max_len:  # the last position is for eos alone
+                sentence.found = scored(tuple(sentence.ids), sentence.log_prob, config, is_finished=False)
             else:
-                ids[sentence].append(token)
-                sums[sentence] += gain
-        is_done = [found[sentence] is not None for sentence in batch]
+                sentence.ids.append(token)
+                sentence.log_prob += gain
+        is_done = [sentence.found is not None for sentence in batch]
         if all(is_done):
             break
         kept = places_kept(is_done)
@@ -65,9 +78,9 @@ def extend(
             places = torch.tensor(kept, device=task.device)
             state, last_ids = state.select(places).select_sentences(places), last_ids[places]
             batch = [batch[place] for place in kept]
-    return [[hypothesis] for hypothesis in found if hypothesis is not None]
+    return [[sentence.found] for sentence in sentences if sentence.found is not None]
 
 
 def likeliest(log_probs: Tensor) -> Tensor:
     """The likeliest token of each row, (R, V) -> (R,)."""
-    return best_continuations(log_probs.new_zeros(log_probs.size(0), 1), log_probs, 1)[2][:, 0]
+    return best_continuations(log_probs.new_zeros(log_probs.size(0), 1), log_probs, 1).tokens[:, 0]

@@ -62,7 +62,7 @@ class Task:
     device: torch.device | str = "cpu"
     """Where the step function wants its ids and leaves its log-probabilities."""
 
-    def force_prefix(self, log_probs: Tensor, sentences: Sequence[int], t: int, width: int) -> Tensor:
+    def force_prefix(self, log_probs: Tensor, sentences: Sequence[int], t: int, width: int) -> None:
         """Leave only the prefix's token possible where a sentence has one at position t.
 
         Args:
@@ -72,7 +72,7 @@ class Task:
             width: Rows per sentence, W.
         """
         if not any(self.prefixes):
-            return log_probs
+            return
         for place, sentence in enumerate(sentences):
             if t < len(self.prefixes[sentence]):
                 rows = slice(place * width, (place + 1) * width)
@@ -80,4 +80,3 @@ class Task:
                 kept = log_probs[rows, token].clone()
                 log_probs[rows] = -torch.inf
                 log_probs[rows, token] = kept
-        return log_probs
