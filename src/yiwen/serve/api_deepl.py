@@ -12,14 +12,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.errors import DataError
-from yiwen.serve.call import AUTO, Call, glossary_of
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.call import Call, glossary_of
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.marked import translate_marked
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import base, name_of
 
+DEEPL: Final = Dialect(
+    name="deepl",
+    refused=lambda error: {"message": str(error)},
+    statuses={401: 403, 422: 400},
+    takes=(JSON, FORM),
+    key_field="auth_key",
+)
 GlossaryIds = Annotated[str | list[str] | None, Field(validation_alias=AliasChoices("glossary_id", "glossary_ids"))]
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
@@ -231,16 +238,16 @@ def _job(asked: DeepLDocumentKey, call: Call) -> Job:
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /v2/translate", translate, "deepl"),
-    Endpoint("GET /v2/languages", languages, "deepl"),
-    Endpoint("GET /v2/usage", usage, "deepl"),
-    Endpoint("POST /v2/document", send_document, "deepl"),
-    Endpoint("POST /v2/document/{id}", document, "deepl"),
-    Endpoint("POST /v2/document/{id}/result", document_result, "deepl"),
-    Endpoint("POST /v2/glossaries", add_glossary, "deepl", status=201),
-    Endpoint("GET /v2/glossaries", list_glossaries, "deepl"),
-    Endpoint("GET /v2/glossaries/{id}", get_glossary, "deepl"),
-    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, "deepl"),
-    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, "deepl", status=204),
-    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, "deepl"),
+    Endpoint("POST /v2/translate", translate, DEEPL),
+    Endpoint("GET /v2/languages", languages, DEEPL),
+    Endpoint("GET /v2/usage", usage, DEEPL),
+    Endpoint("POST /v2/document", send_document, DEEPL),
+    Endpoint("POST /v2/document/{id}", document, DEEPL),
+    Endpoint("POST /v2/document/{id}/result", document_result, DEEPL),
+    Endpoint("POST /v2/glossaries", add_glossary, DEEPL, status=201),
+    Endpoint("GET /v2/glossaries", list_glossaries, DEEPL),
+    Endpoint("GET /v2/glossaries/{id}", get_glossary, DEEPL),
+    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, DEEPL),
+    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, DEEPL, status=204),
+    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, DEEPL),
 )

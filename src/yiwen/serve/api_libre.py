@@ -8,12 +8,21 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from yiwen.documents import formats
-from yiwen.serve.call import AUTO, Call, detect
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.call import Call
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.marked import translate_marked
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
+
+LIBRE: Final = Dialect(
+    name="libre",
+    refused=lambda error: {"error": str(error)},
+    statuses={401: 403, 422: 400, 456: 403},
+    takes=(JSON, FORM),
+    key_field="api_key",
+    has_query=True,
+)
 
 
 class LibreTranslate(BaseModel):
@@ -56,7 +65,7 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
         if asked.alternatives:
             given["alternatives"] = shaped([group[1:] for group in others])
         if asked.source == AUTO:
-            language, sure = detect("\n".join(texts), call.service.pairs.languages)
+            language, sure = call.service.pairs.detect("\n".join(texts))
             told = {"language": language if sure else way.src, "confidence": round(100 * sure, 1)}
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
@@ -70,7 +79,7 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
 async def detect_language(asked: LibreDetect, call: Call) -> Any:
     """Tell the language of a text, as LibreTranslate; confidence in percent."""
     call.service.check_texts([asked.q])
-    language, confidence = await call.run(lambda stop: detect(asked.q, call.service.pairs.languages))
+    language, confidence = await call.run(lambda stop: call.service.pairs.detect(asked.q))
     return [{"language": language, "confidence": round(100 * confidence, 1)}]
 
 
@@ -118,10 +127,10 @@ async def download(asked: None, call: Call) -> Response:
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /translate", translate, "libre"),
-    Endpoint("POST /detect", detect_language, "libre"),
-    Endpoint("GET /languages", languages, "libre", is_open=True),
-    Endpoint("GET /frontend/settings", settings, "libre", is_open=True),
-    Endpoint("POST /translate_file", translate_file, "libre"),
-    Endpoint("GET /download_file/{id}", download, "libre", is_open=True),
+    Endpoint("POST /translate", translate, LIBRE),
+    Endpoint("POST /detect", detect_language, LIBRE),
+    Endpoint("GET /languages", languages, LIBRE, is_open=True),
+    Endpoint("GET /frontend/settings", settings, LIBRE, is_open=True),
+    Endpoint("POST /translate_file", translate_file, LIBRE),
+    Endpoint("GET /download_file/{id}", download, LIBRE, is_open=True),
 )

@@ -19,7 +19,7 @@ from yiwen.errors import YiwenError
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
 from yiwen.serve.metrics import LOG
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.stop import StopFlag
 from yiwen.text.languages import canonical
 from yiwen.translator import Translation
@@ -81,7 +81,7 @@ class Job:
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
         """Translate texts of the document, and charge for them."""
-        self._way = self._way or self.call.way(texts[:100], self.src, self.tgt)
+        self._way = self._way or self.call.service.pairs.way_of(texts[:100], self.src, self.tgt)
         characters = sum(map(len, texts))
         self.call.charge(characters)
         self.characters += characters
@@ -125,9 +125,7 @@ class Jobs:
         Raises:
             ApiError: 400 where the pair is not served, 415 where the kind is unknown, 429 where too many are kept.
         """
-        pairs = call.service.pairs
-        if src != "auto" or pairs.code(tgt) not in pairs.targets():
-            pairs.way(src, tgt)
+        call.service.pairs.check(src, tgt)
         call.service.check_open()
         job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
@@ -192,7 +190,7 @@ class Jobs:
                 again=job.translate_again,
                 align=job.align,
                 limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
-                src_lang="" if job.src == "auto" else canonical(job.src),
+                src_lang="" if job.src == AUTO else canonical(job.src),
                 tgt_lang=canonical(job.tgt),
                 progress=job.tell,
             )

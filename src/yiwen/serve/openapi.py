@@ -32,11 +32,11 @@ def _operation(endpoint: Endpoint, texts: dict[str, Any], schemas: dict[str, Any
     done: dict[str, Any] = {"description": "Done."}
     if given := example.get("given"):
         done["content"] = {media_type: _shown(value) for media_type, value in given.items()}
-    refusal = {"content": {JSON: _shown(texts["errors"][endpoint.style])}}
+    refusal = {"content": {JSON: _shown(texts["errors"][endpoint.dialect.name])}}
     operation: dict[str, Any] = {
         "summary": (endpoint.answer.__doc__ or "").partition("\n")[0].removesuffix("."),
-        "operationId": endpoint.answer.__name__ + "_" + endpoint.style,
-        "tags": [endpoint.style],
+        "operationId": endpoint.answer.__name__ + "_" + endpoint.dialect.name,
+        "tags": [endpoint.dialect.name],
         "security": [] if endpoint.is_open else [{"key": []}, {}],
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": value}
