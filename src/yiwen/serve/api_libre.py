@@ -14,6 +14,7 @@ from yiwen.serve.errors import ApiError
 from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
+from yiwen.translator import Translation
 
 LIBRE: Final = Dialect(
     name="libre",
@@ -60,20 +61,25 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
     def shaped(found: list[Any]) -> Any:
         return found[0] if isinstance(asked.q, str) else found
 
-    def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
-        given: dict[str, Any] = {"translatedText": shaped(found)}
+    def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
+        given: dict[str, Any] = {"translatedText": shaped([translation.text for translation in found])}
         if asked.alternatives:
-            given["alternatives"] = shaped([group[1:] for group in others])
+            given["alternatives"] = shaped([[other.text for other in one.alternatives[1:]] for one in found])
         if asked.source == AUTO:
             language, sure = call.service.pairs.detect("\n".join(texts))
             told = {"language": language if sure else way.src, "confidence": round(100 * sure, 1)}
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
-    markup = "html" if asked.format == "html" else None
-    search = {"n_best": asked.alternatives + 1}
-    pair = {"src": asked.source, "tgt": asked.target}
-    return await translate_marked(call, texts, markup=markup, then=answer, search=search, **pair)
+    return await translate_marked(
+        call,
+        texts,
+        src=asked.source,
+        tgt=asked.target,
+        markup="html" if asked.format == "html" else None,
+        then=answer,
+        search={"n_best": asked.alternatives + 1},
+    )
 
 
 async def detect_language(asked: LibreDetect, call: Call) -> Any:
@@ -107,8 +113,7 @@ async def settings(asked: None, call: Call) -> Any:
 
 async def translate_file(asked: LibreFile, call: Call) -> Any:
     """Translate a document while you wait, as LibreTranslate."""
-    src, tgt = asked.source, asked.target
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
     try:
         if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")

@@ -123,6 +123,11 @@ def error_response(error: ApiError, dialect: Dialect = V1) -> Response:
     return response
 
 
+def address_of(request: Request) -> str:
+    """Where a request comes from."""
+    return request.client.host if request.client else "unknown"
+
+
 def secret_of(request: Request, *, is_needed: bool) -> str | None:
     """The key in the head of a request; none where nobody needs one and what stands there is meant for a proxy.
 
@@ -142,7 +147,7 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
 
 async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Admit the caller, read what is asked, and have it answered."""
-    is_work, address = endpoint.method == "POST", request.client.host if request.client else "unknown"
+    is_work, address = endpoint.method == "POST", address_of(request)
     key_field = endpoint.dialect.key_field
     secret = secret_of(request, is_needed=service.config.needs_key and key_field is None)
     if secret is not None:
