@@ -27,11 +27,15 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, texts: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    """One method of one path; an example holds `asked`, `given` by media type, and `path` for its parameters."""
+    """One method of one path; an example holds `asked`, `given` by media type (`or` an answer of another shape), and
+    `path` for its parameters."""
     example = texts[endpoint.where]
     done: dict[str, Any] = {"description": "Done."}
     if given := example.get("given"):
         done["content"] = {media_type: _shown(value) for media_type, value in given.items()}
+    for media_type, other in example.get("or", {}).items():
+        content = done["content"][media_type]
+        content["schema"] = {"anyOf": [content["schema"], _schema_of(other)]}
     refusal = {"content": {JSON: _shown(texts["errors"][endpoint.dialect.name])}}
     operation: dict[str, Any] = {
         "summary": (endpoint.answer.__doc__ or "").partition("\n")[0].removesuffix("."),
