@@ -54,6 +54,15 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
     assert references <= document["components"]["schemas"].keys()
 
 
+def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "en" / "service.md").read_text(encoding="utf-8")
+    paragraph = next(each for each in manual.split("\n\n") if each.startswith("A refusal is"))
+    listed = set(re.findall(r"\b[45]\d\d\b", paragraph)) - {"405"}  # of a method that is not described
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert listed <= operation["responses"].keys()
+
+
 def test_every_example_is_a_request_that_is_understood(address: str, document: Any) -> None:
     for endpoint in ENDPOINTS:
         if endpoint.model is None or endpoint.method == "GET":

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, get_type_hints
 from urllib.parse import parse_qs
 
@@ -28,6 +28,7 @@ from yiwen.serve.call import Call
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
+from yiwen.serve.store import Key
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -147,20 +148,25 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
 
 async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Admit the caller, read what is asked, and have it answered."""
-    is_work, address = endpoint.method == "POST", address_of(request)
+    admit = partial(_admitted, endpoint, service, request)
     key_field = endpoint.dialect.key_field
     secret = secret_of(request, is_needed=service.config.needs_key and key_field is None)
-    if secret is not None:
-        key_field = None
-    key = None
-    if not endpoint.is_open and key_field is None:  # a stranger's body is not read
-        key = service.admit(secret, address, is_work=is_work)
-    fields = await _fields(endpoint, service, request)
-    if not endpoint.is_open and key_field is not None:
-        key = service.admit(fields.pop(key_field, None), address, is_work=is_work)
+    if secret is None and key_field is not None:
+        fields = await _fields(endpoint, service, request)
+        key = admit(fields.pop(key_field, None))
+    else:  # the body of a stranger is not read
+        key = admit(secret)
+        fields = await _fields(endpoint, service, request)
     asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
     given = await endpoint.answer(asked, Call(service, request, key))
     return given if isinstance(given, Response) else json_response(given, endpoint.status)
+
+
+def _admitted(endpoint: Endpoint, service: Service, request: Request, secret: Any) -> Key | None:
+    """The key of a caller; None where none is needed."""
+    if endpoint.is_open:
+        return None
+    return service.admit(secret, address_of(request), is_work=endpoint.method == "POST")
 
 
 def _refusal(error: Exception, request: Request) -> ApiError:

@@ -71,6 +71,7 @@ setUpDocuments(pair, () => tabs.show("documents"), (error) => status.trouble(err
 let answered = null;
 /** Paragraphs whose words are being asked for. @type {Map<Known, Promise<void>>} */
 const underWay = new Map();
+/** Timer until the result that is shown is read out and kept; `settle` does so at once, and once. */
 let settling = 0;
 let settle = () => {};
 
@@ -134,10 +135,12 @@ function done(asked, whole, { model, ms }) {
   if (looked && reading.sentence(looked.index).key !== looked.key) panel.close();
 
   const other = from === to ? pair.otherThan(to) : undefined;
-  status.say({
-    text: other ? t("already_target", { language: pair.name(to) }) : ms ? t("took", { ms: Math.round(ms), model }) : model,
-    action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => pair.pick(other) } : null,
-  });
+  if (other) {
+    const action = { label: t("into_instead", { language: pair.name(other) }), run: () => pair.pick(other) };
+    status.say({ text: t("already_target", { language: pair.name(to) }), action });
+  } else {
+    status.say({ text: ms ? t("took", { ms: Math.round(ms), model }) : model });
+  }
   clearTimeout(settling);
   settle = () => {
     settle = () => {};
@@ -193,7 +196,9 @@ function openSentence(index, before) {
   const { flags, from } = whole.sentences[index];
   // Of a text that is its own translation there are no others.
   if (from === whole.to || from === UNKNOWN) return;
-  panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: occurring(answered.glossary ?? [], reading.sentence(index).source) });
+  const sentence = reading.sentence(index);
+  const glossary = occurring(answered.glossary ?? [], sentence.source);
+  panel.open({ index, ...sentence, before, from, to: whole.to, flags, glossary });
 }
 
 /** The interface speaks another language: what no data-t attribute names is written anew. */
