@@ -177,6 +177,7 @@ class SharedEngine:
         with self._changed:
             is_late = self._is_closed  # the models were replaced since this caller began: no thread may be left
             if self.n_tokens and self.n_tokens + n_tokens > self._max_tokens:
+                call.waiting.clear()  # seats and call hold each other, until a full collection
                 raise Overloaded(f"{self.n_tokens} tokens wait, {n_tokens} more exceed {self._max_tokens}; ask later")
             self.n_tokens += n_tokens
             self._open.add(call)
