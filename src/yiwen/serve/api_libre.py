@@ -71,14 +71,10 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
+    markup = "html" if asked.format == "html" else None
+    search = {"n_best": asked.alternatives + 1}
     return await translate_marked(
-        call,
-        texts,
-        src=asked.source,
-        tgt=asked.target,
-        markup="html" if asked.format == "html" else None,
-        then=answer,
-        search={"n_best": asked.alternatives + 1},
+        call, texts, src=asked.source, tgt=asked.target, markup=markup, then=answer, search=search
     )
 
 
