@@ -13,12 +13,16 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 from services import running, service_of
 from wire import ask, request
 
 from campaign import noted, size
 from yiwen.serve.app import ENDPOINTS
 from yiwen.serve.openapi import describe
+
+SHAPE: Any = [content_type_conformance, response_schema_conformance]
+"""What of an answer has to be as it is described."""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,15 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
     assert references <= document["components"]["schemas"].keys()
 
 
+def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "en" / "service.md").read_text(encoding="utf-8")
+    paragraph = next(each for each in manual.split("\n\n") if each.startswith("A refusal is"))
+    listed = set(re.findall(r"\b[45]\d\d\b", paragraph)) - {"405"}  # of a method that is not described
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert listed <= operation["responses"].keys()
+
+
 def test_every_example_is_a_request_that_is_understood(address: str, document: Any) -> None:
     for endpoint in ENDPOINTS:
         if endpoint.model is None or endpoint.method == "GET":
@@ -70,8 +83,27 @@ def test_the_service_hands_the_description_out(address: str, document: Any) -> N
     assert ask(address, request("/openapi.json", method="GET")).json == document
 
 
-def test_no_generated_request_ends_in_a_server_error_or_outside_of_the_description(keyed: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/translate", {"text": ["Deti.", "Gedi."], "source": "en", "target": "de", "alternatives": 2}),
+        ("/v1/translate", {"text": "Deti.", "source": "en", "target": "de", "alignment": True}),
+        ("/v1/translate", {"text": "Deti. Gedi.", "source": "en", "target": "de", "stream": True}),
+        ("/v2/translate", {"text": "Deti.", "target_lang": "DE", "show_billed_characters": True}),
+        ("/translate", {"q": "Deti.", "source": "en", "target": "de", "alternatives": 2}),
+        ("/translate", {"q": ["Deti.", "Gedi."], "source": "auto", "target": "de"}),
+        ("/v1/chat/completions", {"model": "en-de", "messages": [{"role": "user", "content": "Deti."}]}),
+    ],
+)
+def test_every_shape_of_a_translation_is_described(path: str, body: Any, address: str) -> None:
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+    case = schema[path]["POST"].Case(body=body, media_type="application/json")
+    response = case.call(base_url=address, timeout=60)
+    assert response.status_code == 200
+    case.validate_response(response, checks=SHAPE)
 
+
+def test_no_generated_request_ends_in_a_server_error_or_outside_of_the_description(keyed: tuple[str, str]) -> None:
     address, key = keyed
     schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
     headers = {"Authorization": f"Bearer {key}"}
@@ -91,6 +123,8 @@ def test_no_generated_request_ends_in_a_server_error_or_outside_of_the_descripti
                 described = operation.definition.raw["responses"]  # noqa: B023
                 assert response.status_code < 500 or response.status_code == 503, case.as_curl_command()
                 assert str(response.status_code) in described or response.status_code == 405, response.status_code
+                if str(response.status_code) in described:
+                    case.validate_response(response, checks=SHAPE)
 
             run = given(case=strategy)(check)
             run = settings(

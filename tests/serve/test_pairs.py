@@ -369,3 +369,14 @@ def test_corrections_are_a_corpus(service: tuple[Service, str], tmp_path: Path) 
     (block,) = read_blocks(CorpusConfig(path=str(file)), base=tmp_path, src_lang="en", tgt_lang="de")
     assert block.src == [b"Deti gedi.", b"=cmd|' /C calc'"]
     assert block.tgt == [b"Reta lire.", b"Soto."]
+
+
+@pytest.mark.parametrize(("written", "code"), [("zh", "zh-Hant"), ("ZH-CN", "zh-Hans"), ("en_GB.UTF-8", "en")])
+def test_a_document_says_the_language_that_it_was_translated_into(
+    written: str, code: str, service: tuple[Service, str]
+) -> None:
+    with httpx.Client(base_url=service[1]) as http:
+        form = {"source": "de", "target": written}
+        job = http.post("/v1/documents", files={"file": ("a.html", b'<html lang="de">Deti</html>')}, data=form).json()
+        assert service[0].jobs._jobs[job["id"]].finished.wait(60)
+        assert f'<html lang="{code}">' in http.get(f"/v1/documents/{job['id']}/result").text

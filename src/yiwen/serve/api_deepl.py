@@ -12,14 +12,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.errors import DataError
-from yiwen.serve.call import AUTO, Call, glossary_of
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.call import Call, glossary_of
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.marked import translate_marked
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import base, name_of
+from yiwen.translator import Translation
 
+DEEPL: Final = Dialect(
+    name="deepl",
+    refused=lambda error: {"message": str(error)},
+    statuses={401: 403, 422: 400},
+    takes=(JSON, FORM),
+    key_field="auth_key",
+)
 GlossaryIds = Annotated[str | list[str] | None, Field(validation_alias=AliasChoices("glossary_id", "glossary_ids"))]
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
@@ -75,10 +83,11 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
     """Translate texts, as DeepL."""
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
 
-    def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
-        given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": text} for text in found]
+    def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
+        given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": one.text} for one in found]
         if asked.show_billed_characters:
-            given = [{**one, "billed_characters": len(text)} for one, text in zip(given, texts, strict=True)]
+            for one, text in zip(given, texts, strict=True):
+                one["billed_characters"] = len(text)
         return {"translations": given}
 
     src, glossary = await _terms(asked, call)
@@ -104,8 +113,13 @@ def _tags(given: str | list[str] | None) -> list[str]:
 async def languages(asked: DeepLSide, call: Call) -> Any:
     """Languages of one side, as DeepL."""
     pairs = call.service.pairs
-    codes, told = (pairs.sources, {}) if asked.type == "source" else (pairs.targets(), {"supports_formality": False})
-    return [{"language": code.upper(), "name": name_of(code)[0], **told} for code in codes]
+    if asked.type == "source":
+        return [_language(code) for code in pairs.sources]
+    return [{**_language(code), "supports_formality": False} for code in pairs.targets()]
+
+
+def _language(code: str) -> dict[str, Any]:
+    return {"language": code.upper(), "name": name_of(code)[0]}
 
 
 async def usage(asked: None, call: Call) -> Any:
@@ -121,16 +135,21 @@ async def send_document(asked: DeepLDocument, call: Call) -> Any:
         fault = f"output_format={kind!r} is not that of {asked.filename!r}, and no other is made; leave it out"
         raise ApiError(400, "output_format", fault)
     src, glossary = await _terms(asked, call)
-    named = {"filename": asked.filename, "src": src, "tgt": asked.target_lang}
-    job = call.service.jobs.add(call, data=asked.file, glossary=glossary, **named)
+    job = call.service.jobs.add(
+        call, data=asked.file, filename=asked.filename, src=src, tgt=asked.target_lang, glossary=glossary
+    )
     return {"document_id": job.id, "document_key": job.secret}
 
 
 async def document(asked: DeepLDocumentKey, call: Call) -> Any:
     """How far a document is, as DeepL."""
     job = _job(asked, call)
-    extra = {"billed_characters": job.characters} if job.status == "done" else {}
-    return {"document_id": job.id, "status": job.status, **extra, **({"error_message": job.error} if job.error else {})}
+    told: dict[str, Any] = {"document_id": job.id, "status": job.status}
+    if job.status == "done":
+        told["billed_characters"] = job.characters
+    if job.error is not None:
+        told["error_message"] = job.error
+    return told
 
 
 async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:
@@ -147,9 +166,9 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     way.check_glossary()
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
     await run_in_threadpool(glossary_of, entries)
-    add, most = call.service.store.add_glossary, call.service.config.max_glossaries
-    named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt}
-    kept = await run_in_threadpool(add, owner=call.owner, most=most, entries=entries, **named)
+    named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt, "entries": entries}
+    most = call.service.config.max_glossaries
+    kept = await run_in_threadpool(call.service.store.add_glossary, owner=call.owner, most=most, **named)
     if kept is None:
         raise ApiError(400, "glossaries", f"{most} glossaries are kept, which is the limit; remove one")
     return _described(kept)
@@ -208,11 +227,11 @@ async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> tuple[str
     if len(ids) > 1:
         raise ApiError(400, "glossary", f"glossary_ids names {len(ids)} glossaries; join them, and name that one")
     kept = await _glossary(call, ids[0])
-    made_for = (kept.source_lang, kept.target_lang)
-    wanted = (asked.source_lang or kept.source_lang, asked.target_lang)
-    if [base(code) for code in made_for] != [base(call.service.pairs.code(code)) for code in wanted]:
+    src = asked.source_lang or kept.source_lang
+    way, made_for = call.service.pairs.way(src, asked.target_lang), (kept.source_lang, kept.target_lang)
+    if [base(code) for code in made_for] != [base(way.src), base(way.tgt)]:
         raise ApiError(400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another")
-    return wanted[0], await run_in_threadpool(glossary_of, kept.entries)
+    return src, await run_in_threadpool(glossary_of, kept.entries)
 
 
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:
@@ -231,16 +250,16 @@ def _job(asked: DeepLDocumentKey, call: Call) -> Job:
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /v2/translate", translate, "deepl"),
-    Endpoint("GET /v2/languages", languages, "deepl"),
-    Endpoint("GET /v2/usage", usage, "deepl"),
-    Endpoint("POST /v2/document", send_document, "deepl"),
-    Endpoint("POST /v2/document/{id}", document, "deepl"),
-    Endpoint("POST /v2/document/{id}/result", document_result, "deepl"),
-    Endpoint("POST /v2/glossaries", add_glossary, "deepl", status=201),
-    Endpoint("GET /v2/glossaries", list_glossaries, "deepl"),
-    Endpoint("GET /v2/glossaries/{id}", get_glossary, "deepl"),
-    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, "deepl"),
-    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, "deepl", status=204),
-    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, "deepl"),
+    Endpoint("POST /v2/translate", translate, DEEPL),
+    Endpoint("GET /v2/languages", languages, DEEPL),
+    Endpoint("GET /v2/usage", usage, DEEPL),
+    Endpoint("POST /v2/document", send_document, DEEPL),
+    Endpoint("POST /v2/document/{id}", document, DEEPL),
+    Endpoint("POST /v2/document/{id}/result", document_result, DEEPL),
+    Endpoint("POST /v2/glossaries", add_glossary, DEEPL, status=201),
+    Endpoint("GET /v2/glossaries", list_glossaries, DEEPL),
+    Endpoint("GET /v2/glossaries/{id}", get_glossary, DEEPL),
+    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, DEEPL),
+    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, DEEPL, status=204),
+    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, DEEPL),
 )

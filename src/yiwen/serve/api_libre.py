@@ -8,12 +8,22 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from yiwen.documents import formats
-from yiwen.serve.call import AUTO, Call, detect
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.call import Call
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.marked import translate_marked
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
+from yiwen.translator import Translation
+
+LIBRE: Final = Dialect(
+    name="libre",
+    refused=lambda error: {"error": str(error)},
+    statuses={401: 403, 422: 400, 456: 403},
+    takes=(JSON, FORM),
+    key_field="api_key",
+    has_query=True,
+)
 
 
 class LibreTranslate(BaseModel):
@@ -51,26 +61,27 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
     def shaped(found: list[Any]) -> Any:
         return found[0] if isinstance(asked.q, str) else found
 
-    def answer(way: Way, found: list[str], others: list[list[str]]) -> dict[str, Any]:
-        given: dict[str, Any] = {"translatedText": shaped(found)}
+    def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
+        given: dict[str, Any] = {"translatedText": shaped([translation.text for translation in found])}
         if asked.alternatives:
-            given["alternatives"] = shaped([group[1:] for group in others])
+            given["alternatives"] = shaped([[other.text for other in one.alternatives[1:]] for one in found])
         if asked.source == AUTO:
-            language, sure = detect("\n".join(texts), call.service.pairs.languages)
+            language, sure = call.service.pairs.detect("\n".join(texts))
             told = {"language": language if sure else way.src, "confidence": round(100 * sure, 1)}
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
     markup = "html" if asked.format == "html" else None
     search = {"n_best": asked.alternatives + 1}
-    pair = {"src": asked.source, "tgt": asked.target}
-    return await translate_marked(call, texts, markup=markup, then=answer, search=search, **pair)
+    return await translate_marked(
+        call, texts, src=asked.source, tgt=asked.target, markup=markup, then=answer, search=search
+    )
 
 
 async def detect_language(asked: LibreDetect, call: Call) -> Any:
     """Tell the language of a text, as LibreTranslate; confidence in percent."""
     call.service.check_texts([asked.q])
-    language, confidence = await call.run(lambda stop: detect(asked.q, call.service.pairs.languages))
+    language, confidence = await call.run(lambda stop: call.service.pairs.detect(asked.q))
     return [{"language": language, "confidence": round(100 * confidence, 1)}]
 
 
@@ -98,8 +109,7 @@ async def settings(asked: None, call: Call) -> Any:
 
 async def translate_file(asked: LibreFile, call: Call) -> Any:
     """Translate a document while you wait, as LibreTranslate."""
-    src, tgt = asked.source, asked.target
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=src, tgt=tgt)
+    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
     try:
         if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")
@@ -118,10 +128,10 @@ async def download(asked: None, call: Call) -> Response:
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /translate", translate, "libre"),
-    Endpoint("POST /detect", detect_language, "libre"),
-    Endpoint("GET /languages", languages, "libre", is_open=True),
-    Endpoint("GET /frontend/settings", settings, "libre", is_open=True),
-    Endpoint("POST /translate_file", translate_file, "libre"),
-    Endpoint("GET /download_file/{id}", download, "libre", is_open=True),
+    Endpoint("POST /translate", translate, LIBRE),
+    Endpoint("POST /detect", detect_language, LIBRE),
+    Endpoint("GET /languages", languages, LIBRE, is_open=True),
+    Endpoint("GET /frontend/settings", settings, LIBRE, is_open=True),
+    Endpoint("POST /translate_file", translate_file, LIBRE),
+    Endpoint("GET /download_file/{id}", download, LIBRE, is_open=True),
 )

@@ -12,11 +12,18 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from yiwen.serve.call import Call
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.endpoint import Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
 from yiwen.serve.streaming import by_sentence, gap, streamed
 from yiwen.stop import StopFlag
+
+
+def _refused(error: ApiError) -> dict[str, Any]:
+    return {"error": {"message": str(error), "type": error.code, "param": None, "code": error.code}}
+
+
+OPENAI: Final = Dialect(name="openai", refused=_refused, statuses={456: 429})
 
 
 class ContentPart(BaseModel):
@@ -102,8 +109,7 @@ def _usage(way: Way, source: str, target: str) -> dict[str, int]:
 
 async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, with_usage: bool) -> Response:
     """Server-sent events, a sentence each."""
-    parts = by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
-    first = await anext(parts, None)
+    parts = await by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
 
     def chunk(choices: list[dict[str, Any]], usage: dict[str, int] | None = None) -> bytes:
         told = {"usage": usage} if with_usage else {}
@@ -114,13 +120,13 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, wi
 
     async def events() -> AsyncIterator[bytes]:
         yield event({"role": "assistant", "content": ""})
-        part, end, said = first, 0, ""
+        end, said = 0, ""
         try:
-            while part is not None:
+            async for part in parts:
                 content = gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text
                 yield event({"content": content})
                 said += content
-                end, part = part.end, await anext(parts, None)
+                end = part.end
             if text[end:]:
                 yield event({"content": text[end:]})
             yield event({}, "stop")
@@ -149,7 +155,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 ENDPOINTS: Final = (
-    Endpoint("GET /v1/models", models, "openai"),
-    Endpoint("GET /v1/models/{id}", get_model, "openai"),
-    Endpoint("POST /v1/chat/completions", complete, "openai"),
+    Endpoint("GET /v1/models", models, OPENAI),
+    Endpoint("GET /v1/models/{id}", get_model, OPENAI),
+    Endpoint("POST /v1/chat/completions", complete, OPENAI),
 )

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.serve.attention import attention_of
-from yiwen.serve.call import Call, detect, glossary_of
+from yiwen.serve.call import Call, glossary_of
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
@@ -161,16 +161,15 @@ async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Resp
         raise ApiError(422, "invalid", "stream=true is for one text; send a string, or leave stream out")
     if asked.prefix or asked.alignment:
         raise ApiError(422, "invalid", "stream=true has no prefix and no alignment; leave them or stream out")
-    parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
-    first = await anext(parts, None)  # whatever is refused is refused with a status
+    parts = await by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
 
     async def lines() -> AsyncIterator[bytes]:
-        number, part = 0, first
+        number = 0
         try:
-            while part is not None:
+            async for part in parts:
                 line = {"index": 0, "sentence": number, "source": (part.start, part.end), "text": part.text}
                 yield to_json(line) + b"\n"
-                number, part = number + 1, await anext(parts, None)
+                number += 1
             yield b'{"done":true}\n'
         except ApiError as error:
             yield to_json({"error": str(error), "code": error.code}) + b"\n"
@@ -188,7 +187,7 @@ async def languages(asked: None, call: Call) -> Any:
 async def detect_language(asked: DetectRequest, call: Call) -> Any:
     """Which of the languages that are served a text is in."""
     call.service.check_texts([asked.text])
-    language, confidence = await call.run(lambda stop: detect(asked.text, call.service.pairs.languages))
+    language, confidence = await call.run(lambda stop: call.service.pairs.detect(asked.text))
     return [{"language": language, "confidence": confidence}]
 
 

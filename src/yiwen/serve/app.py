@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from yiwen.serve import api_deepl, api_libre, api_openai, api_v1
-from yiwen.serve.endpoint import error_response, json_response, respond, secret_of
+from yiwen.serve.endpoint import address_of, error_response, json_response, respond, secret_of
 from yiwen.serve.errors import ApiError
 from yiwen.serve.guard import Guard
 from yiwen.serve.openapi import describe
@@ -29,30 +29,6 @@ ENDPOINTS: Final = (*api_v1.ENDPOINTS, *api_deepl.ENDPOINTS, *api_libre.ENDPOINT
 
 def build_app(service: Service) -> Guard:
     """Join endpoints, page and guard."""
-    config = service.config
-    page = resources.files("yiwen.serve") / "page"
-    description = json_response(describe(ENDPOINTS)).body
-
-    async def index(request: Request) -> Response:
-        return FileResponse(str(page / "index.html"), headers={"cache-control": "no-cache"})
-
-    async def openapi(request: Request) -> Response:
-        return Response(description, media_type="application/json")
-
-    async def live(request: Request) -> Response:
-        return json_response({"status": "ok"})
-
-    async def ready(request: Request) -> Response:
-        is_ready = service.is_ready
-        return json_response({"status": "ok" if is_ready else "busy"}, status=200 if is_ready else 503)
-
-    async def metrics(request: Request) -> Response:
-        if config.needs_key:
-            try:
-                service.admit(secret_of(request, is_needed=True), request.client.host if request.client else "")
-            except ApiError as error:
-                return error_response(error)
-        return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -60,16 +36,7 @@ def build_app(service: Service) -> Guard:
         yield
         service.close()
 
-    routes = [
-        *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in ENDPOINTS),
-        Route("/", index),
-        Route("/openapi.json", openapi),
-        Route("/live", live),
-        Route("/ready", ready),
-        Route("/metrics", metrics),
-        Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
-    ]
-    rest = Starlette(routes=routes, exception_handlers={HTTPException: _refused}, lifespan=lifespan)
+    rest = Starlette(routes=_routes(service), exception_handlers={HTTPException: _refused}, lifespan=lifespan)
     rest.router.redirect_slashes = False  # a proxy's scheme and prefix are not known here
     # What is asked a thousand times a second finds its way without a search through all routes.
     direct = {(each.path, each.method): partial(respond, each, service) for each in ENDPOINTS if "{" not in each.path}
@@ -82,11 +49,12 @@ def build_app(service: Service) -> Guard:
             response = await handle(Request(scope, receive, send))
             await response(scope, receive, send)
 
-    if not config.allow_origins:
+    origins = service.config.allow_origins
+    if not origins:
         return Guard(app, service)
     cors = CORSMiddleware(
         app,
-        allow_origins=config.allow_origins,
+        allow_origins=origins,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
@@ -95,14 +63,60 @@ def build_app(service: Service) -> Guard:
     return Guard(cors, service)
 
 
+def _routes(service: Service) -> list[BaseRoute]:
+    page = resources.files("yiwen.serve") / "page"
+    return [
+        *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in ENDPOINTS),
+        Route("/", partial(_index, str(page / "index.html"))),
+        Route("/openapi.json", partial(_openapi, describe(ENDPOINTS))),
+        Route("/live", _live),
+        Route("/ready", partial(_ready, service)),
+        Route("/metrics", partial(_metrics, service)),
+        Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
+    ]
+
+
+async def _index(file: str, request: Request) -> Response:
+    return FileResponse(file, headers={"cache-control": "no-cache"})
+
+
+async def _openapi(description: dict[str, Any], request: Request) -> Response:
+    return json_response(description)
+
+
+async def _live(request: Request) -> Response:
+    return json_response({"status": "ok"})
+
+
+async def _ready(service: Service, request: Request) -> Response:
+    return json_response({"status": "ok"}) if service.is_ready else json_response({"status": "busy"}, 503)
+
+
+async def _metrics(service: Service, request: Request) -> Response:
+    if service.config.needs_key:
+        try:
+            service.admit(secret_of(request, is_needed=True), address_of(request))
+        except ApiError as error:
+            return error_response(error)
+    return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
 async def _refused(request: Request, error: Exception) -> Response:
+    """Where there is no endpoint, or none for this method."""
     assert isinstance(error, HTTPException)
-    code, message = {404: "not_found", 405: "method"}.get(error.status_code, "refused"), "nothing is here"
-    if error.status_code == 405:
-        path, routes = request.scope["path"], (route for route in request.app.routes if isinstance(route, Route))
-        here = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
-        error.headers = {"Allow": ", ".join(sorted(here or {"GET", "HEAD"}))}  # no route: a file of the page
-        message = f"{path} is not for {request.method}; use {error.headers['Allow']}"
+    code, message, headers = "refused", "nothing is here", error.headers
+    if error.status_code == 404:
+        code = "not_found"
+    elif error.status_code == 405:
+        code, allowed = "method", ", ".join(_methods(request))
+        message, headers = f"{request.scope['path']} is not for {request.method}; use {allowed}", {"Allow": allowed}
     response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))
-    response.headers.update(error.headers or {})
+    response.headers.update(headers or {})
     return response
+
+
+def _methods(request: Request) -> list[str]:
+    """What a path may be asked by."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    here = [route.methods or () for route in routes if route.path_regex.match(request.scope["path"])]
+    return sorted({method for methods in here for method in methods} or {"GET", "HEAD"})  # no route: a file of the page

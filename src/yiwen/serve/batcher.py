@@ -17,10 +17,10 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from yiwen.engines.engine import Engine, Sentences
 from yiwen.errors import Stopped, YiwenError
@@ -82,6 +82,15 @@ class Cache:
                 self.n_bytes -= self._found.popitem(last=False)[1][1]
 
 
+class _Seat(NamedTuple):
+    """One sentence of a call."""
+
+    call: _Call
+    place: int
+    ids: tuple[int, ...]
+    prefix: tuple[int, ...]
+
+
 @dataclass(eq=False)
 class _Call:
     """What one caller waits for."""
@@ -89,19 +98,17 @@ class _Call:
     rules: tuple[SearchConfig, bool]
     """Sentences of other rules cannot ride in the same batch."""
     found: list[Found]
-    waiting: list[tuple[int, tuple[int, ...], tuple[int, ...]]]
-    """Place, source and prefix of each sentence, the longest last."""
-    n_open: int
-    turn: float
     stop: StopFlag | None
+    waiting: list[_Seat] = field(default_factory=list)
+    """What is in no batch yet, the longest last."""
+    n_open: int = 0
+    """Sentences that are not found yet, those in a batch too."""
+    turn: float = 0.0
     done: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
 
 _SERIAL: Final = itertools.count()
-
-_Seat = tuple[_Call, int, tuple[int, ...], tuple[int, ...]]
-"""One sentence in a batch: whose, which, source, prefix."""
 
 
 class SharedEngine:
@@ -154,23 +161,23 @@ class SharedEngine:
             Stopped: If the flag was set before all was found; what had not begun never begins.
         """
         rules = (config, with_scores)
-        found: list[Found] = [[] for _ in sources]
-        waiting = []
+        call = _Call(rules=rules, found=[[] for _ in sources], stop=stop)
         for place, (ids, prefix) in enumerate(zip(sources, prefixes or itertools.repeat(()), strict=False)):
             known = self._cache.get((self._serial, rules, tuple(ids), tuple(prefix)))
             if known is None:
-                waiting.append((place, tuple(ids), tuple(prefix)))
+                call.waiting.append(_Seat(call, place, tuple(ids), tuple(prefix)))
             else:
-                found[place] = known
-        if not waiting:
-            return found
-        waiting.sort(key=lambda sentence: len(sentence[1]))
-        n_tokens = sum(len(ids) for _, ids, _ in waiting)
-        turn = time.monotonic() + n_tokens * _S_PER_TOKEN
-        call = _Call(rules=rules, found=found, waiting=waiting, n_open=len(waiting), turn=turn, stop=stop)
+                call.found[place] = known
+        if not call.waiting:
+            return call.found
+        call.waiting.sort(key=lambda seat: len(seat.ids))
+        call.n_open = len(call.waiting)
+        n_tokens = _n_tokens(call.waiting)
+        call.turn = time.monotonic() + n_tokens * _S_PER_TOKEN
         with self._changed:
             is_late = self._is_closed  # the models were replaced since this caller began: no thread may be left
             if self.n_tokens and self.n_tokens + n_tokens > self._max_tokens:
+                call.waiting.clear()  # seats and call hold each other, until a full collection
                 raise Overloaded(f"{self.n_tokens} tokens wait, {n_tokens} more exceed {self._max_tokens}; ask later")
             self.n_tokens += n_tokens
             self._open.add(call)
@@ -178,8 +185,8 @@ class SharedEngine:
             self._changed.notify()
         if is_late:
             self._work()
-        self._wait(call, stop)
-        return found
+        self._wait(call)
+        return call.found
 
     def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """As the engine's own; nobody else's sentences ride along."""
@@ -206,12 +213,13 @@ class SharedEngine:
                 if call.stop is stop:
                     call.done.set()
 
-    def _wait(self, call: _Call, stop: StopFlag | None) -> None:
-        while not call.done.wait(_POLL_S) and not stop:
+    def _wait(self, call: _Call) -> None:
+        """Until all of a call is found, or nobody wants it any more."""
+        while not call.done.wait(_POLL_S) and not call.stop:
             pass
         with self._changed:  # what has not begun never begins
             self._open.discard(call)
-            self.n_tokens -= sum(len(ids) for _, ids, _ in call.waiting)
+            self.n_tokens -= _n_tokens(call.waiting)
             if call.waiting:
                 call.waiting.clear()
                 self._calls.remove(call)
@@ -221,6 +229,7 @@ class SharedEngine:
             raise Stopped("the caller has left", signum=signal.SIGTERM)
 
     def _work(self) -> None:
+        """Take batches for as long as there are calls; what a thread of a replica does all its life."""
         while True:
             with self._changed:
                 while not self._calls:
@@ -237,48 +246,56 @@ class SharedEngine:
         """Sentences whose turn it is, of like length, as many as a batch may hold. The lock is held."""
         batch: list[_Seat] = []
         rules = self._calls[0].rules
-        longest, limit = 0, max(_ALIKE, 2 * len(self._calls[0].waiting[-1][1]))
+        longest, limit = 0, max(_ALIKE, 2 * len(self._calls[0].waiting[-1].ids))
         for call in self._calls:
             if call.rules != rules:
                 continue
             for i in range(len(call.waiting) - 1, -1, -1):
-                place, ids, prefix = call.waiting[i]
-                width = max(longest, len(ids)) + 1
-                if batch and (len(ids) > limit or (len(batch) + 1) * width * rules[0].beam_size > _TOGETHER):
+                n_ids = len(call.waiting[i].ids)
+                width = max(longest, n_ids) + 1
+                if batch and (n_ids > limit or (len(batch) + 1) * width * rules[0].beam_size > _TOGETHER):
                     continue  # a shorter one may still fit
-                longest = max(longest, len(ids))
-                batch.append((call, place, ids, prefix))
-                self.n_tokens -= len(ids)
-                del call.waiting[i]
+                longest = max(longest, n_ids)
+                batch.append(call.waiting.pop(i))
+        self.n_tokens -= _n_tokens(batch)
         self._calls = [call for call in self._calls if call.waiting]
         return batch
 
     def _compute(self, batch: list[_Seat]) -> None:
-        config, with_scores = batch[0][0].rules
-        sources = [ids for _, _, ids, _ in batch]
-        prefixes = [prefix for *_, prefix in batch] if any(prefix for *_, prefix in batch) else None
+        """Have a batch searched, and tell its callers."""
+        config, with_scores = batch[0].call.rules
+        sources = [seat.ids for seat in batch]
+        prefixes = [seat.prefix for seat in batch] if any(seat.prefix for seat in batch) else None
         began = time.monotonic()
         try:
             with self._alone:
                 results = self.engine.search(sources, config=config, prefixes=prefixes, with_scores=with_scores)
         except BaseException as error:
-            calls = {seat[0] for seat in batch}
-            if len(calls) > 1:  # one caller's fault is nobody else's
-                for call in calls:
-                    self._compute([seat for seat in batch if seat[0] is call])
-                return
-            for call in calls:
-                call.error = error
-                call.done.set()
+            self._fail(batch, error)
             return
         for (call, place, ids, prefix), found in zip(batch, results, strict=True):
             call.found[place] = found
             self._cache.put((self._serial, call.rules, ids, prefix), found, n_ids=len(ids) + len(prefix))
         seconds_each = (time.monotonic() - began) / len(batch)
         with self._changed:
-            for call, *_ in batch:
-                call.turn += seconds_each
-                call.n_open -= 1
-                if call.n_open == 0:
-                    call.done.set()
+            for seat in batch:
+                seat.call.turn += seconds_each
+                seat.call.n_open -= 1
+                if seat.call.n_open == 0:
+                    seat.call.done.set()
             self._calls.sort(key=lambda call: call.turn)
+
+    def _fail(self, batch: list[_Seat], error: BaseException) -> None:
+        """Tell the caller of a batch; where there are several, try each alone: one's fault is nobody else's."""
+        calls = {seat.call for seat in batch}
+        if len(calls) > 1:
+            for call in calls:
+                self._compute([seat for seat in batch if seat.call is call])
+            return
+        for call in calls:
+            call.error = error
+            call.done.set()
+
+
+def _n_tokens(seats: Iterable[_Seat]) -> int:
+    return sum(len(seat.ids) for seat in seats)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -16,12 +16,8 @@ from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Key
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary
-from yiwen.text.langid import detect as detect_language
 
 T = TypeVar("T")
-
-AUTO: Final = "auto"
-"""The source language is to be told from the text."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,10 @@ class Call:
             ApiError: If a limit is passed or the pair is not served.
         """
         characters = self.service.check_texts(texts)
-        if src != AUTO:
-            self.service.pairs.way(src, tgt)  # no thread for a language that is not served
-        with self.charged(characters):
-            return await self.run(lambda stop: work(self.way(texts, src, tgt), stop))
-
-    def way(self, texts: Sequence[str], src: str, tgt: str) -> Way:
-        """How texts are translated; what `auto` means is told from all of them together."""
         pairs = self.service.pairs
-        if src != AUTO:
-            return pairs.way(src, tgt)
-        possible = [a for a, b in pairs.ways if b == pairs.code(tgt)] or [src]
-        found = detect("\n".join(texts), possible)[0]
-        return pairs.way(found if found in possible else possible[0], tgt)  # a number is no language's own
+        pairs.check(src, tgt)  # no thread for a language that is not served
+        with self.charged(characters):
+            return await self.run(lambda stop: work(pairs.way_of(texts, src, tgt), stop))
 
     def charge(self, characters: int) -> None:
         """Count characters.
@@ -97,12 +84,6 @@ class Call:
             self.service.metrics.characters.inc(sum(answered))
             raise
         self.service.metrics.characters.inc(characters)
-
-
-def detect(text: str, among: Sequence[str]) -> tuple[str, float]:
-    """The likeliest of some languages, and how sure that is."""
-    found = detect_language(text[:2000], among)
-    return found.language, found.confidence
 
 
 @lru_cache(maxsize=8)

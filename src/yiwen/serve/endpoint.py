@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, Literal, get_type_hints
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Final, get_type_hints
 from urllib.parse import parse_qs
 
 import sqlalchemy as sa
@@ -28,17 +28,32 @@ from yiwen.serve.call import Call
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
+from yiwen.serve.store import Key
 
-Style = Literal["v1", "deepl", "libre", "openai"]
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
-_TAKES: Final[dict[str, tuple[str, ...]]] = {"deepl": (JSON, FORM), "libre": (JSON, FORM)}
-_KEY_FIELD: Final = {"deepl": "auth_key", "libre": "api_key"}
-"""Where the key may stand too, for clients that send it so."""
-_STATUS: Final = {"deepl": {401: 403, 422: 400}, "libre": {401: 403, 422: 400, 456: 403}, "openai": {456: 429}}
-"""What clients of an API know a refusal by, where that is another number than ours."""
 _MAX_FIELDS: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How the clients of one API write requests and read refusals."""
+
+    name: str
+    refused: Callable[[ApiError], dict[str, Any]]
+    """Makes the body of a refusal."""
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    """What they know a refusal by, where that is another number than ours."""
+    takes: tuple[str, ...] = (JSON,)
+    """Media types of bodies without a file."""
+    key_field: str | None = None
+    """The field in which a key may stand too."""
+    has_query: bool = False
+    """Whether the fields of a POST may stand in its query."""
+
+
+V1: Final = Dialect(name="v1", refused=lambda error: {"error": str(error), "code": error.code})
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,7 @@ class Endpoint:
     """Such as `POST /v1/translate`."""
     answer: Callable[[Any, Call], Awaitable[Any]]
     """Gets the request as an object of its model, or None; returns what becomes JSON, or a response."""
-    style: Style = "v1"
+    dialect: Dialect = V1
     is_open: bool = False
     """True where nobody needs a key: what a client asks before it has one."""
     status: int = 200
@@ -75,45 +90,23 @@ class Endpoint:
         """Media types of bodies."""
         if self.model is not None and "file" in self.model.model_fields:
             return (MULTIPART,)
-        return (FORM,) if self.method == "GET" else _TAKES.get(self.style, (JSON,))
+        return (FORM,) if self.method == "GET" else self.dialect.takes
 
 
 async def respond(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Answer one request; nothing that a caller sends ends in another exception than Gone."""
     request.scope["endpoint_path"] = endpoint.path
     try:
-        key_field = _KEY_FIELD.get(endpoint.style)
-        secret, key = secret_of(request, is_needed=service.config.needs_key and key_field is None), None
-        address = request.client.host if request.client else "unknown"
-        if not endpoint.is_open and (secret is not None or key_field is None):  # before the body is read
-            key = service.admit(secret, address, is_work=endpoint.method == "POST")
-        fields = await _fields(endpoint, service, request)
-        if not endpoint.is_open and secret is None and key_field is not None:
-            key = service.admit(fields.pop(key_field, None), address, is_work=endpoint.method == "POST")
-        asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
-        given = await endpoint.answer(asked, Call(service, request, key))
-        return given if isinstance(given, Response) else json_response(given, endpoint.status)
-    except ApiError as error:
-        failure = error.with_traceback(None)  # or it holds this frame, and so the body, until a full collection
-    except ValidationError as error:
-        failure = ApiError(422, "invalid", _explain(error))
-    except (ConfigError, DataError) as error:
-        failure = ApiError(400, "invalid", str(error))
-    except sa.exc.DataError as error:
-        failure = ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
-    except sa.exc.SQLAlchemyError as error:
-        LOG.error("database", extra={"problem": type(error).__name__})
-        failure = ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
+        return await _answer(endpoint, service, request)
+    except (ClientDisconnect, Gone):
+        raise Gone from None
     except asyncio.CancelledError:
         if not service.is_draining:
             raise
-        failure = ApiError(503, "draining", "the service ends now; ask again in a moment", retry_after_s=5)
-    except (ClientDisconnect, Gone):
-        raise Gone from None
-    except Exception:
-        LOG.exception("failed", extra={"request_id": request.scope.get("request_id")})
-        failure = ApiError(500, "internal", "something failed here; the log of the service says where")
-    return error_response(failure, endpoint.style)
+        refusal = ApiError(503, "draining", "the service ends now; ask again in a moment", retry_after_s=5)
+    except Exception as error:
+        refusal = _refusal(error, request)
+    return error_response(refusal, endpoint.dialect)
 
 
 def json_response(content: Any, status: int = 200) -> Response:
@@ -121,22 +114,19 @@ def json_response(content: Any, status: int = 200) -> Response:
     return Response(to_json(content, inf_nan_mode="null"), status, media_type=JSON)
 
 
-def error_response(error: ApiError, style: Style = "v1") -> Response:
+def error_response(error: ApiError, dialect: Dialect = V1) -> Response:
     """An error as the clients of an API read it."""
-    message = str(error)
-    content: dict[str, Any] = {"error": message}
-    if style == "deepl":
-        content = {"message": message}
-    elif style == "openai":
-        content = {"error": {"message": message, "type": error.code, "param": None, "code": error.code}}
-    elif style == "v1":
-        content["code"] = error.code
-    response = json_response(content, _STATUS.get(style, {}).get(error.status, error.status))
+    response = json_response(dialect.refused(error), dialect.statuses.get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
     if error.code == "upgrade":  # what follows is never parsed
         response.headers["connection"] = "close"
     return response
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from."""
+    return request.client.host if request.client else "unknown"
 
 
 def secret_of(request: Request, *, is_needed: bool) -> str | None:
@@ -156,10 +146,51 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
     return secret.strip()
 
 
+async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
+    """Admit the caller, read what is asked, and have it answered."""
+    admit = partial(_admitted, endpoint, service, request)
+    key_field = endpoint.dialect.key_field
+    secret = secret_of(request, is_needed=service.config.needs_key and key_field is None)
+    if secret is None and key_field is not None:
+        fields = await _fields(endpoint, service, request)
+        key = admit(fields.pop(key_field, None))
+    else:  # the body of a stranger is not read
+        key = admit(secret)
+        fields = await _fields(endpoint, service, request)
+    asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
+    given = await endpoint.answer(asked, Call(service, request, key))
+    return given if isinstance(given, Response) else json_response(given, endpoint.status)
+
+
+def _admitted(endpoint: Endpoint, service: Service, request: Request, secret: Any) -> Key | None:
+    """The key of a caller; None where none is needed."""
+    if endpoint.is_open:
+        return None
+    return service.admit(secret, address_of(request), is_work=endpoint.method == "POST")
+
+
+def _refusal(error: Exception, request: Request) -> ApiError:
+    """What a caller is told of an exception."""
+    match error:
+        case ApiError():
+            return error.with_traceback(None)  # or it holds frames, and so the body, until a full collection
+        case ValidationError():
+            return ApiError(422, "invalid", _explain(error))
+        case ConfigError() | DataError():
+            return ApiError(400, "invalid", str(error))
+        case sa.exc.DataError():
+            return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
+        case sa.exc.SQLAlchemyError():
+            LOG.error("database", extra={"problem": type(error).__name__})
+            return ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
+    LOG.exception("failed", extra={"request_id": request.scope.get("request_id")})
+    return ApiError(500, "internal", "something failed here; the log of the service says where")
+
+
 async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dict[str, Any]:
     """The fields of a request, from its query and its body."""
     fields: dict[str, Any] = {}
-    if endpoint.method == "GET" or endpoint.style == "libre":
+    if endpoint.method == "GET" or endpoint.dialect.has_query:
         fields |= _parsed_form(request.scope["query_string"])
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(415, "encoding", "a packed body is not unpacked here; send it as it is")

@@ -78,7 +78,7 @@ class Guard:
         refusal = self._refusal(Headers(scope=scope), scope["path"])
         try:
             if refusal is not None:
-                await error_response(refusal, "v1")(scope, receive_noted, send_guarded)
+                await error_response(refusal)(scope, receive_noted, send_guarded)
             else:
                 await self._app(scope, receive_noted, send_guarded)
         except Gone:

@@ -19,9 +19,8 @@ from yiwen.errors import YiwenError
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
 from yiwen.serve.metrics import LOG
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import AUTO, Way
 from yiwen.stop import StopFlag
-from yiwen.text.languages import canonical
 from yiwen.translator import Translation
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ class Job:
     data: bytes
     """The document; its translation, once that is done."""
     src: str
+    """Code of a language that is served, or `auto`."""
     tgt: str
     glossary: Any = None
     id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
@@ -65,6 +65,11 @@ class Job:
         """What kind of document its name says it is; no more of the name is ever used."""
         return PureWindowsPath(self.filename).suffix.lower()
 
+    @property
+    def is_old(self) -> bool:
+        """True where it is kept no longer."""
+        return time.monotonic() - self.born > _KEPT_S
+
     def response(self) -> Response:
         """The translated document, never shown in the place of a page whatever it holds.
 
@@ -81,7 +86,7 @@ class Job:
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
         """Translate texts of the document, and charge for them."""
-        self._way = self._way or self.call.way(texts[:100], self.src, self.tgt)
+        self._way = self._way or self.call.service.pairs.way_of(texts[:100], self.src, self.tgt)
         characters = sum(map(len, texts))
         self.call.charge(characters)
         self.characters += characters
@@ -123,32 +128,21 @@ class Jobs:
         """Take a document into work.
 
         Raises:
-            ApiError: 400 where the pair is not served, 415 where the kind is unknown, 429 where too many are kept.
+            ApiError: 400 where the pair is not served, 415 where the kind is unknown, 403 where documents are not
+                translated at all, 429 where too many are kept.
         """
         pairs = call.service.pairs
-        if src != "auto" or pairs.code(tgt) not in pairs.targets():
-            pairs.way(src, tgt)
+        pairs.check(src, tgt)
         call.service.check_open()
+        src, tgt = pairs.code(src), pairs.code(tgt)  # what a document says it is in, too
         job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
             raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
+        if self._max_documents == 0:
+            raise ApiError(403, "documents", "no documents are translated here; send texts")
         with self._lock:
-            now = time.monotonic()
-            for old in [job for job in self._jobs.values() if now - job.born > _KEPT_S]:
-                self._forget(old)
-            # Clients of LibreTranslate never say that they are done with one; and nobody keeps others out by leaving
-            # what is translated where it is.
-            kept = self._jobs.values()
-            held = Counter(job.call.owner for job in kept)
-            ended = [job for job in kept if job.is_fetched or job.status == "error"]
-            ended += [job for job in kept if job.status == "done" and held[job.call.owner] > held[call.owner] + 1]
-            if len(self._jobs) >= self._max_documents and ended:
-                self._forget(ended[0])
-            if len(self._jobs) >= self._max_documents:
-                full = f"{len(self._jobs)} documents are kept, which is the limit; fetch or forget one"
-                off = None if self._jobs else ApiError(403, "documents", "no documents are translated here; send texts")
-                raise off or ApiError(429, "documents", full, retry_after_s=30)
+            self._make_room(call.owner)
             self._jobs[job.id] = job
         self._threads.submit(self._work, job)
         return job
@@ -160,7 +154,7 @@ class Jobs:
             ApiError: 404 where they have none of that id.
         """
         job = self._jobs.get(job_id)
-        if job is None or not (job.is_open or job.call.owner == owner) or time.monotonic() - job.born > _KEPT_S:
+        if job is None or not (job.is_open or job.call.owner == owner) or job.is_old:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
@@ -174,6 +168,27 @@ class Jobs:
         for job in list(self._jobs.values()):
             self.remove(job)
         self._threads.shutdown(cancel_futures=True)
+
+    def _make_room(self, owner: str) -> None:
+        """Forget what is old, and where that is not enough one that its owner can do without. The lock is held.
+
+        Raises:
+            ApiError: 429 where there is none.
+        """
+        for job in [job for job in self._jobs.values() if job.is_old]:
+            self._forget(job)
+        if len(self._jobs) < self._max_documents:
+            return
+        kept = list(self._jobs.values())
+        # Clients of LibreTranslate never say that they are done with one.
+        ended = [job for job in kept if job.is_fetched or job.status == "error"]
+        # And nobody keeps others out by leaving what is translated where it is.
+        held = Counter(job.call.owner for job in kept)
+        ended += [job for job in kept if job.status == "done" and held[job.call.owner] > held[owner] + 1]
+        if not ended:
+            full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
+            raise ApiError(429, "documents", full, retry_after_s=30)
+        self._forget(ended[0])
 
     def _forget(self, job: Job) -> None:
         job.call.service.drop(job.stop)
@@ -192,8 +207,8 @@ class Jobs:
                 again=job.translate_again,
                 align=job.align,
                 limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
-                src_lang="" if job.src == "auto" else canonical(job.src),
-                tgt_lang=canonical(job.tgt),
+                src_lang="" if job.src == AUTO else job.src,
+                tgt_lang=job.tgt,
                 progress=job.tell,
             )
             job.status, job.progress = "done", 1.0

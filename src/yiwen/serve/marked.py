@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ async def translate_marked(
     src: str,
     tgt: str,
     markup: str | None,
-    then: Callable[[Way, list[str], list[list[str]]], T],
+    then: Callable[[Way, list[Translation]], T],
     ignored: Sequence[str] = (),
     splitting: Sequence[str] = (),
     **options: Any,
@@ -34,7 +35,7 @@ async def translate_marked(
         texts: Raw text, or with tags.
         src, tgt: As for `Call.translate`.
         markup: `html` or `xml`; None where a `<` is a character like any other.
-        then: Makes the answer from the way, the translations, and for each all that were found, best first.
+        then: Makes the answer from the way and the translations; of texts with tags, each is all that is known.
         ignored: Names of tags whose content stays as it is.
         splitting: Names of tags that end a text.
         options: As `Way.translate` takes them.
@@ -45,12 +46,11 @@ async def translate_marked(
             return way.translate(inner, with_scores=False, stop=stop, **options)
 
         if markup is None:
-            found = translate(texts)
-            return then(way, [t.text for t in found], [[other.text for other in t.alternatives] for t in found])
+            return then(way, translate(texts))
         align, is_html = partial(way.align, stop=stop), markup == "html"
         marked = translate_markup(
             texts, is_html=is_html, translate=translate, align=align, ignored=ignored, splitting=splitting
         )
-        return then(way, marked, [[text] for text in marked])
+        return then(way, [Translation(text, score=math.nan) for text in marked])
 
     return await call.translate(texts, src=src, tgt=tgt, work=work)

@@ -27,16 +27,20 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, texts: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    """One method of one path; an example holds `asked`, `given` by media type, and `path` for its parameters."""
+    """One method of one path; an example holds `asked`, `given` by media type (`or` an answer of another shape), and
+    `path` for its parameters."""
     example = texts[endpoint.where]
     done: dict[str, Any] = {"description": "Done."}
     if given := example.get("given"):
         done["content"] = {media_type: _shown(value) for media_type, value in given.items()}
-    refusal = {"content": {JSON: _shown(texts["errors"][endpoint.style])}}
+    for media_type, other in example.get("or", {}).items():
+        content = done["content"][media_type]
+        content["schema"] = {"anyOf": [content["schema"], _schema_of(other)]}
+    refusal = {"content": {JSON: _shown(texts["errors"][endpoint.dialect.name])}}
     operation: dict[str, Any] = {
         "summary": (endpoint.answer.__doc__ or "").partition("\n")[0].removesuffix("."),
-        "operationId": endpoint.answer.__name__ + "_" + endpoint.style,
-        "tags": [endpoint.style],
+        "operationId": endpoint.answer.__name__ + "_" + endpoint.dialect.name,
+        "tags": [endpoint.dialect.name],
         "security": [] if endpoint.is_open else [{"key": []}, {}],
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": value}

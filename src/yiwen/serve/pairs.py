@@ -16,9 +16,14 @@ from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
 from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
+from yiwen.text.langid import detect
 from yiwen.text.languages import base, canonical, name_of
 from yiwen.translator import Translation, Translator
 
+AUTO: Final = "auto"
+"""A source language that is to be told from the text."""
+_DETECTED_CHARS: Final = 2000
+"""How much of a text its language is told from."""
 _SCRIPTS: Final = ("zh-Hans", "zh-Hant")
 AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
 """Flags of what no model was asked for."""
@@ -159,6 +164,32 @@ class Pairs:
             known = ", ".join(f"{a} to {b}" for a, b in sorted(self.ways))
             raise ApiError(400, "language", f"{src[:35]!r} to {tgt[:35]!r} is not translated here; there is {known}")
         return way
+
+    def check(self, src: str, tgt: str) -> None:
+        """Make sure that a pair is served, as far as that is known before there is a text: `src` may be `auto`.
+
+        Raises:
+            ApiError: 400 where it is not.
+        """
+        if src != AUTO or self.code(tgt) not in self.targets():
+            self.way(src, tgt)
+
+    def way_of(self, texts: Sequence[str], src: str, tgt: str) -> Way:
+        """How to translate these texts; what `auto` means is told from all of them together.
+
+        Raises:
+            ApiError: 400 as for `way`.
+        """
+        if src != AUTO:
+            return self.way(src, tgt)
+        possible = [a for a, b in self.ways if b == self.code(tgt)] or [src]
+        found, _ = self.detect("\n".join(texts), possible)
+        return self.way(found if found in possible else possible[0], tgt)  # a number is no language's own
+
+    def detect(self, text: str, among: Sequence[str] = ()) -> tuple[str, float]:
+        """The likeliest of some languages, else of all that are served, and how sure that is."""
+        found = detect(text[:_DETECTED_CHARS], among or self.languages)
+        return found.language, found.confidence
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""

@@ -44,12 +44,19 @@ def listen(config: ServeConfig) -> socket.socket:
 def make_server(service: Service) -> uvicorn.Server:
     """A server whose `run(sockets=[...])` ends after SIGINT or SIGTERM, when what was under way is finished."""
     config = service.config
-    quiet: Any = {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
-    proxies = list(config.trusted_proxies)
-    known: Any = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
-    times: Any = {"timeout_keep_alive": config.keep_alive_s, "timeout_graceful_shutdown": config.drain_s}
-    http = _protocol(config.receive_s)
-    server = uvicorn.Server(uvicorn.Config(build_app(service), http=http, **quiet, **known, **times))
+    uvicorn_config = uvicorn.Config(
+        build_app(service),
+        http=_protocol(config.receive_s),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(config.trusted_proxies),
+        forwarded_allow_ips=list(config.trusted_proxies),
+        timeout_keep_alive=config.keep_alive_s,
+        timeout_graceful_shutdown=config.drain_s,
+    )
+    server = uvicorn.Server(uvicorn_config)
 
     def close_doors() -> None:
         server.should_exit = True

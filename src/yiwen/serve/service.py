@@ -59,13 +59,11 @@ class Service:
         self.is_draining = False
         """After SIGTERM: what is under way is finished, nothing new begins."""
         self._threads = ThreadPoolExecutor(config.queue_requests, thread_name_prefix="request")
-        for name, meaning, value in (
-            ("running_requests", "Requests under way", lambda: self.n_running),
-            ("waiting_tokens", "Subwords that wait for an engine", lambda: sum(e.n_tokens for e in self.pairs.engines)),
-            ("cache_bytes", "Memory that remembered translations take", lambda: self.cache.n_bytes),
-            ("cache_hits", "Sentences that were remembered", lambda: self.cache.n_hits),
-        ):
-            self.metrics.watch(name, meaning, value)
+        watch = self.metrics.watch
+        watch("running_requests", "Requests under way", lambda: self.n_running)
+        watch("waiting_tokens", "Subwords that wait for an engine", lambda: sum(e.n_tokens for e in self.pairs.engines))
+        watch("cache_bytes", "Memory that remembered translations take", lambda: self.cache.n_bytes)
+        watch("cache_hits", "Sentences that were remembered", lambda: self.cache.n_hits)
 
     @property
     def is_ready(self) -> bool:

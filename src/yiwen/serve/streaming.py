@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
@@ -26,27 +26,41 @@ class Part(NamedTuple):
 async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: Any) -> AsyncIterator[Part]:
     """Translate a text in pieces that grow from one sentence on, so that the first is there at once.
 
-    What can be refused is refused before the first sentence.
-
     Args:
         call: Who asks.
         text: Raw text.
         src: Its language, or `auto`.
         tgt: Language to translate to.
         options: As `Way.translate` takes them.
+
+    Returns:
+        The parts. Whatever is refused before the first of them is refused before this returns.
     """
+    parts = _translated(call, text, src=src, tgt=tgt, **options)
+    first = await anext(parts, None)
+
+    async def all_parts() -> AsyncIterator[Part]:
+        part = first
+        while part is not None:
+            yield part
+            part = await anext(parts, None)
+
+    return all_parts()
+
+
+async def _translated(call: Call, text: str, *, src: str, tgt: str, **options: Any) -> AsyncIterator[Part]:
+    """Parts as a thread makes them, charged for."""
     characters = call.service.check_texts([text])
-    way = call.way([text], src, tgt)
+    pairs = call.service.pairs
+    pairs.check(src, tgt)
     with call.charged(characters) as answered:
         ready: asyncio.Queue[Part | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def tell(part: Part | None) -> None:
-            loop.call_soon_threadsafe(ready.put_nowait, part)
-
         def work(stop: StopFlag) -> None:
+            way = pairs.way_of([text], src, tgt)
             for part in _parts(way, text, stop, options):
-                tell(part)
+                loop.call_soon_threadsafe(ready.put_nowait, part)
 
         # Who sends the parts sees when the caller leaves, and cancels.
         task = asyncio.create_task(call.service.run(work, gone=asyncio.Event().wait))
@@ -60,16 +74,16 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
             task.cancel()
 
 
-def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Any:
+def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Iterator[Part]:
+    """Translate one sentence, then two, four and so on up to sixteen at a time."""
     spans = sentences(text, way.src)
-    first, size = 0, 1
-    while first < len(spans):
-        chunk = spans[first : first + size]
-        for (start, end), found in zip(
-            chunk, way.translate([text[start:end] for start, end in chunk], stop=stop, **options), strict=True
-        ):
-            yield Part(start, end, found.text)
-        first, size = first + size, min(2 * size, 16)
+    done, size = 0, 1
+    while done < len(spans):
+        chunk = spans[done : done + size]
+        translations = way.translate([text[start:end] for start, end in chunk], stop=stop, **options)
+        for (start, end), translation in zip(chunk, translations, strict=True):
+            yield Part(start, end, translation.text)
+        done, size = done + size, min(2 * size, 16)
 
 
 async def streamed(call: Call, parts: AsyncIterator[bytes], *, media_type: str) -> Response:

@@ -54,11 +54,15 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+/** @param {DragEvent} event */
+const holdsFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+
 /**
  * @param {{from: () => string, to: () => string, name: (code: string) => string, ready: Promise<void>}} pair
+ * @param {() => void} show called when a document is dragged over the page
  * @param {(error: ApiError) => void} onKey called when the service wants a key
  */
-export function setUpDocuments(pair, onKey) {
+export function setUpDocuments(pair, show, onKey) {
   const list = byId("documents", HTMLUListElement);
   const zone = byId("drop", HTMLElement);
   const input = byId("file", HTMLInputElement);
@@ -145,9 +149,18 @@ export function setUpDocuments(pair, onKey) {
     void take(input.files);
     input.value = "";
   });
-  return {
-    take,
-    /** @param {boolean} isOver */
-    highlight: (isOver) => zone.classList.toggle("over", isOver),
-  };
+  // A file dropped anywhere is a document; a browser would leave the page to show it.
+  document.addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    show();
+    zone.classList.add("over");
+  });
+  document.addEventListener("dragleave", (event) => zone.classList.toggle("over", event.relatedTarget !== null));
+  document.addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    zone.classList.remove("over");
+    void take(event.dataTransfer?.files);
+  });
 }

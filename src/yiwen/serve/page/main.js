@@ -4,8 +4,9 @@
  */
 
 import { ApiError, languages } from "./api.js";
-import { byId, copy } from "./dom.js";
+import { byId } from "./dom.js";
 import { setUpDocuments } from "./documents.js";
+import { createFoot } from "./foot.js";
 import { occurring, setUpGlossary, termsFor } from "./glossary.js";
 import { keep, setUpHistory } from "./history.js";
 import { t } from "./i18n.js";
@@ -16,6 +17,7 @@ import { remarks } from "./remarks.js";
 import { createSentencePanel } from "./sentence.js";
 import { setUpSettings } from "./settings.js";
 import { keepKey } from "./store.js";
+import { createTabs } from "./tabs.js";
 import { createTranslating, UNKNOWN, waitAfter } from "./translating.js";
 import { createStatus } from "./trouble.js";
 
@@ -33,9 +35,6 @@ const ANNOUNCED = 500;
 const source = byId("source", HTMLTextAreaElement);
 const pane = byId("target-pane", HTMLElement);
 const announce = byId("announce", HTMLElement);
-const check = byId("check", HTMLButtonElement);
-const alternatives = byId("alternatives", HTMLButtonElement);
-const copyButton = byId("copy", HTMLButtonElement);
 
 setUpSettings(speakAgain);
 const pair = createPair(() => ask(0));
@@ -57,13 +56,22 @@ const reading = createReading({
   open: openSentence,
   describe: (flags) => remarks(flags).join(" "),
 });
+const foot = createFoot({
+  text: reading.text,
+  open: reading.open,
+  current: reading.current,
+  copied: (word) => (announce.textContent = word),
+  copyFailed: () => status.say({ text: t("copy_failed"), isTrouble: true }),
+});
 const translating = createTranslating({ pending, part, done, failed });
-const documents = setUpDocuments(pair, (error) => status.trouble(error, null, () => {}));
+const tabs = createTabs(viewed);
+setUpDocuments(pair, () => tabs.show("documents"), (error) => status.trouble(error, null, () => {}));
 
 /** @type {Asked | null} */
 let answered = null;
 /** Paragraphs whose words are being asked for. @type {Map<Known, Promise<void>>} */
 const underWay = new Map();
+/** Timer until the result that is shown is read out and kept; `settle` does so at once, and once. */
 let settling = 0;
 let settle = () => {};
 
@@ -84,7 +92,7 @@ function forget() {
   reading.showPart("");
   answered = null;
   panel.close();
-  showFoot([], null);
+  foot.show(null);
   pane.classList.remove("pending");
   pane.removeAttribute("aria-busy");
   pair.detect(null);
@@ -113,20 +121,6 @@ function turned({ from, to }) {
   return other !== undefined;
 }
 
-/** @param {number[]} toCheck sentences with remarks @param {number | null} confidence */
-function showFoot(toCheck, confidence) {
-  const chip = byId("confidence", HTMLElement);
-  const hasText = reading.text() !== "";
-  chip.hidden = confidence === null;
-  byId("confidence-share", HTMLElement).textContent = t("percent", { n: Math.round((confidence ?? 0) * 100) });
-  chip.style.setProperty("--share", String(confidence ?? 0));
-  check.hidden = toCheck.length === 0;
-  check.setAttribute("aria-label", t("to_check_label", { n: toCheck.length }));
-  byId("n-to-check", HTMLElement).textContent = String(toCheck.length);
-  check.onclick = () => reading.open(toCheck[0]);
-  alternatives.disabled = copyButton.disabled = !hasText;
-}
-
 /** @param {Asked} asked @param {Whole} whole @param {{model: string, ms: number}} about */
 function done(asked, whole, { model, ms }) {
   if (turned(whole)) return;
@@ -136,15 +130,17 @@ function done(asked, whole, { model, ms }) {
   pane.removeAttribute("aria-busy");
   pair.detect(from === UNKNOWN ? null : from);
   reading.show(whole);
-  showFoot(whole.sentences.flatMap(({ flags }, index) => (remarks(flags).length ? [index] : [])), whole.confidence);
+  foot.show(whole);
   const looked = panel.chosen();
   if (looked && reading.sentence(looked.index).key !== looked.key) panel.close();
 
   const other = from === to ? pair.otherThan(to) : undefined;
-  status.say({
-    text: other ? t("already_target", { language: pair.name(to) }) : ms ? t("took", { ms: Math.round(ms), model }) : model,
-    action: other ? { label: t("into_instead", { language: pair.name(other) }), run: () => pair.pick(other) } : null,
-  });
+  if (other) {
+    const action = { label: t("into_instead", { language: pair.name(other) }), run: () => pair.pick(other) };
+    status.say({ text: t("already_target", { language: pair.name(to) }), action });
+  } else {
+    status.say({ text: ms ? t("took", { ms: Math.round(ms), model }) : model });
+  }
   clearTimeout(settling);
   settle = () => {
     settle = () => {};
@@ -164,7 +160,7 @@ function into(code) {
 function failed(error, wait) {
   pane.classList.toggle("pending", reading.of() !== source.value);
   pane.removeAttribute("aria-busy");
-  copyButton.disabled = !reading.text();
+  foot.brokenOff();
   status.trouble(error, wait, () => translating.again());
 }
 
@@ -200,7 +196,9 @@ function openSentence(index, before) {
   const { flags, from } = whole.sentences[index];
   // Of a text that is its own translation there are no others.
   if (from === whole.to || from === UNKNOWN) return;
-  panel.open({ index, ...reading.sentence(index), before, from, to: whole.to, flags, glossary: occurring(answered.glossary ?? [], reading.sentence(index).source) });
+  const sentence = reading.sentence(index);
+  const glossary = occurring(answered.glossary ?? [], sentence.source);
+  panel.open({ index, ...sentence, before, from, to: whole.to, flags, glossary });
 }
 
 /** The interface speaks another language: what no data-t attribute names is written anew. */
@@ -211,46 +209,13 @@ function speakAgain() {
   ask(0);
 }
 
-/** @param {"text" | "documents"} name */
-function show(name) {
-  for (const tab of /** @type {const} */ (["text", "documents"])) {
-    const button = byId(`tab-${tab}`, HTMLButtonElement);
-    button.setAttribute("aria-selected", String(tab === name));
-    button.tabIndex = tab === name ? 0 : -1;
-    byId(`view-${tab}`, HTMLElement).hidden = tab !== name;
-  }
+/** @param {import("./tabs.js").View} view that has come up */
+function viewed(view) {
   // A document's language is another one than the text's.
-  const from = name === "text" ? reading.shown()?.from : undefined;
+  const from = view === "text" ? reading.shown()?.from : undefined;
   pair.detect(from === undefined || from === UNKNOWN ? null : from);
   panel.close();
   status.say({ text: "" });
-}
-
-function setUpTabs() {
-  const tabs = /** @type {const} */ (["text", "documents"]);
-  tabs.forEach((name, index) => {
-    const button = byId(`tab-${name}`, HTMLButtonElement);
-    button.addEventListener("click", () => show(name));
-    button.addEventListener("keydown", (event) => {
-      if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
-      show(tabs[1 - index]);
-      byId(`tab-${tabs[1 - index]}`, HTMLButtonElement).focus();
-    });
-  });
-  // A file dropped anywhere is a document; a browser would leave the page to show it.
-  document.addEventListener("dragover", (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    show("documents");
-    documents.highlight(true);
-  });
-  document.addEventListener("dragleave", (event) => documents.highlight(event.relatedTarget !== null));
-  document.addEventListener("drop", (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    documents.highlight(false);
-    void documents.take(event.dataTransfer.files);
-  });
 }
 
 function setUpText() {
@@ -280,17 +245,6 @@ function setUpText() {
     }
     ask(0);
   });
-  alternatives.addEventListener("click", () => reading.open(reading.current()));
-  copyButton.addEventListener("click", async () => {
-    const word = byId("copy-word", HTMLElement);
-    try {
-      await copy(reading.text());
-      word.textContent = announce.textContent = t("copied");
-    } catch {
-      status.say({ text: t("copy_failed"), isTrouble: true });
-    }
-    setTimeout(() => (word.textContent = t("copy")), 2000);
-  });
 }
 
 let starts = 0;
@@ -316,13 +270,12 @@ async function start() {
   }
 }
 
-setUpTabs();
 setUpText();
 setUpHistory(
   (entry) => {
     source.value = entry.source;
     pair.choose(entry.from, entry.to);
-    show("text");
+    tabs.show("text");
     reading.showPart(entry.target, entry.source);
     ask(0);
   },

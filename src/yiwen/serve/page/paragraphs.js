@@ -94,26 +94,31 @@ export function groups(pieces) {
   return found;
 }
 
-/** @param {Span[]} spans @param {number} by @returns {Span[]} */
-const shift = (spans, by) => spans.map(([start, end]) => [start + by, end + by]);
+/** @param {Span} span @param {number} by @returns {Span} */
+const shift = ([start, end], by) => [start + by, end + by];
+
+/**
+ * What a translation or a sentence of it has to be looked at for.
+ * @param {{flags?: string[], confidence?: number | null}} said
+ */
+function flagsOf({ flags = [], confidence }) {
+  const isUnsure = typeof confidence === "number" && confidence < SURE_ENOUGH;
+  return isUnsure ? [...flags, "low_confidence"] : flags;
+}
 
 /**
  * @param {Known} known
  * @returns {{source: Span, target: Span, flags: string[]}[]} its sentences, in UTF-16 units
  */
 function sentencesOf({ text, translation }) {
-  const { flags, confidence, sentences } = translation;
+  const { sentences } = translation;
+  // What is said of a text in one piece is said of that piece.
+  if (sentences.length < 2) {
+    return [{ source: [0, text.length], target: [0, translation.text.length], flags: flagsOf(translation) }];
+  }
   const source = inUnits(text, sentences.map((sentence) => sentence.source));
   const target = inUnits(translation.text, sentences.map((sentence) => sentence.target));
-  // What is said of a text in one piece is said of that piece.
-  const all = sentences.length > 1
-    ? sentences.map((sentence, i) => ({ ...sentence, source: source[i], target: target[i] }))
-    : [{ source: /** @type {Span} */ ([0, text.length]), target: /** @type {Span} */ ([0, translation.text.length]), flags, confidence }];
-  return all.map((sentence) => {
-    const isUnsure = typeof sentence.confidence === "number" && sentence.confidence < SURE_ENOUGH;
-    const found = sentence.flags ?? [];
-    return { source: sentence.source, target: sentence.target, flags: isUnsure ? [...found, "low_confidence"] : found };
-  });
+  return sentences.map((sentence, i) => ({ source: source[i], target: target[i], flags: flagsOf(sentence) }));
 }
 
 /** @param {Known[]} parts @returns {string | undefined} the language of the longest */
@@ -148,13 +153,11 @@ export function assemble(source, to, look) {
     if (!known) break;
     const gap = source.slice(end, start);
     text += gap.includes("\n") || end === 0 ? gap : blank;
-    const part = { known, source: start, target: text.length };
-    const from = known.translation.source;
-    for (const sentence of sentencesOf(known)) {
-      const [own, other] = [shift([sentence.source], part.source)[0], shift([sentence.target], part.target)[0]];
-      sentences.push({ source: own, target: other, flags: sentence.flags, from, part: parts.length });
+    for (const { source: own, target: other, flags } of sentencesOf(known)) {
+      const from = known.translation.source;
+      sentences.push({ source: shift(own, start), target: shift(other, text.length), flags, from, part: parts.length });
     }
-    parts.push(part);
+    parts.push({ known, source: start, target: text.length });
     text += known.translation.text;
     end = stop;
   }
@@ -178,8 +181,8 @@ export function wordsOf(whole) {
     const { alignment, text, translation } = known;
     if (!alignment) continue;
     const [i, j] = [all.source.length, all.target.length];
-    all.source.push(...shift(inUnits(text, alignment.source), source));
-    all.target.push(...shift(inUnits(translation.text, alignment.target), target));
+    all.source.push(...inUnits(text, alignment.source).map((span) => shift(span, source)));
+    all.target.push(...inUnits(translation.text, alignment.target).map((span) => shift(span, target)));
     for (const [word, other, weight] of alignment.links) all.links.push([word + i, other + j, weight]);
   }
   return all;

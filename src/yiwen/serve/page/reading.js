@@ -8,13 +8,14 @@
 
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
+import { createLighting, find, indicesAt } from "./lighting.js";
 import { wordsOf } from "./paragraphs.js";
 import { cut, partners, within } from "./pieces.js";
 
 /** @typedef {import("./paragraphs.js").Whole} Whole */
 /** @typedef {import("./api.js").Alignment} Alignment */
 /** @typedef {import("./api.js").Span} Span */
-/** @typedef {"source" | "target"} Side */
+/** @typedef {import("./lighting.js").Drawn} Drawn */
 /**
  * @typedef {object} Parts
  * @property {HTMLElement} mirror
@@ -26,15 +27,11 @@ import { cut, partners, within } from "./pieces.js";
  * @property {(flags: string[]) => string} describe
  */
 
-const SIDES = /** @type {Side[]} */ (["source", "target"]);
+/** @param {string} text @param {Span[]} [sentences] @returns {Drawn} a text whose words are not known yet */
+const wordless = (text, sentences = []) => ({ text, sentences, words: [], partners: new Map() });
 
-/**
- * @param {HTMLElement} container
- * @param {string} text
- * @param {Span[]} sentences
- * @param {Span[]} words
- */
-function draw(container, text, sentences, words) {
+/** @param {HTMLElement} container @param {Drawn} drawn */
+function draw(container, { text, sentences, words }) {
   const nodes = cut([0, text.length], sentences).map(({ start, end, index }) => {
     if (index === null) return text.slice(start, end);
     const [first, last] = within(words, [start, end]);
@@ -64,15 +61,9 @@ export function keysOf({ source, text, to, sentences }) {
 
 /** @param {Parts} parts */
 export function createReading({ mirror, textarea, output, announce, wantWords, open, describe }) {
-  const boxes = { source: mirror, target: output };
   /** @type {Whole | null} */
   let shown = null;
-  let texts = { source: "", target: "" };
-  /** @type {{source: Span[], target: Span[]}} */
-  let sentences = { source: [], target: [] };
-  /** @type {{source: Span[], target: Span[]}} */
-  let words = { source: [], target: [] };
-  let links = partners([]);
+  let drawn = { source: wordless(""), target: wordless("") };
   /** What the reader has put in a sentence's place, by its key. @type {Map<string, string>} */
   const edits = new Map();
   /** Of each sentence what tells it from others wherever it stands: a choice stays while the text around changes. */
@@ -80,73 +71,25 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   let current = 0;
   /** @type {number | null} */
   let word = null;
-  /** Lights again what is looked at, when its words have arrived. */
-  let relight = () => {};
   /** Kept when no button is down on the translation: an element that is drawn anew under one gets no click. */
   let released = Promise.resolve();
   let release = () => {};
 
   /** Whether the text in the box is still the one that was translated. */
-  const isCurrent = () => shown !== null && textarea.value === texts.source;
+  const isCurrent = () => shown !== null && textarea.value === drawn.source.text;
 
-  /** @param {Side} side @param {"sentence" | "word"} kind @param {number} index */
-  const find = (side, kind, index) =>
-    /** @type {HTMLElement | null} */ (boxes[side].querySelector(`[data-${kind}="${index}"]`));
+  const lighting = createLighting({
+    boxes: { source: mirror, target: output }, textarea, drawn: () => drawn, isCurrent, wantWords,
+  });
 
-  /** @param {number} sentence */
-  function hasWords(sentence) {
-    const [first, end] = within(words.target, sentences.target[sentence] ?? [0, 0]);
-    return first < end;
-  }
-
-  function dim() {
-    relight = () => {};
-    for (const side of SIDES) {
-      for (const node of boxes[side].querySelectorAll(".lit, .near")) node.classList.remove("lit", "near");
-    }
-  }
-
-  /** @param {Side} side @param {number} index @returns {string} the words on the other side */
-  function lightWord(side, index) {
-    find(side, "word", index)?.classList.add("lit");
-    const other = side === "source" ? "target" : "source";
-    const found = (links[side].get(index) ?? []).map((partner) => find(other, "word", partner));
-    for (const node of found) node?.classList.add("lit");
-    return found.map((node) => node?.textContent ?? "").join(" ");
-  }
-
-  /** @param {Side} side @param {number} sentence @param {number | null} token */
-  function light(side, sentence, token) {
-    dim();
-    if (!isCurrent()) return;
-    if (!hasWords(sentence)) void wantWords(sentence);
-    for (const box of SIDES) find(box, "sentence", sentence)?.classList.add("near");
-    if (token !== null) lightWord(side, token);
-  }
-
-  /** @param {Side} side @param {number} x @param {number} y where the pointer is */
-  function lightAt(side, x, y) {
-    const node = document.elementsFromPoint(x, y).find((each) => each !== boxes[side] && boxes[side].contains(each));
-    const sentence = /** @type {HTMLElement | null | undefined} */ (node?.closest("[data-sentence]"));
-    const token = /** @type {HTMLElement | null | undefined} */ (node?.closest("[data-word]"));
-    if (!sentence) return dim();
-    light(side, Number(sentence.dataset.sentence), token ? Number(token.dataset.word) : null);
-    relight = () => lightAt(side, x, y);
-  }
-
-  /** The sentence and the word that the caret of the source stands in. */
-  function lightCaret() {
-    const caret = textarea.selectionStart;
-    /** @param {Span} span */
-    const holds = ([start, end]) => start <= caret && caret < end;
-    const [sentence, token] = [sentences.source.findIndex(holds), words.source.findIndex(holds)];
-    if (sentence >= 0) light("source", sentence, token < 0 ? null : token);
-    relight = lightCaret;
-  }
+  /** @param {number} index */
+  const sentenceAt = (index) => find(output, "sentence", index);
+  /** @param {number} index @returns {Span} */
+  const spanOf = (index) => drawn.target.sentences[index] ?? [0, 0];
 
   /** @param {number} index */
   function mark(index) {
-    const node = find("target", "sentence", index);
+    const node = sentenceAt(index);
     if (!node) return;
     const edit = edits.get(keys[index]);
     const remark = edit === undefined ? describe(shown?.sentences[index]?.flags ?? []) : "";
@@ -164,51 +107,51 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   function redraw() {
     const hadFocus = output.contains(document.activeElement);
     if (isCurrent()) {
-      draw(mirror, texts.source, sentences.source, words.source);
+      draw(mirror, drawn.source);
       mirror.append("\n");
     }
-    draw(output, texts.target, sentences.target, words.target);
-    sentences.target.forEach((_, index) => mark(index));
-    if (hadFocus) find("target", "sentence", current)?.focus();
+    draw(output, drawn.target);
+    drawn.target.sentences.forEach((_, index) => mark(index));
+    if (hadFocus) sentenceAt(current)?.focus();
   }
 
   /** @param {Alignment} alignment */
   function align(alignment) {
-    words = { source: alignment.source, target: alignment.target };
-    links = partners(alignment.links);
-    const again = relight;
-    redraw();
-    again();
+    const linked = partners(alignment.links);
+    drawn = {
+      source: { ...drawn.source, words: alignment.source, partners: linked.source },
+      target: { ...drawn.target, words: alignment.target, partners: linked.target },
+    };
+    lighting.through(redraw);
   }
 
   /** @param {number} index */
   function goTo(index) {
-    find("target", "sentence", current)?.setAttribute("tabindex", "-1");
-    current = Math.min(Math.max(index, 0), sentences.target.length - 1);
+    sentenceAt(current)?.setAttribute("tabindex", "-1");
+    current = Math.min(Math.max(index, 0), drawn.target.sentences.length - 1);
     word = null;
-    const node = find("target", "sentence", current);
+    const node = sentenceAt(current);
     node?.setAttribute("tabindex", "0");
     node?.focus();
-    light("target", current, null);
+    lighting.light("target", current, null);
   }
 
   /** @param {number} by */
   async function stepWord(by) {
-    if (!hasWords(current)) await wantWords(current);
-    const [first, end] = within(words.target, sentences.target[current] ?? [0, 0]);
+    if (!lighting.hasWords(current)) await wantWords(current);
+    const [first, end] = within(drawn.target.words, spanOf(current));
     if (first >= end || edits.has(keys[current])) return;
     const next = word === null ? (by > 0 ? first : end - 1) : word + by;
     word = Math.min(Math.max(next, first), end - 1);
-    dim();
-    const others = lightWord("target", word);
-    announce.textContent = t("word_from", { word: find("target", "word", word)?.textContent ?? "", source: others || "–" });
+    lighting.dim();
+    const others = lighting.lightWord("target", word);
+    announce.textContent = t("word_from", { word: find(output, "word", word)?.textContent ?? "", source: others || "–" });
   }
 
   /** @param {number | null} token */
   function openAt(token) {
-    const start = sentences.target[current]?.[0] ?? 0;
-    const before = token === null || edits.has(keys[current]) ? "" : texts.target.slice(start, words.target[token][0]);
-    open(current, before);
+    const hasBefore = token !== null && !edits.has(keys[current]);
+    open(current, hasBefore ? drawn.target.text.slice(spanOf(current)[0], drawn.target.words[token][0]) : "");
   }
 
   output.addEventListener("keydown", (event) => {
@@ -218,23 +161,23 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       ArrowDown: () => goTo(current + 1),
       ArrowUp: () => goTo(current - 1),
       Home: () => goTo(0),
-      End: () => goTo(sentences.target.length - 1),
+      End: () => goTo(drawn.target.sentences.length - 1),
       ArrowRight: () => stepWord(isRtl ? -1 : 1),
       ArrowLeft: () => stepWord(isRtl ? 1 : -1),
       Enter: () => openAt(word),
       " ": () => openAt(word),
     };
     const move = event.ctrlKey || event.metaKey || event.altKey ? undefined : moves[event.key];
-    if (!move || !sentences.target.length) return;
+    if (!move || !drawn.target.sentences.length) return;
     event.preventDefault();
     move();
   });
   output.addEventListener("focusin", () => {
-    if (word === null) light("target", current, null);
+    if (word === null) lighting.light("target", current, null);
   });
   output.addEventListener("focusout", () => {
     word = null;
-    dim();
+    lighting.dim();
   });
   output.addEventListener("pointerdown", () => {
     release();
@@ -243,20 +186,11 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
   // The click itself comes after these, and before what waits for a timer.
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(release));
   output.addEventListener("click", (event) => {
-    const node = /** @type {Element} */ (event.target);
-    const sentence = /** @type {HTMLElement | null} */ (node.closest("[data-sentence]"));
-    const token = /** @type {HTMLElement | null} */ (node.closest("[data-word]"));
+    const at = indicesAt(/** @type {Element} */ (event.target));
     // Somebody who marks text to copy it is not asking for alternatives.
-    if (!sentence || !getSelection()?.isCollapsed) return;
-    goTo(Number(sentence.dataset.sentence));
-    openAt(token ? Number(token.dataset.word) : null);
-  });
-  output.addEventListener("pointermove", (event) => lightAt("target", event.clientX, event.clientY));
-  textarea.addEventListener("pointermove", (event) => lightAt("source", event.clientX, event.clientY));
-  for (const node of [output, textarea]) node.addEventListener("pointerleave", dim);
-  textarea.addEventListener("blur", dim);
-  textarea.addEventListener("keyup", (event) => {
-    if (/^(Arrow|Home|End|Page)/.test(event.key)) lightCaret();
+    if (at.sentence === null || !getSelection()?.isCollapsed) return;
+    goTo(at.sentence);
+    openAt(at.word);
   });
 
   return {
@@ -264,15 +198,14 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     typed() {
       if (isCurrent()) return redraw();
       mirror.textContent = `${textarea.value}\n`;
-      dim();
+      lighting.dim();
     },
     /** @param {Whole} whole */
     show(whole) {
       shown = whole;
-      texts = { source: whole.source, target: whole.text };
-      sentences = {
-        source: whole.sentences.map(({ source }) => source),
-        target: whole.sentences.map(({ target }) => target),
+      drawn = {
+        source: wordless(whole.source, whole.sentences.map(({ source }) => source)),
+        target: wordless(whole.text, whole.sentences.map(({ target }) => target)),
       };
       keys = keysOf(whole);
       [current, word] = [0, null];
@@ -283,8 +216,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     showPart(text, of = "") {
       shown = null;
       keys = [];
-      texts = { source: of, target: text };
-      sentences = { source: [], target: [] };
+      drawn = { source: wordless(of), target: wordless(text) };
       output.textContent = text;
     },
     align,
@@ -302,14 +234,14 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
     },
     text: () => output.textContent ?? "",
     /** The text that all of the translation is of; none while there are parts of one only. */
-    of: () => texts.source,
+    of: () => drawn.source.text,
     shown: () => shown,
     current: () => current,
     /** @param {number} index @returns {{key: string, source: string, target: string}} a sentence as it stands on both sides */
     sentence: (index) => ({
       key: keys[index] ?? "",
-      source: texts.source.slice(...(sentences.source[index] ?? [0, 0])),
-      target: edits.get(keys[index]) ?? texts.target.slice(...(sentences.target[index] ?? [0, 0])),
+      source: drawn.source.text.slice(...(drawn.source.sentences[index] ?? [0, 0])),
+      target: edits.get(keys[index]) ?? drawn.target.text.slice(...spanOf(index)),
     }),
   };
 }

@@ -77,9 +77,29 @@ export function createTranslating({ pending, part, done, failed }) {
     if (oldest !== undefined) memory.delete(oldest);
   }
 
+  /**
+   * @param {Asked} asked
+   * @param {string[]} group paragraphs to translate together
+   * @param {Known[]} known those of the same text that are translated already
+   * @param {AbortSignal} signal
+   */
+  async function translateGroup(asked, group, known, signal) {
+    const { target, glossary = [] } = asked;
+    const isShort = group.join("").length < TELLING;
+    const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
+    const terms = occurring(glossary, group.join("\n"));
+    try {
+      return await translate({ text: group, source, target, glossary: terms }, signal);
+    } catch (error) {
+      // The list of another pair is sent where nobody knows the language yet; it must not be in the way.
+      if (asked.source !== "auto" || !(error instanceof ApiError) || error.code !== "glossary") throw error;
+      return translate({ text: group, source, target, glossary: [] }, signal);
+    }
+  }
+
   /** @param {Asked} asked @param {AbortSignal} signal */
   async function work(asked, signal) {
-    const { text, target, glossary = [] } = asked;
+    const { text, target } = asked;
     const look = (/** @type {string} */ piece) => memory.get(keyOf(asked, piece));
     const pieces = new Set(paragraphs(text).map((span) => text.slice(...span)));
     const most = Math.max(REMEMBERED, pieces.size);
@@ -88,14 +108,7 @@ export function createTranslating({ pending, part, done, failed }) {
     for (const each of known) remember(keyOf(asked, each.text), each, most);
     let ms = 0;
     for (const [index, group] of missing.entries()) {
-      const isShort = group.join("").length < TELLING;
-      const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
-      const question = { text: group, source, target, glossary: occurring(glossary, group.join("\n")) };
-      const answer = await translate(question, signal).catch((error) => {
-        // The list of another pair is sent where nobody knows the language yet; it must not be in the way.
-        if (asked.source !== "auto" || !(error instanceof ApiError) || error.code !== "glossary") throw error;
-        return translate({ ...question, glossary: [] }, signal);
-      });
+      const answer = await translateGroup(asked, group, known, signal);
       group.forEach((piece, i) => {
         const own = answer.translations[i];
         const translation = asked.source === "auto" ? asItIs(own) : own;
