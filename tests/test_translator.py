@@ -379,6 +379,9 @@ def test_texts_that_cannot_be_scored_are_named_by_their_line(
     pairs = [("a", "b")] * 10 + [("a", "deti " * 99)]
     with pytest.raises(DataError, match=r"target 11 has \d+ subwords, the model has positions for 95; shorten it"):
         list(translator.score_pairs(pairs))
+    skipped: list[int] = []
+    scores = [score.log_prob for score in translator.score_pairs(pairs, skipped=skipped)]
+    assert (skipped, [math.isnan(score) for score in scores]) == ([11], [False] * 10 + [True])
 
 
 def test_blank_sides_have_a_score_too(translator: Translator) -> None:

@@ -143,7 +143,7 @@ def train_recipe(
     root = root or runs_root()
     run = run or root / loaded.name
     check_start(run, loaded.recipe.training, resume=resume)
-    _refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
+    refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles"):
@@ -223,7 +223,7 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
 def _settle(run: Path, recipe: Recipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe_path, hardware_path = run / "recipe.toml", run / "hardware.json"
-    _refuse_changes(run, recipe)
+    refuse_changes(run, recipe)
     if hardware_path.exists() and _has_begun(run):
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
@@ -275,7 +275,7 @@ def _write_hardware(run: Path, chosen: Hardware) -> None:
     write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
 
 
-def _refuse_changes(run: Path, now: Recipe) -> None:
+def refuse_changes(run: Path, now: Recipe) -> None:
     """A run that has begun keeps its recipe, but for its length and what is logged.
 
     Raises:

@@ -239,7 +239,13 @@ class Translator:
         return itertools.chain.from_iterable(found)
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, first_line: int = 1, stop: StopFlag | None = None
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        first_line: int = 1,
+        skipped: list[int] | None = None,
+        stop: StopFlag | None = None,
     ) -> list[Score]:
         """How likely the model finds each target as the translation of its source; for filtering and ranking.
 
@@ -247,20 +253,28 @@ class Translator:
             sources: Raw text.
             targets: Its translations.
             first_line: What messages count the lines from.
+            skipped: Where given, a pair with a side longer than the model has positions for gets NaN, and its line is
+                added here.
             stop: Polled between batches.
 
         Raises:
             ConfigError: If there are not as many targets as sources.
-            DataError: If a text is longer than the model has positions for.
+            DataError: If a text is longer than the model has positions for, and `skipped` is not given.
         """
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         src_ids = self.bundle.source.encode([rewritten(normalise(text), self.src_lang) for text in sources])
         tgt_ids = self.bundle.target.encode([rewritten(normalise(text), self.bundle.info.tgt_lang) for text in targets])
-        self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
-        rows = self.engine.score(src_ids, tgt_ids, stop=stop)
-        return [Score(log_prob=math.fsum(row), n_tokens=len(row)) for row in rows]
+        if skipped is None:
+            self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
+        fits = [max(map(len, sides)) <= self.bundle.room for sides in zip(src_ids, tgt_ids, strict=True)]
+        asked = ([*itertools.compress(side, fits)] for side in (src_ids, tgt_ids))
+        rows = iter(self.engine.score(*asked, stop=stop))
+        if skipped is not None:
+            skipped += [line for line, is_short in enumerate(fits, first_line) if not is_short]
+        log_probs = [math.fsum(next(rows)) if is_short else math.nan for is_short in fits]
+        return [Score(log_prob, len(ids) + 1) for log_prob, ids in zip(log_probs, tgt_ids, strict=True)]
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> list[Alignment]:
         """Which words of each source its translation was made from, by the attention of the bundle's alignment head.
@@ -278,13 +292,14 @@ class Translator:
 
         return align(self.bundle, self.engine, sources, targets, stop=stop)
 
-    def score_pairs(self, pairs: Iterable[tuple[str, str]], *, stop: StopFlag | None = None) -> Iterator[Score]:
-        """Score a stream of (source, target) with flat memory, in order."""
+    def score_pairs(
+        self, pairs: Iterable[tuple[str, str]], *, skipped: list[int] | None = None, stop: StopFlag | None = None
+    ) -> Iterator[Score]:
+        """Score a stream of (source, target) with flat memory, in order; `skipped` as in `score`."""
         first_line = 1
         for block in in_blocks(pairs):
-            yield from self.score(
-                [src for src, _ in block], [tgt for _, tgt in block], first_line=first_line, stop=stop
-            )
+            sides = [src for src, _ in block], [tgt for _, tgt in block]
+            yield from self.score(*sides, first_line=first_line, skipped=skipped, stop=stop)
             first_line += len(block)
 
     @property

@@ -76,6 +76,26 @@ def test_samples_differ_by_their_seed(run: Commands, tiny_run: TinyRun, text: Pa
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", '{"text": "Deti."}\n', "the first line has no text under 'src', it begins"),
+        ("a.tsv", "id\ttext\n1\tDeti.\n", "no column 'line' in the first line 'id\\ttext'"),
+    ],
+)
+def test_a_table_without_the_column_is_told_the_option_of_this_command(
+    name: str, content: str, message: str, run: Commands, tiny_run: TinyRun, text: Path
+) -> None:
+    table = text.with_name(name)
+    table.write_text(content, encoding="utf-8")
+    column = ["--column", "line"] if name == "a.tsv" else []
+    done = run("backtranslate", tiny_run.best, table, *column, "--threads", 1)
+    assert (done.code, done.out) == (3, b"")
+    assert message in done.err
+    assert "; name the column with src_column (`yiwen backtranslate`: --column)" in done.err
+    assert run("backtranslate", tiny_run.best, table, "--column", "text", "--threads", 1).code == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (["nothing", "TEXT"], 4, "nothing is no folder; give a bundle"),

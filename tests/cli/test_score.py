@@ -27,21 +27,27 @@ def test_sides_of_unequal_length_exit_3_and_name_the_shorter(run: Commands, tiny
     assert "short.de ends after 1 lines, the other side goes on" in done.err
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"sch\xf6n\n", "line 1 is no UTF-8"),
-        (b"reta " * 200, "subwords, the model has positions for 95; shorten it"),
-    ],
-)
-def test_text_that_cannot_be_scored_exits_3(
-    content: bytes, message: str, run: Commands, tiny_run: TinyRun, tmp_path: Path
-) -> None:
+def test_text_that_is_no_utf_8_exits_3(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("Deti.\n", encoding="utf-8")
-    (tmp_path / "a.de").write_bytes(content)
+    (tmp_path / "a.de").write_bytes(b"sch\xf6n\n")
     done = run("score", tiny_run.best, tmp_path / "a.en", tmp_path / "a.de", "--threads", 1)
     assert done.code == 3
-    assert message in done.err
+    assert "line 1 is no UTF-8" in done.err
+
+
+def test_pairs_that_are_too_long_are_named_and_the_others_are_scored(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    sides = ["Deti.", "deti " * 200, "Bapu.", "Deti."], ["Reta.", "Reta.", "Reta.", "reta " * 200]
+    for name, texts in zip(("a.en", "a.de"), sides, strict=True):
+        (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
+    done = run("score", tiny_run.best, tmp_path / "a.en", tmp_path / "a.de", "--threads", 1)
+    assert done.code == 3
+    assert "2 of 4 lines have nan for a score" in done.err
+    assert "the model has positions for 95; shorten them, or leave them out: 2, 4\n" in done.err
+    assert (done.lines[1], done.lines[3]) == ("nan", "nan")
+    expected = Translator.load(tiny_run.best, threads=1).score(["Deti.", "Bapu."], ["Reta.", "Reta."])
+    assert [float(line) for line in done.lines[::2]] == pytest.approx([s.per_token for s in expected], abs=1e-5)
 
 
 def test_missing_text_exits_3_and_a_missing_model_4(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -159,6 +159,13 @@ def test_a_label_whose_texts_are_all_alike_is_never_held_out() -> None:
     assert sum(_held_out(["same"] * 5 + ["other"], np.zeros(6, dtype=int), 9)) == 1  # one stands for its copies
 
 
+@pytest.mark.usefixtures("quick")
+def test_texts_of_which_none_can_be_held_out_are_refused(tmp_path: Path) -> None:
+    for texts, labels, n in ((["All the same."] * 20, ["a"] * 20, 1), (list("abcdefghij"), list("abcdefghij"), 10)):
+        with pytest.raises(DataError, match=rf"no text can be held out .*: {n} of {len(texts)} texts differ, a label"):
+            fitted(tmp_path, texts, labels)
+
+
 def fitted(folder: Path, texts: list[str], labels: list[str]) -> EncoderClassifier:
     """A tiny classifier of texts that say by their form what they are."""
     recipe = write_labelled(folder, "classify", max_steps=60)
@@ -239,7 +246,7 @@ def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypa
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimators, "train_recipe", untrained)
-    classifier = EncoderClassifier().fit(["a", "b"] * 5, [1, 2] * 5)
+    classifier = EncoderClassifier().fit([*"abcdefghij"], [1, 2] * 5)
     assert Path(classifier.model_).is_file()
     for copied in (pickle.dumps, copy.deepcopy):
         with pytest.raises(ConfigError, match="its model lies in a temporary folder and would be lost; give folder="):
@@ -251,7 +258,7 @@ def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(estimators, "train_recipe", broken)
     with pytest.raises(DataError):
-        classifier.fit(["a", "b"] * 5, [1, 2] * 5)
+        classifier.fit([*"abcdefghij"], [1, 2] * 5)
     assert Path(classifier.model_).is_file()  # the earlier model is still its own
     del classifier
     gc.collect()  # here, where the warning is expected

@@ -405,6 +405,13 @@ def test_limits_that_no_key_can_have_are_refused(store: Store, limits: tuple[int
         store.create_key("a", characters_per_month=limits[0], requests_per_minute=limits[1])
 
 
+@pytest.mark.parametrize("name", ["n" * 201, "two\nlines", "a\ttab", "a\u2028b", "half \ud800"])
+def test_names_that_no_list_or_database_takes_are_refused(store: Store, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"a key cannot be named '.*' \(\d+ characters\); give a name of one line"):
+        store.create_key(name, characters_per_month=0, requests_per_minute=0)
+    assert store.create_key("译" * 200, characters_per_month=0, requests_per_minute=0)[0].name == "译" * 200
+
+
 def test_who_leaves_a_stream_has_paid_for_what_came(keyed: tuple[Service, str]) -> None:
     service, address = keyed
     text = " ".join(f"Deti gedi bapu {'.' * (n % 3 + 1)}" for n in range(60))

@@ -14,6 +14,7 @@ from teachers import Teacher
 
 from tiny_model import TinyRun, tampered
 from yiwen.bundle import open_bundle, save_bundle
+from yiwen.config import to_toml
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
 from yiwen.files import one_writer
@@ -281,3 +282,38 @@ def test_an_existing_run_is_refused_before_the_teacher_works(
     with pytest.raises(ConfigError, match=r"tiny-student exists already; go on by --resume"):
         distil(teacher.bundle.folder, loaded)
     assert teacher.asked == []
+
+
+def test_a_student_without_validation_text_is_refused_before_the_teacher_works(
+    teacher: Teacher, tiny_run: TinyRun
+) -> None:
+    loaded = load_recipe(str(tiny_run.recipe), ["data.valid_pairs=0"])
+    loaded = dataclasses.replace(
+        loaded, recipe=dataclasses.replace(loaded.recipe, data=dataclasses.replace(loaded.recipe.data, valid=None))
+    )
+    with pytest.raises(DataError, match=r"there is no validation text; set data.valid to a file with text"):
+        distil(teacher.bundle.folder, loaded)
+    assert teacher.asked == []
+    assert distilled_by(teacher, loaded).made.n_pairs == len(teacher.asked)  # its text alone can be had
+
+
+def test_what_a_resumed_student_cannot_change_is_refused_before_the_teacher_works(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    students: list[LoadedRecipe] = []
+    monkeypatch.setattr(module, "train_recipe", lambda student, **_: students.append(student))
+    distil(teacher.bundle.folder, loaded)
+    run = tmp_path / "runs" / "tiny-student"
+    run.mkdir()
+    (run / "recipe.toml").write_text(to_toml(students[0].recipe), encoding="utf-8")
+    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
+    teacher.asked.clear()
+    with pytest.raises(ConfigError, match=r"a resumed run cannot change these:\n .*data.corpora") as refused:
+        distil(teacher.bundle.folder, loaded, resume=True, beam_size=3)
+    assert "data.valid" not in str(refused.value)
+    with pytest.raises(ConfigError, match=r"data.max_tokens: 24 -> 20"):
+        distil(teacher.bundle.folder, load_recipe(str(tiny_run.recipe), ["data.max_tokens=20"]), resume=True)
+    assert teacher.asked == []
+    shutil.rmtree(tmp_path / "runs" / ".distilled")  # the same text made again is no other
+    distil(teacher.bundle.folder, loaded, resume=True)
+    assert students[1] == students[0]

@@ -22,12 +22,22 @@ def test_a_table_has_terms_and_their_translations() -> None:
         ("a\tb\tc", r"terms.tsv: line 1 is 'a\\tb\\tc'; write a source term, TAB, its translation"),
         ("a\tb\n\tc", "terms.tsv: line 2 is"),
         ("dog,Hund\ncat,Katze\n", "terms.tsv: no line has a TAB, and each a comma; write a source term, TAB"),
+        ('<?xml version="1.0"?><tbx><term>dog</term></tbx>', "terms.tsv is XML, as TBX is; write a line a term"),
+        ("\n<martif type='TBX'>\n\t<text/></martif>", "terms.tsv is XML, as TBX is; write a line a term"),
+        ('{\n\t"dog": "Hund"\n}\n', "terms.tsv is JSON; write a line a term"),
+        ('[{"source": "dog", "target": "Hund"}]', "terms.tsv is JSON; write a line a term"),
+        ('"dog"\t"Hund"\n"cat"\t"Katze"\n', "terms.tsv is a table with quotes; write a line a term"),
         ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
     ],
 )
 def test_a_table_that_says_nothing_clear_is_refused(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         Glossary.parse(text, source="terms.tsv")
+
+
+@pytest.mark.parametrize("text", ["<br>", "{name}\n{}", '"dog"\t"Hund"\ncat\tKatze', "[1]\n[2]", '"dog"', "<xmlns>"])
+def test_tags_placeholders_and_quoted_words_are_terms(text: str) -> None:
+    assert len(Glossary.parse(text).terms) == text.count("\n") + 1
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from yiwen.cli.options import Device, DType, Engine, Model, Threads
+
+MOST_NAMED: Final = 20
+"""Lines without a score that are named."""
 
 
 def score(
@@ -22,15 +25,26 @@ def score(
     """Print how likely TGT translates SRC, line by line.
 
     A line of output is the log-probability a subword of a line of TGT, given that of SRC.
-    Use it to rank or filter parallel text: the higher, the likelier.
+    Use it to rank or filter parallel text: the higher, the likelier. A pair too long for the
+    model gets `nan`; such are counted and named at the end, and the exit code is 3.
     """
     from yiwen.cli.streams import counted, input_lines, line_pairs, tell_note
+    from yiwen.errors import DataError
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
+    skipped: list[int] = []
+    n_lines = 0
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     tell_note(translator.note)
     with stop_on_signals() as stop, input_lines(src, stop=stop) as src_lines, input_lines(tgt, stop=stop) as tgt_lines:
         pairs = line_pairs(src_lines, tgt_lines, names=(src, tgt))
-        for result in counted(translator.score_pairs(pairs, stop=stop)):
+        for result in counted(translator.score_pairs(pairs, skipped=skipped, stop=stop)):
             print(f"{result.per_token:.6f}")
+            n_lines += 1
+    if skipped:
+        room, shown = translator.bundle.room, ", ".join(map(str, skipped[:MOST_NAMED]))
+        raise DataError(
+            f"{len(skipped)} of {n_lines} lines have nan for a score, for a side has more subwords, the model has "
+            f"positions for {room}; shorten them, or leave them out: {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
+        )

@@ -83,8 +83,8 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         value = _json_at(first, column)
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             raise DataError(
-                f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; name the columns "
-                "with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
+                f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; "
+                f"{_named_by(src_column, tgt_column)}"
             )
     for block in lines.blocks(lines.lines_of(path), size):
         yield [_json_value(line, src_column) for line in block], [_json_value(line, tgt_column) for line in block]
@@ -94,7 +94,8 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     """Parquet, or an Arrow IPC file or stream (Feather version 2); "translation.en" reads inside a struct."""
     with _arrow_errors(path):
         for table in _arrow_tables(path, size):
-            yield tuple(_arrow_column(path, table, column) for column in (src_column, tgt_column))  # type: ignore[misc]
+            advice = _named_by(src_column, tgt_column)
+            yield tuple(_arrow_column(path, table, column, advice) for column in (src_column, tgt_column))  # type: ignore[misc]
 
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
@@ -108,6 +109,11 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
         indices = 0, int(tgt_column == "tgt")
     else:
+        if src_column == tgt_column:
+            raise DataError(
+                f"{path}: no column {src_column!r} in the first line {shown}; {_named_by(src_column, tgt_column)}, or "
+                "give its number from 1 where the file has no header"
+            )
         raise DataError(
             f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "
             "give their names, or their numbers from 1 where the file has no header"
@@ -120,6 +126,13 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
             f"separate source and target with a {mark}"
         )
     return *indices, False
+
+
+def _named_by(src_column: str, tgt_column: str) -> str:
+    """How columns are named; text alone is read from one."""
+    if src_column == tgt_column:
+        return "name the column with src_column (`yiwen backtranslate`: --column)"
+    return "name the columns with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
 
 
 def _json_value(line: bytes, column: str) -> bytes | None:
@@ -198,15 +211,14 @@ def _arrow_tables(path: Path, size: int) -> Iterator[Any]:
                 yield pa.Table.from_batches([batch.slice(start, size)])
 
 
-def _arrow_column(path: Path, table: Any, column: str) -> list[bytes | None]:
+def _arrow_column(path: Path, table: Any, column: str, advice: str) -> list[bytes | None]:
     import pyarrow as pa
 
     while column not in table.column_names and any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     if table.column_names.count(column) != 1:
         raise DataError(
-            f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; "
-            "name them with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
+            f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; {advice}"
         )
     values = table.column(column)
     if pa.types.is_dictionary(values.type):

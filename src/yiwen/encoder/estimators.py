@@ -179,12 +179,18 @@ def _trained(
     ids = Subword.load(subword_paths(prepared.folder)[0]).encode(texts)
     fits = [0 < len(each) < data.max_tokens for each in ids]
     is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
+    if not any(is_valid):
+        raise DataError(
+            f"no text can be held out to find the best model: {len({text.casefold() for text in texts})} of "
+            f"{len(texts)} texts differ, a label keeps its last one, and data.valid_pairs is "
+            f"{given.data.valid_pairs}; give more texts a label, or raise data.valid_pairs"
+        )
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
         (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
     ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
     tokenizer = given.tokenizer if given.training.init_from else ready
-    data = replace(data, valid=valid if any(is_valid) else None, valid_pairs=n_valid)
+    data = replace(data, valid=valid, valid_pairs=n_valid)
     loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
     run, _ = train_recipe(loaded, run=folder / "run", root=folder)
     return run, fits, prepared.report.dropped

@@ -7,6 +7,7 @@ last second at most. Keys made or revoked by `yiwen keys` hold for a running ser
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import threading
 from collections import Counter
@@ -38,7 +39,10 @@ def _table(table: str, /, *keys: str, **columns: Any) -> sa.Table:
     return sa.Table(f"yiwen_{table}", _tables, *made)
 
 
-_WORD, _NUMBER = sa.String(200), sa.BigInteger
+_LONGEST_WORD: Final = 200
+_UNLISTABLE: Final = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What would break the line of a key in `yiwen keys list`, or what no database takes."""
+_WORD, _NUMBER = sa.String(_LONGEST_WORD), sa.BigInteger
 _keys = _table(
     "keys", "id", id=_WORD, name=_WORD, sha256=_WORD, characters_per_month=_NUMBER, requests_per_minute=_NUMBER,
     created=_WORD, revoked=_WORD,
@@ -110,6 +114,11 @@ class Store:
         """Make a key; returns it with its secret, which can never be shown again."""
         if not all(0 <= limit < 2**63 for limit in (characters_per_month, requests_per_minute)):
             raise ConfigError("a key has 0 (any number) or more characters and requests, and fewer than 2^63")
+        if len(name) > _LONGEST_WORD or _UNLISTABLE.search(name):
+            raise ConfigError(
+                f"a key cannot be named {name[:40]!r} ({len(name)} characters); give a name of one line, without tabs "
+                f"and other control characters, of {_LONGEST_WORD} characters at most"
+            )
         secret = f"yw_{secrets.token_urlsafe(32)}"
         limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
         key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)

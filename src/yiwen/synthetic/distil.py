@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from yiwen.bundle import open_bundle, require_translator
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
-from yiwen.recipe import LoadedRecipe, runs_root
-from yiwen.runs import check_start, initial_model, prepare_recipe, train_recipe
+from yiwen.recipe import LoadedRecipe, Recipe, runs_root
+from yiwen.runs import check_start, initial_model, prepare_recipe, refuse_changes, train_recipe
 from yiwen.stop import StopFlag
-from yiwen.synthetic.pairs import absolute, student_data
+from yiwen.synthetic.pairs import absolute, corpus_name, student_data
 from yiwen.synthetic.teacher import Made, make_pairs
 from yiwen.text.languages import canonical
 from yiwen.text.subword import TokenizerConfig
@@ -76,6 +78,16 @@ def distil(
     name = loaded.name if loaded.name.endswith("-student") else f"{loaded.name}-student"
     run = run or runs_root() / name
     check_start(run, loaded.recipe.training, resume=resume)  # before hours go into translating
+
+    def check(store: Store, pairs: Path) -> None:
+        from yiwen.training.validation import require_texts
+
+        require_texts(store.valid.src)
+        before = run / "recipe.toml"
+        if before.is_file() and f"{pairs.parent.name}/{pairs.name}" not in before.read_text(encoding="utf-8"):
+            corpora = [*map(corpus_name, np.unique(store.corpus))]
+            refuse_changes(run, _student(loaded, student_data(loaded, pairs, store, corpora)))
+
     distilled = translate_corpus(
         teacher,
         loaded,
@@ -83,16 +95,21 @@ def distil(
         beam_size=beam_size,
         device=device,
         threads=threads,
+        check=check,
         stop=stop,
         console=console,
     )
+    student = LoadedRecipe(recipe=_student(loaded, distilled.data), name=name, base=distilled.made.folder)
+    return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
+
+
+def _student(loaded: LoadedRecipe, data: DataConfig) -> Recipe:
+    """The recipe with a teacher's pairs for its data; what it names has paths that hold everywhere."""
     old, initial = loaded.recipe, initial_model(loaded)
     tokenizer = dataclasses.replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
     init_from = os.path.abspath(initial.folder) if initial else ""  # noqa: PTH100  links stay as they are
     training = dataclasses.replace(old.training, init_from=init_from)
-    recipe = dataclasses.replace(old, data=distilled.data, tokenizer=tokenizer, training=training)
-    student = LoadedRecipe(recipe=recipe, name=name, base=distilled.made.folder)
-    return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
+    return dataclasses.replace(old, data=data, tokenizer=tokenizer, training=training)
 
 
 def translate_corpus(
@@ -103,6 +120,7 @@ def translate_corpus(
     beam_size: int | None = None,
     device: str = "auto",
     threads: int = 0,
+    check: Callable[[Store, Path], None] | None = None,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> Distilled:
@@ -115,6 +133,8 @@ def translate_corpus(
         beam_size: Hypotheses kept a sentence; the teacher's own where not given.
         device: Where the teacher computes.
         threads: Processor threads; 0 for all.
+        check: Is given the prepared text and the folder of pairs that are not there yet, before anything is translated;
+            it may refuse.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -134,12 +154,13 @@ def translate_corpus(
         loaded.recipe.data,
         search={"beam_size": beam_size},
         ensemble=ensemble,
+        check=(lambda pairs: check(store, pairs)) if check else lambda pairs: None,
         stop=stop,
         console=console,
     )
     if console is not None:
         console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
-    return Distilled(made, student_data(loaded, made.folder, made.corpora))
+    return Distilled(made, student_data(loaded, made.folder, store, made.corpora))
 
 
 def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool) -> Store:

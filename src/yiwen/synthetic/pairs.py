@@ -9,7 +9,7 @@ import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -53,7 +53,7 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
                 name: [
                     stack.enter_context(_created(temporary / f"{name}.{language}")) for language in _languages(store)
                 ]
-                for name in (_corpus_name(corpus) for corpus in np.unique(store.corpus))
+                for name in (corpus_name(corpus) for corpus in np.unique(store.corpus))
             }
             named = stack.enter_context(_created(temporary / LEFT_OUT))
             for row, source, target, reason in _translated(folder, store):
@@ -63,7 +63,7 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
                     named.write(f"{store.where(row)}\t{reason}\t{source}\n")
                     reasons[reason] += 1
                     continue
-                name = _corpus_name(store.corpus[row])
+                name = corpus_name(store.corpus[row])
                 n_pairs[name] += 1
                 for file, text in zip(files[name], (source, f"{tag} {target}" if tag else target), strict=True):
                     file.write(f"{text}\n")
@@ -79,8 +79,15 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
         write_json(temporary / NOTES, {"corpora": dict(sorted(n_pairs.items())), "left_out": dict(reasons)})
 
 
-def student_data(loaded: LoadedRecipe, pairs: Path, n_pairs: dict[str, int]) -> DataConfig:
-    """The recipe's data with the pairs for its training text; every path absolute, as a run folder needs them."""
+def student_data(loaded: LoadedRecipe, pairs: Path, store: Store, names: Collection[str]) -> DataConfig:
+    """The recipe's data with the pairs for its training text; every path absolute, as a run folder needs them.
+
+    Args:
+        loaded: The recipe.
+        pairs: Folder of the pairs, whether they are there yet or not.
+        store: What they are or will be made of.
+        names: Of the corpora that have pairs.
+    """
     data, pairs = loaded.recipe.data, Path(os.path.abspath(pairs))  # noqa: PTH100  links stay as they are
 
     def made(name: str, weight: float = 0.0) -> CorpusConfig:
@@ -91,19 +98,19 @@ def student_data(loaded: LoadedRecipe, pairs: Path, n_pairs: dict[str, int]) -> 
         src, tgt, path = (absolute(name, loaded.base) for name in (given.src, given.tgt, given.path))
         return dataclasses.replace(given, src=src, tgt=tgt, path=path)
 
-    corpora = [(_corpus_name(index), corpus.weight) for index, corpus in enumerate(data.corpora)]
+    corpora = [(corpus_name(index), corpus.weight) for index, corpus in enumerate(data.corpora)]
     held_out: dict[str, Any] = {}
     for name in ("valid", "test"):
         given = getattr(data, name)
         if given is not None:
             held_out[name] = placed(given)
-        elif (pairs / f"{name}.{data.src_lang}").is_file():
+        elif getattr(store, name).src:
             held_out[name] = made(name)
         else:
             held_out[f"{name}_pairs"] = 0
     held_out["more_tests"] = tuple(map(placed, data.more_tests))
     return dataclasses.replace(
-        data, corpora=tuple(made(name, weight) for name, weight in corpora if name in n_pairs), **held_out
+        data, corpora=tuple(made(name, weight) for name, weight in corpora if name in names), **held_out
     )
 
 
@@ -126,7 +133,8 @@ def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str
             yield row, source, target, reasons.get(str(place), "")
 
 
-def _corpus_name(index: int) -> str:
+def corpus_name(index: int) -> str:
+    """What the files of the pairs of a corpus are called."""
     return f"corpus-{index}"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +71,7 @@ def make_pairs(
     search: dict[str, Any],
     ensemble: Sequence[Path] = (),
     tag: str = "",
+    check: Callable[[Path], None] = lambda pairs: None,
     stop: StopFlag,
     console: Console | None,
 ) -> Made:
@@ -83,6 +84,7 @@ def make_pairs(
         search: Search settings other than the teacher's own.
         ensemble: The teachers beside the first.
         tag: What every translation is to start with, so that a model can tell it from what people wrote.
+        check: Is given the folder of pairs that are not there yet, before anything is translated; it may refuse.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -103,9 +105,11 @@ def make_pairs(
     with one_writer(folder):
         teacher = {"teacher": str(translator.bundle.folder), "engine": translator.engine.description}
         write_json(folder / "teacher.json", teacher | identity)
-        n_translated = translate_missing(folder, translator, store, config, stop=stop, console=console)
         tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"
+        if not is_whole(pairs):
+            check(pairs)
+        n_translated = translate_missing(folder, translator, store, config, stop=stop, console=console)
         if not is_whole(pairs):
             write_pairs(pairs, folder, store, data, tag=tag)
     notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from yiwen.errors import DataError
 from yiwen.text.normalise import normalise
@@ -18,6 +19,11 @@ _WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
 """Any letter or digit of a script with spaces between words, or a part of one."""
 _PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
 """What Korean writes behind a noun without a blank."""
+_QUOTED: Final = r'(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$'
+_FOREIGN: Final = re.compile(
+    rf"""\s*(<\?xml\b|<tbx\b|<martif\b|\{{\s*"[^"\n]*"\s*:|\[\s*(?:\{{\s*"|\[\s*")|{_QUOTED})"""
+)
+"""Glossaries in other forms than a table of terms."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,9 @@ class Glossary:
         Raises:
             DataError: If a line has no source term or more than two columns, or a term has two translations.
         """
+        if found := _FOREIGN.match(text):  # each line would be a term that is kept, and nobody would know
+            what = {"<": "XML, as TBX is", '"': "a table with quotes"}.get(found[1][0], "JSON")
+            raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
         lines = [line for line in text.split("\n") if line.strip()]
         if lines and "\t" not in text and all(re.search("[^,;][,;][^,;]", line) for line in lines):
             raise DataError(f"{source}: no line has a TAB, and each a comma; write a source term, TAB, its translation")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -107,6 +108,19 @@ class ValidationSet:
         return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
 
 
+def require_texts(texts: Sequence[Any]) -> None:
+    """Without validation text nothing is trained: nobody would know which model is the best.
+
+    Raises:
+        DataError: If there is none.
+    """
+    if not texts:
+        raise DataError(
+            "there is no validation text; set data.valid to a file with text, or data.valid_pairs above 0, which is "
+            "split off where a tenth of the corpora is a pair or more"
+        )
+
+
 def chunks_of(
     texts: list[list[int]], *, max_len: int, batch_tokens: int, only: list[int] | None = None
 ) -> list[list[int]]:
@@ -115,11 +129,7 @@ def chunks_of(
     Raises:
         DataError: If there are none, or some are longer than the model has positions for; they are named.
     """
-    if not texts:
-        raise DataError(
-            "there is no validation text; set data.valid to a file with text, or data.valid_pairs above 0, which is "
-            "split off where a tenth of the corpora is a pair or more"
-        )
+    require_texts(texts)
     if too_long := [i + 1 for i, ids in enumerate(texts) if len(ids) >= max_len]:
         raise DataError(
             f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
