@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import CorpusConfig, place
+from yiwen.data.config import DataConfig
+from yiwen.data.corpus import place
 from yiwen.data.fingerprint import n_symbols, ready_models
+from yiwen.data.heldout import hold_out, read_given
 from yiwen.data.intake import Intake, Job, Split
-from yiwen.data.labels import check_held_out, count_labels, with_labels
+from yiwen.data.labels import count_labels
 from yiwen.data.report import ILL_FITTING, INVALID_UTF_8, MAX_PLACES, N_EXAMPLES, Example, Findings, Report
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import SPILLED, EncodeTask, Vocabulary, clean_block, encode_batch
@@ -27,7 +27,6 @@ from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, train_subword
 
 _SAMPLE_SEED: Final = 0
-_TITLES: Final = {"valid": "validation", "test": "test"}
 _FITTING_SHARE: Final = 0.02
 """Share of subwords that spell single bytes, up to which a vocabulary learnt elsewhere fits."""
 
@@ -48,7 +47,7 @@ class Stored(NamedTuple):
 def run(job: Job, fingerprint: str) -> Report:
     """Do all steps and write all files of the store but the report."""
     findings = Findings()
-    given = {name: _read_held_out(job, name, corpus, findings) for name, corpus in _given(job.data).items()}
+    given = read_given(job, findings)
     with Workers(job.n_workers, job.stop) as workers:
         intake, keys = clean(job, workers, findings)
         split = divide(intake, keys, given, findings)
@@ -245,43 +244,6 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     return Stored(kept, tuple(intake.places(rows[:MAX_PLACES])), (n_src, n_tgt), (src_share, tgt_share))
 
 
-def hold_out(
-    intake: Intake, split: Split, given: dict[str, TextPairs], vocabulary: Vocabulary, findings: Findings
-) -> dict[str, TextPairs]:
-    """All held-out text: files as they were given, and what of the pairs split off a model can be measured on.
-
-    Raises:
-        DataError: If a file that was given has labels that no model could learn.
-    """
-    job, labels = intake.job, vocabulary.labels
-    held_out = dict(given)
-    for name, pairs in given.items():
-        if labels:
-            check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
-    for name, rows in (("valid", split.valid), ("test", split.test)):
-        if name in given:
-            continue
-        pairs = intake.pairs(rows)
-        if labels:
-            rest, fault = with_labels(pairs, labels, job.targets), "with labels that no training text has"
-        elif job.targets == "text":
-            rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
-        else:
-            rest, fault = pairs, ""
-        if n_left_out := len(pairs.src) - len(rest.src):
-            findings.notes.append(f"{_TITLES[name]}: {n_left_out} {fault} left out")
-        held_out[name] = rest
-    return held_out
-
-
-def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPairs:
-    """Those that are no longer than what is trained on."""
-    src_ids = Subword.load(vocabulary.source).encode(list(map(normalise, pairs.src)))
-    tgt_ids = Subword.load(vocabulary.target).encode(list(map(normalise, pairs.tgt)))
-    fits = [max(len(src), len(tgt)) < data.max_tokens for src, tgt in zip(src_ids, tgt_ids, strict=True)]
-    return TextPairs(list(compress(pairs.src, fits)), list(compress(pairs.tgt, fits)))
-
-
 def _drop_rows(findings: Findings, reason: str, intake: Intake, rows: np.ndarray) -> None:
     """Count rows of the intake as dropped for a reason that only the whole corpus, or the subwords, can tell."""
     findings.drop(reason, len(rows), intake.examples(rows[:N_EXAMPLES]))
@@ -308,32 +270,6 @@ def _require(n_pairs: int, intake: Intake, findings: Findings) -> None:
             f"no pair of {sum(intake.n_read)} is left to train on (dropped: {reasons}); "
             "look at the files, or loosen data.cleaning and data.max_tokens"
         )
-
-
-def _given(data: DataConfig) -> dict[str, CorpusConfig]:
-    """Held-out text that comes in files of its own."""
-    named = {"valid": data.valid, "test": data.test} | more_tests(data)
-    return {name: corpus for name, corpus in named.items() if corpus is not None}
-
-
-def _read_held_out(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> TextPairs:
-    """Read held-out text as it is: only torn rows are left out, broken UTF-8 is replaced, and both are noted."""
-    pairs = TextPairs([], [])
-    n_broken = n_torn = 0  # lines
-    for block in job.blocks(corpus):
-        for src, tgt in zip(block.src, block.tgt, strict=True):
-            if src is None or tgt is None:
-                n_torn += 1
-                continue
-            for side, raw in zip(pairs, (src, tgt), strict=True):
-                text = raw.decode("utf-8", "replace")
-                n_broken += text.encode() != raw
-                side.append(text.replace("\n", " "))
-    if n_torn:
-        findings.notes.append(f"{name}: {n_torn} rows lack a side and were left out")
-    if n_broken:
-        findings.notes.append(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
-    return pairs
 
 
 def _write_info(job: Job, fingerprint: str, vocabulary: Vocabulary, kept: list[int]) -> None:
