@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from yiwen import files
-from yiwen.data.demo_grammar import DemoPair, derive
+from yiwen.data.demo_grammar import DemoPair, derive, drawn
 from yiwen.data.demo_rules import all_rules
 from yiwen.errors import ConfigError
 
@@ -130,8 +130,7 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
 
 
 def _derive(rng: Random) -> DemoPair:
-    every = all_rules()
-    return derive(every[int(rng.random() * len(every))], rng)
+    return derive(drawn(rng, all_rules()), rng)
 
 
 def _words_of(pair: DemoPair) -> set[str]:

@@ -7,8 +7,8 @@ from functools import cache
 from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, phrases, words
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
-_DAYS = "Monday 一,Tuesday 二,Wednesday 三,Thursday 四,Friday 五,Saturday 六,Sunday 天"
-WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in (pair.split() for pair in _DAYS.split(",")))
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
+WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in zip(_DAYS, "一二三四五六天", strict=True))
 _PARTS_OF_DAY = {
     "morning": ("早上", range(6, 12)),
     "afternoon": ("下午", range(1, 6)),
@@ -32,7 +32,7 @@ def past_times() -> tuple[Filler, ...]:
     """yesterday, last Friday, three weeks ago, on March 5."""
     units = (("day", "天"), ("week", "个星期"), ("month", "个月"), ("year", "年"))
     return (
-        *phrases("yesterday 昨天,last_year 去年"),
+        *phrases("yesterday 昨天", "last_year 去年"),
         phrase("last/l night", "昨天/l 晚上"),
         *(phrase(f"{en}/d {part}", f"{zh}/d {_PARTS_OF_DAY[part][0]}") for en, zh, part in (
             ("yesterday", "昨天", "morning"), ("yesterday", "昨天", "afternoon"), ("this", "今天", "morning"),
@@ -44,15 +44,14 @@ def past_times() -> tuple[Filler, ...]:
 
 
 def _ago(count: int, en: str, zh: str) -> Filler:
-    amount = "".join(word for word, _ in number(count).zh[""])
-    return phrase(f"{english_number(count)}/n {en}s ago/a", f"{amount}/n {zh} 前/a")
+    return phrase(f"{english_number(count)}/n {en}s ago/a", f"{number(count).chinese}/n {zh} 前/a")
 
 
 @cache
 def future_times() -> tuple[Filler, ...]:
     """tomorrow evening, next Friday, in three days."""
     return (
-        *phrases("tomorrow 明天,next_year 明年,tonight 今天晚上"),
+        *phrases("tomorrow 明天", "next_year 明年", "tonight 今天晚上"),
         *(phrase(f"tomorrow/d {en}", f"明天/d {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
         *(phrase(f"next/l {en}", f"下个/l {zh}") for en, zh in (("week", "星期"), ("month", "月"), *WEEKDAYS)),
     )
@@ -65,16 +64,21 @@ def dates() -> tuple[Filler, ...]:
 
 
 def _date(month: int, day: int) -> Filler:
-    name = f"{_MONTHS[month - 1]} {day}"
-    en, zh = words(f"{_MONTHS[month - 1]}/m {day}/d"), words(f"{chinese_number(month)}月/m {chinese_number(day)}日/d")
-    return Filler(name, {"": (("on", None), *en), "bare": en}, {"": zh}, combinations=(tuple(name.split()),))
+    en = f"{_MONTHS[month - 1]}/m {day}/d"
+    zh = f"{chinese_number(month)}月/m {chinese_number(day)}日/d"
+    return Filler(
+        f"{_MONTHS[month - 1]} {day}",
+        {"": words(f"~on {en}"), "bare": words(en)},
+        {"": words(zh)},
+        combinations=((_MONTHS[month - 1], str(day)),),
+    )
 
 
 @cache
 def years() -> tuple[Filler, ...]:
     """in 1987, 1987年."""
     return tuple(
-        Filler(str(year), {"": (("in", None), (str(year), "")), "bare": ((str(year), ""),)}, {"": ((f"{year}年", ""),)})
+        Filler(str(year), {"": words(f"~in {year}"), "bare": words(str(year))}, {"": words(f"{year}年")})
         for year in range(1940, 2026)
     )
 
@@ -106,9 +110,12 @@ def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
     zh_minute = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}.get(
         minute, f"{chinese_number(minute)}分/m"
     )
-    time = phrase(f"~at {en} ~in ~the {part}/p", f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}")
-    parts = (("to" if minute > 30 else "past") + f" {minute}", en_hour, part)
-    return Filler(time.name, time.en, time.zh, combinations=(parts,))
+    side = "to" if minute > 30 else "past"
+    return phrase(
+        f"~at {en} ~in ~the {part}/p",
+        f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}",
+        combinations=((f"{side} {minute}", en_hour, part),),
+    )
 
 
 def price(value: int, en: str, zh: str) -> Filler:
