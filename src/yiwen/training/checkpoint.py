@@ -80,6 +80,12 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-*") if is_complete(path))
 
 
+def last_scheduled(folder: Path, n: int) -> list[Path]:
+    """The last n checkpoints that were scheduled, oldest first; where none was, the newest of all."""
+    found = checkpoints(folder)
+    return [path for path in found if read_progress(path).is_scheduled][-n:] or found[-1:]
+
+
 def latest_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint; None where no step was ever written.
 
@@ -97,7 +103,7 @@ def latest_checkpoint(folder: Path) -> Path | None:
 def remove_old(folder: Path, *, keep_last: int) -> None:
     """Remove all but the last `keep_last` scheduled checkpoints, and every unscheduled one but the newest of all."""
     *older, _newest = checkpoints(folder)
-    scheduled = [path for path in checkpoints(folder) if read_progress(path).is_scheduled]
+    kept = last_scheduled(folder, keep_last)
     for path in older:
-        if path not in scheduled[-keep_last:]:
+        if path not in kept:
             remove(path)

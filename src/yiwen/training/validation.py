@@ -16,6 +16,7 @@ from yiwen.data.store import Store
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
 from yiwen.evaluation.metrics import quick_score
+from yiwen.hardware import Hardware
 from yiwen.model.attention import recorded_attention
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
@@ -62,9 +63,9 @@ class ValidationSet:
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
         self.loss_batches = chunks_of(longer, max_len=max_len, batch_tokens=batch_tokens, only=self.decoded)
 
-    def validate(self, model: Transformer, *, device: str, is_bf16: bool, stop: StopFlag) -> Validation:
+    def validate(self, model: Transformer, hardware: Hardware, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
-        dtype = torch.bfloat16 if is_bf16 else torch.float32
+        device, dtype = hardware.device, torch.bfloat16 if hardware.is_bf16 else torch.float32
         engine = TorchEngine(copy.deepcopy(model), device=device, dtype=dtype)
         loss = self._loss(engine.model, device, stop)
         found = engine.search([self.src_ids[i] for i in self.decoded], config=SearchConfig(beam_size=1), stop=stop)
