@@ -68,7 +68,7 @@ def fit_in_memory(
     Raises:
         TrainingError: If not even a single pair fits.
     """
-    whole = [True] * len(plan)
+    is_whole = [True] * len(plan)
     left_out: list[int] = []
     while True:
         with suppress(torch.OutOfMemoryError):
@@ -77,15 +77,14 @@ def fit_in_memory(
             torch.cuda.empty_cache()
         worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
         rows = plan[worst]
-        if whole[worst] and len(rows) > 1:
-            plan = [*plan[:worst], rows[::2], rows[1::2], *plan[worst + 1 :]]
-            whole = [*whole[:worst], False, False, *whole[worst + 1 :]]
-            continue
-        longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
-        left_out.append(int(rows[longest]))
-        kept = [i for i in range(len(rows)) if i != longest]
-        plan = [*plan[:worst], *([rows[kept]] if kept else []), *plan[worst + 1 :]]
-        whole = [*whole[:worst], *([False] if kept else []), *whole[worst + 1 :]]
+        if is_whole[worst] and len(rows) > 1:
+            smaller = [rows[::2], rows[1::2]]
+        else:
+            longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
+            left_out.append(int(rows[longest]))
+            smaller = [np.delete(rows, longest)] if len(rows) > 1 else []
+        plan = [*plan[:worst], *smaller, *plan[worst + 1 :]]
+        is_whole[worst : worst + 1] = [False] * len(smaller)
         if not plan:
             raise TrainingError(
                 f"out of memory: of the {len(left_out)} pairs of an update not even one fits; use a smaller model, or "
