@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from yiwen.data.demo_words import Filler, adjectives, columns, nouns, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, adjective, columns, made_of, noun, person, phrase, verb
 
 _TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _IN_ROOMS: Final = ("drink", "eat", "read", "write", "learn", "watch", "listen to")
@@ -18,11 +18,8 @@ _IN_ROOMS: Final = ("drink", "eat", "read", "write", "learn", "watch", "listen t
 Acts = tuple[tuple[Filler, tuple[Filler, ...]], ...]
 """What is done, or where, each with what it may be done to."""
 
-LISTS: Final = {
-    name: make(*rows)
-    for kind, make in (("people", phrases), ("nouns", nouns), ("phrases", phrases), ("adjectives", adjectives))
-    for name, rows in _TABLE[kind].items()
-}
+_MAKERS: Final = {"people": phrase, "nouns": noun, "phrases": phrase, "adjectives": adjective}
+LISTS: Final = {name: made_of(rows, make) for kind, make in _MAKERS.items() for name, rows in _TABLE[kind].items()}
 """Every list of words by its name."""
 
 
@@ -52,7 +49,7 @@ for _name, _parts in _TABLE["joined"].items():
 
 VERBS_AND_OBJECTS, VERBS_AND_THINGS = _acts(_TABLE["verbs"]["and_objects"]), _acts(_TABLE["verbs"]["and_things"])
 VERBS_IN_ROOMS = tuple((act, objects) for act, objects in VERBS_AND_OBJECTS if act.name in _IN_ROOMS)
-SHOPS_AND_GOODS: Acts = tuple((phrases(shop)[0], listed(*parts)) for shop, parts in _TABLE["shops"].items())
+SHOPS_AND_GOODS: Acts = tuple((phrase(*columns(shop)), listed(*parts)) for shop, parts in _TABLE["shops"].items())
 LISTS["places_in"] = tuple(
     phrase(f"{en}/p ~the {thing.name}", f"{thing.chinese} {where}/p")
     for en, where, parts in _TABLE["places_in"]["rows"]

@@ -17,7 +17,7 @@ from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
 from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
-from yiwen.data.demo_words import Filler, columns, counted, noun, nouns, number, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, person, phrase, verb
 
 _SIZES: Final = ((21, 99),) * 3 + ((100, 999),) * 4 + ((1000, 9999),) * 2 + ((10_000, 99_999),)
 _CURRENCIES: Final = (("yuan", "元"), ("dollar", "美元"), ("pound", "英镑"), ("euro", "欧元"))
@@ -47,11 +47,11 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
     past, dates, few = times.past_times(), times.dates(), table["counts"]["few"]
     speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.chinese}") for lang in listed("languages"))
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
-    contents = one_pair((noun(*columns(place)), nouns(*things)) for place, things in table["contents"].items())
+    contents = one_pair((noun(*columns(place)), made_of(things, noun)) for place, things in table["contents"].items())
     routines = tuple(
         (verb(act.name, act.chinese, past=table["pasts"][act.name.split()[0]]), times.clock_times(part))
         for part, acts in table["routines"].items()
-        for act in phrases(*acts)
+        for act in made_of(acts, phrase)
     )
 
     def contents_counted(rng: Random) -> tuple[Filler, ...]:
@@ -86,7 +86,7 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
         "past": one_of(past),
         "yesterday": one_of(past[:1]),
         "future": one_of(times.future_times()),
-        "how often": one_of(phrases("often 经常", "always 总是", "sometimes 有时候", "never 从来不")),
+        "how often": one_of(listed("how_often")),
         "habit": one_of(times.HABITS),
         "every day": one_of(times.HABITS[:1]),
         "every day or on a weekday": one_of((*times.HABITS[:1], *times.ON_WEEKDAY)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, phrases, words
+from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, words
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
@@ -32,7 +32,8 @@ def past_times() -> tuple[Filler, ...]:
     """yesterday, last Friday, three weeks ago, on March 5."""
     units = (("day", "天"), ("week", "个星期"), ("month", "个月"), ("year", "年"))
     return (
-        *phrases("yesterday 昨天", "last_year 去年"),
+        phrase("yesterday", "昨天"),
+        phrase("last year", "去年"),
         phrase("last/l night", "昨天/l 晚上"),
         *(phrase(f"{en}/d {part}", f"{zh}/d {_PARTS_OF_DAY[part][0]}") for en, zh, part in (
             ("yesterday", "昨天", "morning"), ("yesterday", "昨天", "afternoon"), ("this", "今天", "morning"),
@@ -51,7 +52,9 @@ def _ago(count: int, en: str, zh: str) -> Filler:
 def future_times() -> tuple[Filler, ...]:
     """tomorrow evening, next Friday, in three days."""
     return (
-        *phrases("tomorrow 明天", "next_year 明年", "tonight 今天晚上"),
+        phrase("tomorrow", "明天"),
+        phrase("next year", "明年"),
+        phrase("tonight", "今天晚上"),
         *(phrase(f"tomorrow/d {en}", f"明天/d {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
         *(phrase(f"next/l {en}", f"下个/l {zh}") for en, zh in (("week", "星期"), ("month", "月"), *WEEKDAYS)),
     )

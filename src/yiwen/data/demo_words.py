@@ -9,7 +9,7 @@ Words of the two sides with the same label are linked, all with all: `in/p ~the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -65,24 +65,19 @@ def columns(row: str) -> list[str]:
     return [column.replace("_", " ") for column in row.split()]
 
 
+def made_of(rows: Iterable[str], make: Callable[..., Filler]) -> tuple[Filler, ...]:
+    """A filler of each row of a word list: phrases of "tea 茶", "table_tennis 乒乓球"."""
+    return tuple(make(*columns(row)) for row in rows)
+
+
 def phrase(en: str, zh: str, *, combinations: tuple[tuple[str, ...], ...] = ()) -> Filler:
     """A filler with one form on each side; its name is the English text."""
     return Filler(_plain(words(en)), {"": words(en)}, {"": words(zh)}, combinations=combinations)
 
 
-def phrases(*rows: str) -> tuple[Filler, ...]:
-    """Several plain phrases: "tea 茶", "table_tennis 乒乓球"."""
-    return tuple(phrase(*columns(row)) for row in rows)
-
-
 def adjective(en: str, more: str, zh: str) -> Filler:
     """With its comparative form, "er": tall, taller, 高; Chinese compares with the plain one."""
     return Filler(en, {"": words(en), "er": words(more)}, {"": words(zh)})
-
-
-def adjectives(*rows: str) -> tuple[Filler, ...]:
-    """Several: "tall taller 高", "big bigger 大"."""
-    return tuple(adjective(*columns(row)) for row in rows)
 
 
 def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:
@@ -123,11 +118,6 @@ def noun(en: str, zh: str, measure: str, irregular: str = "") -> Filler:
     one = words(en)
     forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
     return Filler(_plain(one), forms, {"": words(zh), "m": words(measure, label)})
-
-
-def nouns(*rows: str) -> tuple[Filler, ...]:
-    """Several: "book 书 本", "mouse 老鼠 只 mice"."""
-    return tuple(noun(*columns(row)) for row in rows)
 
 
 def _plural_phrase(head: str, rest: list[str]) -> list[str]:
