@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,12 @@ _IN_ROOMS: Final = ("drink", "eat", "read", "write", "learn", "watch", "listen t
 Acts = tuple[tuple[Filler, tuple[Filler, ...]], ...]
 """What is done, or where, each with what it may be done to."""
 
-_MAKERS: Final = {"people": phrase, "nouns": noun, "phrases": phrase, "adjectives": adjective}
+_MAKERS: Final[dict[str, Callable[..., Filler]]] = {
+    "people": phrase,
+    "nouns": noun,
+    "phrases": phrase,
+    "adjectives": adjective,
+}
 LISTS: Final = {name: made_of(rows, make) for kind, make in _MAKERS.items() for name, rows in _TABLE[kind].items()}
 """Every list of words by its name."""
 

@@ -86,7 +86,6 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
         "past": one_of(past),
         "yesterday": one_of(past[:1]),
         "future": one_of(times.future_times()),
-        "how often": one_of(listed("how_often")),
         "habit": one_of(times.HABITS),
         "every day": one_of(times.HABITS[:1]),
         "every day or on a weekday": one_of((*times.HABITS[:1], *times.ON_WEEKDAY)),

@@ -48,7 +48,7 @@ def hold_out(
         else:
             rest, fault = pairs, ""
         if n_left_out := len(pairs.src) - len(rest.src):
-            findings.notes.append(f"{_TITLES[name]}: {n_left_out} {fault} left out")
+            findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
         held_out[name] = rest
     return held_out
 
@@ -67,9 +67,9 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
                 n_broken += text.encode() != raw
                 side.append(text.replace("\n", " "))
     if n_torn:
-        findings.notes.append(f"{name}: {n_torn} rows lack a side and were left out")
+        findings.note(f"{name}: {n_torn} rows lack a side and were left out")
     if n_broken:
-        findings.notes.append(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
+        findings.note(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
     return pairs
 
 

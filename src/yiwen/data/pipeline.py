@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from yiwen.data.config import DataConfig
-from yiwen.data.corpus import place
 from yiwen.data.fingerprint import n_symbols, ready_models
 from yiwen.data.heldout import hold_out, read_given
 from yiwen.data.intake import Intake, Job, Split
 from yiwen.data.labels import count_labels
-from yiwen.data.report import ILL_FITTING, INVALID_UTF_8, MAX_PLACES, N_EXAMPLES, Example, Findings, Report
+from yiwen.data.report import ILL_FITTING, INVALID_UTF_8, MAX_PLACES, N_EXAMPLES, Findings, Report
 from yiwen.data.split import Keys, choose, duplicates, joined, keys_of, overlaps
 from yiwen.data.stages import SPILLED, EncodeTask, Vocabulary, clean_block, encode_batch
 from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, write_text
@@ -93,17 +92,13 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
     def tasks() -> Iterator[tuple[Any, ...]]:
         for index, corpus in enumerate(job.data.corpora):
             for block in job.blocks(corpus):
-                yield job.cleaning, index, block
+                yield job.cleaning, index, job.paths[index], block
 
     with pa.ipc.new_file(str(job.spill), SPILLED) as writer:
         for cleaned in workers.map(clean_block, tasks()):
             n_read[cleaned.corpus] += cleaned.n_read
             for reason, count in cleaned.dropped.items():
-                found = [
-                    Example(where=place(job.paths[cleaned.corpus], line), src=src, tgt=tgt)
-                    for line, src, tgt in cleaned.examples[reason]
-                ]
-                findings.drop(reason, count, found)
+                findings.drop(reason, count, cleaned.examples[reason])
             writer.write_batch(cleaned.batch)
             keys.append(cleaned.keys)
             batch_corpus.append(cleaned.corpus)
@@ -127,7 +122,7 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
         n_both = int(overlaps(held_out["valid"], held_out["test"]).sum())
         if n_both:
             n_valid = len(given["valid"].src)
-            findings.notes.append(f"{n_both} of the {n_valid} validation pairs share a side with a test pair")
+            findings.note(f"{n_both} of the {n_valid} validation pairs share a side with a test pair")
     overlap = overlaps(keys, joined(list(held_out.values())))
     repeated = duplicates(keys.pair) if data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
@@ -139,9 +134,7 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
             continue
         rows = choose(keys, free & may_go, n_pairs=n_pairs)
         if len(rows) < n_pairs:
-            findings.notes.append(
-                f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)"
-            )
+            findings.note(f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)")
         shared = overlaps(keys, keys.at(rows)) & free
         shared[rows] = False
         overlap |= shared
@@ -161,7 +154,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     if job.cleaning.is_labelled:
         targets = intake.texts(np.flatnonzero(split.train), "tgt")
         labels, counts = count_labels(targets, job.targets)
-        findings.notes.append(counts)
+        findings.note(counts)
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
 
@@ -173,9 +166,9 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
     for found, copy in zip(given, copies, strict=True):
         model = Subword.load(found)
         if not model.has_bytes:
-            findings.notes.append(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
+            findings.note(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
         if not model.keeps_text:
-            findings.notes.append(
+            findings.note(
                 f"{found.name} rewrites text, full-width signs for example, and so will translations; train it "
                 "with --normalization_rule_name=identity"
             )
@@ -202,7 +195,7 @@ def _trained_models(intake: Intake, split: Split, findings: Findings) -> list[Pa
     for name, path, (content, model) in zip(columns, paths, trained, strict=True):
         write_bytes(path, content)
         if model.vocab_size != tokenizer.vocab_size:
-            findings.notes.append(
+            findings.note(
                 f"{name} vocabulary: {model.vocab_size} subwords, {tokenizer.vocab_size} asked for: "
                 "the text supports no more"
             )
@@ -236,7 +229,7 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
     if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:
-        findings.notes.append(
+        findings.note(
             f"{ILL_FITTING}: {max(src_share, tgt_share):.0%} of the subwords are single bytes or unknown; a vocabulary "
             "learnt from this text, and a model that has read such text, would do better"
         )
@@ -253,14 +246,12 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
     """Note a corpus or a validation text of which nothing is left, and text in another encoding."""
     for name, n_read, n_kept in zip(intake.job.names, intake.n_read, stored.kept, strict=True):
         if not n_kept:
-            findings.notes.append(f"{name}: no pair is left of {n_read}")
+            findings.note(f"{name}: no pair is left of {n_read}")
     n_broken, n_rows = findings.counts[INVALID_UTF_8], sum(intake.n_read)
     if 2 * n_broken > n_rows:
-        findings.notes.append(
-            f"{n_broken} of {n_rows} rows are no UTF-8: see which encoding they are in and convert them"
-        )
+        findings.note(f"{n_broken} of {n_rows} rows are no UTF-8: see which encoding they are in and convert them")
     if intake.job.data.valid_pairs and not held_out["valid"].src:
-        findings.notes.append("no pair is left for validation, without which nothing can be trained")
+        findings.note("no pair is left for validation, without which nothing can be trained")
 
 
 def _require(n_pairs: int, intake: Intake, findings: Findings) -> None:

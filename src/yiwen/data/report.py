@@ -119,6 +119,10 @@ class Findings:
             known = self.examples.setdefault(reason, [])
             known += examples[: N_EXAMPLES - len(known)]
 
+    def note(self, text: str) -> None:
+        """What else a reader should know."""
+        self.notes.append(text)
+
     def dropped(self) -> tuple[Dropped, ...]:
         """All reasons, in the order in which they were met."""
         return tuple(

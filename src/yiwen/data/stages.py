@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data.corpus import Block, Targets
+from yiwen.data.corpus import Block, Targets, place
 from yiwen.data.labels import labels_of, numbered
-from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES
+from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES, Example
 from yiwen.data.split import Keys, keys_of
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
@@ -39,8 +39,8 @@ class Cleaned(NamedTuple):
     """Their hashes."""
     dropped: Counter[str]
     """Reason -> pairs dropped."""
-    examples: dict[str, list[tuple[int, str, str]]]
-    """Reason -> the first three, as (line, src, tgt)."""
+    examples: dict[str, list[Example]]
+    """Reason -> the first three."""
 
 
 class CleanTask(NamedTuple):
@@ -57,12 +57,12 @@ class CleanTask(NamedTuple):
         return self.targets in ("label", "tags")
 
 
-def clean_block(task: CleanTask, corpus: int, block: Block) -> Cleaned:
-    """Decode, normalise and judge every pair of a block of a corpus."""
+def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Block) -> Cleaned:
+    """Decode, normalise and judge every pair of a block of a corpus, which stands in these files."""
     active = _checks(task)
     kept: list[tuple[str, str, int]] = []
     dropped: Counter[str] = Counter()
-    examples: dict[str, list[tuple[int, str, str]]] = {}
+    examples: dict[str, list[Example]] = {}
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
         reason: str | None
         try:
@@ -78,7 +78,8 @@ def clean_block(task: CleanTask, corpus: int, block: Block) -> Cleaned:
         else:
             dropped[reason] += 1
             if dropped[reason] <= N_EXAMPLES:
-                examples.setdefault(reason, []).append((line, _shown(raw_src), _shown(raw_tgt)))
+                example = Example(where=place(paths, line), src=_shown(raw_src), tgt=_shown(raw_tgt))
+                examples.setdefault(reason, []).append(example)
     src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
     batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
     keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)

@@ -176,21 +176,6 @@ class TrainingLog:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def training_line(
-    *, step: int, epoch: int, loss_sum: float, n_tokens: int, learning_rate: float, gradient_norm: float
-) -> dict[str, Any]:
-    """One line of metrics.jsonl about updates; nothing in it depends on a clock."""
-    loss = loss_sum / n_tokens if n_tokens else math.nan
-    return {
-        "step": step,
-        "epoch": epoch,
-        "loss": loss,
-        "perplexity": math.exp(min(loss, 100.0)),
-        "learning_rate": learning_rate,
-        "gradient_norm": gradient_norm,
-    }
-
-
 def _seconds_at(timing: Path, step: int) -> float:
     """Training seconds that an earlier start of the run had spent when it reached `step`."""
     seconds = 0.0

@@ -27,8 +27,8 @@ from yiwen.training.average import average_weights, with_weights
 from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job, Snapshot
-from yiwen.training.log import TrainingLog, training_line
-from yiwen.training.memory import MemoryRecord, fit_in_memory
+from yiwen.training.log import TrainingLog
+from yiwen.training.memory import fit_in_memory, note_plan, read_plans
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
@@ -75,7 +75,7 @@ class Trainer:
             )
         self.progress.data = data
         self.updates: list[Update] = []
-        self.memory = MemoryRecord(run / "memory.jsonl")
+        self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
         self.log = TrainingLog(
             run,
@@ -144,16 +144,8 @@ class Trainer:
         self.progress.update += 1
         self.log.update(step, seconds=time.perf_counter() - began, n_tokens=gradients.n_tokens)
         if step % self.config.log_every == 0 and self.progress.loss_tokens:
-            self.log.training(
-                training_line(
-                    step=step,
-                    epoch=self.progress.epoch,
-                    loss_sum=self.progress.loss_sum,
-                    n_tokens=self.progress.loss_tokens,
-                    learning_rate=rate,
-                    gradient_norm=gradients.norm if math.isfinite(gradients.norm) else -1.0,
-                )
-            )
+            norm = gradients.norm if math.isfinite(gradients.norm) else -1.0
+            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=norm))
             self.progress.loss_sum, self.progress.loss_tokens = 0.0, 0
 
     def _next_plan(self) -> Update:
@@ -189,11 +181,10 @@ class Trainer:
                 batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
             )
 
-        if step in self.memory:  # an earlier start met the limit of memory here: do as it did
-            plan = self.memory[step]
+        plan = self.smaller_plans.get(step, plan)  # an earlier start met the limit of memory here: do as it did
         gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
         if fitted is not plan:
-            self.memory.note(step, fitted, left_out)
+            note_plan(self.run / "memory.jsonl", step, fitted, left_out)
             named = "; left out: " + ", ".join(map(self.job.where, left_out)) if left_out else ""
             self.log.say(f"step {step}: out of memory, the update was cut into {len(fitted)} micro-batches{named}")
         return gradients

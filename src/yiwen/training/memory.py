@@ -16,37 +16,31 @@ from yiwen.training.log import Record, whole_lines
 from yiwen.training.step import Gradients
 
 
-class MemoryRecord:
-    """`memory.jsonl`: the updates of a run that were cut down, by step.
+def read_plans(path: Path) -> dict[int, Update]:
+    """The updates of a run that were cut down, by step: rows of each micro-batch that fitted into memory.
 
-    It is written the moment an update was cut down, not at the next checkpoint: after a kill the same step must be
-    computed from the same micro-batches, whether or not memory is short again.
+    Raises:
+        CheckpointError: If `memory.jsonl` is not what `note_plan` writes.
     """
+    # A line that was cut by a kill never took effect.
+    whole = path.read_bytes()[: whole_lines(path)] if path.exists() else b""
+    try:
+        entries = [json.loads(line) for line in whole.split(b"\n") if line]
+        return {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error!r}); restore it, or start a new run") from error
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        # A line that was cut by a kill never took effect.
-        whole = path.read_bytes()[: whole_lines(path)] if path.exists() else b""
-        try:
-            entries = [json.loads(line) for line in whole.split(b"\n") if line]
-            self._plans = {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
-        except (ValueError, TypeError, KeyError) as error:
-            raise CheckpointError(f"{path} cannot be read ({error!r}); restore it, or start a new run") from error
 
-    def __contains__(self, step: int) -> bool:
-        return step in self._plans
+def note_plan(path: Path, step: int, plan: Update, left_out: list[int]) -> None:
+    """Write down the plan of a step and the rows that it leaves out.
 
-    def __getitem__(self, step: int) -> Update:
-        """Rows of each micro-batch that fitted into memory at this step."""
-        return self._plans[step]
-
-    def note(self, step: int, plan: Update, left_out: list[int]) -> None:
-        """Remember the plan of a step and the rows that it leaves out."""
-        self._plans[step] = plan
-        record = Record(self._path, n_bytes=whole_lines(self._path))
-        record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
-        record.sync()
-        record.close()
+    At once, not at the next checkpoint: after a kill the same step must be computed from the same micro-batches,
+    whether or not memory is short again.
+    """
+    record = Record(path, n_bytes=whole_lines(path))
+    record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
+    record.sync()
+    record.close()
 
 
 def fit_in_memory(
