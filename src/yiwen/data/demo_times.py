@@ -50,7 +50,7 @@ def _ago(count: int, en: str, zh: str) -> Filler:
 
 @cache
 def future_times() -> tuple[Filler, ...]:
-    """tomorrow evening, next Friday, in three days."""
+    """tomorrow evening, next Friday, next year."""
     return (
         phrase("tomorrow", "明天"),
         phrase("next year", "明年"),
@@ -96,24 +96,13 @@ def clock_times(part: str) -> tuple[Filler, ...]:
 def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
     """One time of day. From minute 35 on English counts to the next hour: ten to nine is 八点五十分."""
     en_hour = english_number(hour if minute <= 30 else hour + 1)
-    match minute:
-        case 0:
-            en = f"{en_hour}/h o'clock/o"
-        case 15:
-            en = f"~a quarter/m past/o {en_hour}/h"
-        case 30:
-            en = f"half/m past/o {en_hour}/h"
-        case 45:
-            en = f"~a quarter/m to/o {en_hour}/h"
-        case _ if minute < 30:
-            en = f"{english_number(minute)}/m past/o {en_hour}/h"
-        case _:
-            en = f"{english_number(60 - minute)}/m to/o {en_hour}/h"
+    side, n = ("past", minute) if minute <= 30 else ("to", 60 - minute)
+    amount = {15: "~a quarter/m", 30: "half/m"}.get(n, f"{english_number(n)}/m")
+    en = f"{amount} {side}/o {en_hour}/h" if minute else f"{en_hour}/h o'clock/o"
     zh_hour = "两" if hour == 2 else chinese_number(hour)
     zh_minute = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}.get(
         minute, f"{chinese_number(minute)}分/m"
     )
-    side = "to" if minute > 30 else "past"
     return phrase(
         f"~at {en} ~in ~the {part}/p",
         f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}",

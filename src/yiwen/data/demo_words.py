@@ -112,18 +112,14 @@ def noun(en: str, zh: str, measure: str, irregular: str = "") -> Filler:
     A container counts a mass: `cup/m of/m tea`, 茶, 杯 -> two cups of tea, 两杯茶. The plural is given where it is
     irregular.
     """
-    head, *rest = en.split()
-    label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
-    many = irregular or " ".join(_plural_phrase(head, rest))
+    is_container = "/m" in en
+    label = "m" if is_container else "q"  # 杯 renders "cup"; 本 goes with the number
+    many = en.split()
+    head = 0 if is_container else -1  # two cups of tea, two swimming pools
+    many[head] = plural(many[head].removesuffix("/m")) + ("/m" if is_container else "")
     one = words(en)
-    forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
+    forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(irregular or " ".join(many))}
     return Filler(_plain(one), forms, {"": words(zh), "m": words(measure, label)})
-
-
-def _plural_phrase(head: str, rest: list[str]) -> list[str]:
-    if head.endswith("/m"):
-        return [plural(head[:-2]) + "/m", *rest]
-    return [head, *rest[:-1], plural(rest[-1])] if rest else [plural(head)]
 
 
 def plural(word: str) -> str:

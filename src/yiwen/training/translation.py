@@ -68,12 +68,7 @@ def translation_job(
     if initial is not None:
         model.load_state_dict(load_model(initial).state_dict())
     batch_tokens = config.micro_batch_tokens
-    valid = ValidationSet(
-        store,
-        metric="chrf" if config.metric == "chrf" else "bleu",
-        max_len=model_config.max_len,
-        batch_tokens=batch_tokens,
-    )
+    valid = ValidationSet(store, config, max_len=model_config.max_len)
     loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
     guided = None
     if config.guided_alignment > 0:

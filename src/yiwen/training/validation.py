@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from yiwen.data.order import longest_first
 from yiwen.data.store import Store
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
-from yiwen.evaluation.metrics import quick_score
+from yiwen.evaluation.metrics import Metric, quick_score
 from yiwen.hardware import Hardware
 from yiwen.model.attention import recorded_attention
 from yiwen.model.transformer import Transformer
@@ -24,6 +24,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID
+from yiwen.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,7 +49,7 @@ class Validation:
 class ValidationSet:
     """The validation lines, encoded once and used at every validation."""
 
-    def __init__(self, store: Store, *, metric: Literal["bleu", "chrf"], max_len: int, batch_tokens: int) -> None:
+    def __init__(self, store: Store, config: TrainingConfig, *, max_len: int) -> None:
         """Encode the lines of store.valid.
 
         Raises:
@@ -56,12 +57,14 @@ class ValidationSet:
         """
         self.src, self.ref = store.valid
         self.store = store
-        self.metric = metric
+        self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
         self.src_ids = store.source.encode([normalise(text) for text in self.src])
         self.ref_ids = store.target.encode([normalise(text) for text in self.ref])
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
-        self.loss_batches = chunks_of(longer, max_len=max_len, batch_tokens=batch_tokens, only=self.decoded)
+        self.loss_batches = chunks_of(
+            longer, max_len=max_len, batch_tokens=config.micro_batch_tokens, only=self.decoded
+        )
 
     def validate(self, model: Transformer, hardware: Hardware, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
