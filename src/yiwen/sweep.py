@@ -22,7 +22,7 @@ from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric
-from yiwen.files import MANIFEST, write_json, write_text
+from yiwen.files import MANIFEST, write_json, write_lines
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -285,7 +285,7 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
     how: dict[str, Any] = {"search": cell.loaded.recipe.search, "with_scores": False, "checks": False}
     texts = [str(each) for each in translator.translate(valid.src, **how, stop=stop)]
-    write_text(run / "valid.txt", "".join(f"{text}\n" for text in texts))
+    write_lines(run / "valid.txt", texts)
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
     metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
     return Result(

@@ -15,8 +15,8 @@ import pyarrow as pa
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Block, CorpusConfig, Targets, corpus_files, place, read_blocks
 from yiwen.data.report import Example
-from yiwen.data.stages import CleanTask, spilled
-from yiwen.data.store import TextPairs
+from yiwen.data.stages import CleanTask
+from yiwen.data.store import TextPairs, mapped
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
@@ -102,7 +102,7 @@ class Intake:
         Raises:
             Stopped: If a signal arrived.
         """
-        reader = spilled(self.job.spill)
+        reader = mapped(self.job.spill)
         bounds = np.searchsorted(rows, self.starts)
         for index, (first, last) in enumerate(pairwise(bounds)):
             if first == last:

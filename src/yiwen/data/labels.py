@@ -22,19 +22,14 @@ def labels_of(target: str, targets: Targets) -> list[str]:
 
 
 def numbered(
-    subword: Subword,
-    texts: Sequence[str],
-    labels_of: Sequence[Sequence[str]],
-    *,
-    labels: Sequence[str],
-    targets: Targets,
+    subword: Subword, src: Sequence[str], tgt: Sequence[str], *, labels: Sequence[str], targets: Targets
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Ids of normalised texts, and numbers from 1: of a label, or of a tag at the first subword of its word, else 0."""
     number = {label: n for n, label in enumerate(labels, 1)}
-    numbers = [[number[label] for label in chosen] for chosen in labels_of]
+    numbers = [[number[label] for label in labels_of(target, targets)] for target in tgt]
     if targets == "label":
-        return subword.encode(texts), numbers
-    words_of = encode_words(subword, [text.split(" ") for text in texts])
+        return subword.encode(src), numbers
+    words_of = encode_words(subword, [text.split(" ") for text in src])
     placed = [
         [n for word, tag in zip(words, tags, strict=True) for n in [tag] + [0] * (len(word) - 1)]
         for words, tags in zip(words_of, numbers, strict=True)

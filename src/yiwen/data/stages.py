@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from yiwen.data.corpus import Block, Targets, place
-from yiwen.data.labels import labels_of, numbered
+from yiwen.data.labels import numbered
 from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES, Example
 from yiwen.data.split import Keys, keys_of
+from yiwen.data.store import mapped
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import protected_pair
@@ -136,7 +137,8 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
         keep: Which of its pairs are for training, (N,), bool.
     """
     rows = np.flatnonzero(keep)
-    batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
+    # Opened for each batch: a map kept open would keep all pages it has touched.
+    batch = mapped(task.spill).get_batch(index).take(pa.array(rows))
     if task.vocabulary.placeholders:
         batch = _with_symbols(batch, task.vocabulary.placeholders)
     src_ids, tgt_ids = _ids(task, batch.column("src").to_pylist(), batch.column("tgt").to_pylist())
@@ -175,11 +177,6 @@ def _with_symbols(batch: Any, n: int) -> Any:
     return pa.record_batch(columns, schema=SPILLED)
 
 
-def spilled(path: Path) -> Any:
-    """A reader of the spill file. Opened for each batch: a map kept open would keep all pages it has touched."""
-    return pa.ipc.open_file(pa.memory_map(str(path)))
-
-
 @lru_cache(maxsize=2)
 def _checks(task: CleanTask) -> tuple[tuple[str, Check], ...]:
     tgt_lang = task.tgt_lang if task.targets == "text" else task.src_lang
@@ -202,8 +199,7 @@ def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[in
         case "text":
             return source.encode(src), _subword(task.vocabulary.target).encode(tgt)
         case "label" | "tags":
-            labels_in = [labels_of(target, task.targets) for target in tgt]
-            return numbered(source, src, labels_in, labels=task.vocabulary.labels, targets=task.targets)
+            return numbered(source, src, tgt, labels=task.vocabulary.labels, targets=task.targets)
         case "none":
             ids = source.encode(src)
             return ids, ids  # as many positions to learn from as there are subwords

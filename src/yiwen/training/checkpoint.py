@@ -69,9 +69,9 @@ def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
     try:
         return parse(Progress, json.loads((path / "state.json").read_text(encoding="utf-8")), source=str(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
     except (OSError, ValueError) as error:
-        if isinstance(error, ConfigError):
-            raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
         raise CheckpointError(f"{path / 'state.json'} cannot be read ({error}); use an earlier checkpoint") from error
 
 
