@@ -99,8 +99,13 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
 
 
 def _sum_of_money(rng: Random) -> Filler:
+    """Two hundred and thirty-seven yuan, 二百三十七元."""
     en, zh = _CURRENCIES[int(rng.random() ** 2 * len(_CURRENCIES))]
-    return times.price(_amount(rng), en, zh)
+    value = _amount(rng)
+    amount = number(value)
+    unit = en if value == 1 or en == "yuan" else f"{en}s"
+    forms = {"": (*amount.en[""], (unit, "c"))}, {"": (*amount.zh[""], (zh, "c"))}
+    return Filler(amount.name, *forms, combinations=((amount.name, en), *amount.combinations))
 
 
 def _amount(rng: Random) -> int:

@@ -1,10 +1,10 @@
-"""Times, dates and sums of money of the demo grammar, as fillers in both languages."""
+"""Times and dates of the demo grammar, as fillers in both languages."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, words
+from yiwen.data.demo_words import Filler, chinese_number, english_number, made_of, number, phrase, words
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
@@ -32,8 +32,7 @@ def past_times() -> tuple[Filler, ...]:
     """yesterday, last Friday, three weeks ago, on March 5."""
     units = (("day", "天"), ("week", "个星期"), ("month", "个月"), ("year", "年"))
     return (
-        phrase("yesterday", "昨天"),
-        phrase("last year", "去年"),
+        *made_of(["yesterday 昨天", "last_year 去年"], phrase),
         phrase("last/l night", "昨天/l 晚上"),
         *(phrase(f"{en}/d {part}", f"{zh}/d {_PARTS_OF_DAY[part][0]}") for en, zh, part in (
             ("yesterday", "昨天", "morning"), ("yesterday", "昨天", "afternoon"), ("this", "今天", "morning"),
@@ -52,9 +51,7 @@ def _ago(count: int, en: str, zh: str) -> Filler:
 def future_times() -> tuple[Filler, ...]:
     """tomorrow evening, next Friday, next year."""
     return (
-        phrase("tomorrow", "明天"),
-        phrase("next year", "明年"),
-        phrase("tonight", "今天晚上"),
+        *made_of(["tomorrow 明天", "next_year 明年", "tonight 今天晚上"], phrase),
         *(phrase(f"tomorrow/d {en}", f"明天/d {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
         *(phrase(f"next/l {en}", f"下个/l {zh}") for en, zh in (("week", "星期"), ("month", "月"), *WEEKDAYS)),
     )
@@ -67,14 +64,10 @@ def dates() -> tuple[Filler, ...]:
 
 
 def _date(month: int, day: int) -> Filler:
-    en = f"{_MONTHS[month - 1]}/m {day}/d"
-    zh = f"{chinese_number(month)}月/m {chinese_number(day)}日/d"
-    return Filler(
-        f"{_MONTHS[month - 1]} {day}",
-        {"": words(f"~on {en}"), "bare": words(en)},
-        {"": words(zh)},
-        combinations=((_MONTHS[month - 1], str(day)),),
-    )
+    name = _MONTHS[month - 1]
+    en = {"": words(f"~on {name}/m {day}/d"), "bare": words(f"{name}/m {day}/d")}
+    zh = {"": words(f"{chinese_number(month)}月/m {chinese_number(day)}日/d")}
+    return Filler(f"{name} {day}", en, zh, combinations=((name, str(day)),))
 
 
 @cache
@@ -107,15 +100,4 @@ def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
         f"~at {en} ~in ~the {part}/p",
         f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}",
         combinations=((f"{side} {minute}", en_hour, part),),
-    )
-
-
-def price(value: int, en: str, zh: str) -> Filler:
-    """A sum of money: two hundred and thirty-seven yuan, 二百三十七元."""
-    amount = number(value)
-    return Filler(
-        amount.name,
-        {"": (*amount.en[""], (en if value == 1 or en == "yuan" else f"{en}s", "c"))},
-        {"": (*amount.zh[""], (zh, "c"))},
-        combinations=((amount.name, en), *amount.combinations),
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import compress
+from collections.abc import Sequence
 from typing import Final
 
 from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import CorpusConfig
+from yiwen.data.corpus import CorpusConfig, Targets
 from yiwen.data.intake import Intake, Job, Split
-from yiwen.data.labels import check_held_out, with_labels
+from yiwen.data.labels import N_SHOWN, labels_of
 from yiwen.data.report import Findings
 from yiwen.data.stages import Vocabulary
 from yiwen.data.store import TextPairs
+from yiwen.errors import DataError
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword
 
@@ -36,13 +37,13 @@ def hold_out(
     held_out = dict(given)
     for name, pairs in given.items():
         if labels:
-            check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
+            _check_labels(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
     for name, rows in (("valid", split.valid), ("test", split.test)):
         if name in given:
             continue
         pairs = intake.pairs(rows)
         if labels:
-            rest, fault = with_labels(pairs, labels, job.targets), "with labels that no training text has"
+            rest, fault = _with_labels(pairs, labels, job.targets), "with labels that no training text has"
         elif job.targets == "text":
             rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
         else:
@@ -77,5 +78,30 @@ def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPa
     """Those that are no longer than what is trained on."""
     src_ids = Subword.load(vocabulary.source).encode(list(map(normalise, pairs.src)))
     tgt_ids = Subword.load(vocabulary.target).encode(list(map(normalise, pairs.tgt)))
-    fits = [max(len(src), len(tgt)) < data.max_tokens for src, tgt in zip(src_ids, tgt_ids, strict=True)]
-    return TextPairs(list(compress(pairs.src, fits)), list(compress(pairs.tgt, fits)))
+    return pairs.only([max(map(len, ids)) < data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)])
+
+
+def _with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> TextPairs:
+    """Those whose labels are all among these."""
+    known = {*labels}
+    return pairs.only([known.issuperset(labels_of(normalise(target), targets)) for target in pairs.tgt])
+
+
+def _check_labels(pairs: TextPairs, *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
+    """Refuse held-out text on which no model could be measured.
+
+    Raises:
+        DataError: If a label is not among those of the training text, or words and tags differ in number.
+    """
+    known = {*labels}
+    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
+        found = labels_of(normalise(target), targets)
+        if unknown := [label for label in found if label not in known]:
+            raise DataError(
+                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
+                f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
+            )
+        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
+            raise DataError(
+                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
+            )

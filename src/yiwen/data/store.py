@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +42,10 @@ class TextPairs(NamedTuple):
 
     src: list[str]
     tgt: list[str]
+
+    def only(self, is_kept: list[bool]) -> TextPairs:
+        """Those for which it is true."""
+        return TextPairs(list(compress(self.src, is_kept)), list(compress(self.tgt, is_kept)))
 
 
 @dataclass(frozen=True, kw_only=True)

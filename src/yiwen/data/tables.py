@@ -52,11 +52,6 @@ def _names(row: Sequence[bytes]) -> list[str]:
     return [cell.decode("utf-8", "replace") for cell in row]
 
 
-def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
-    """True where the first line of a TSV or CSV names the columns and is no pair."""
-    return {src_column, tgt_column} <= {*column_names(path)}
-
-
 def column_names(path: Path) -> list[str]:
     """What the columns of a file may be called: its first cells, its first keys, or its schema; "a.b" for b inside a.
 

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -167,20 +168,17 @@ class Trainer:
 
     def _gradients(self, plan: Update) -> Gradients:
         step = self.progress.step + 1
-
-        def compute(part: Update) -> Gradients:
-            return compute_gradients(
-                self.model,
-                part,
-                load=self.job.load,
-                loss_fn=self.job.loss_fn,
-                seeds=(self.config.seed, step),
-                device=self.hardware.device,
-                is_bf16=self.hardware.is_bf16,
-                pool=self.pool,
-                batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
-            )
-
+        compute = partial(
+            compute_gradients,
+            self.model,
+            load=self.job.load,
+            loss_fn=self.job.loss_fn,
+            seeds=(self.config.seed, step),
+            device=self.hardware.device,
+            is_bf16=self.hardware.is_bf16,
+            pool=self.pool,
+            batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
+        )
         plan = self.smaller_plans.get(step, plan)  # an earlier start met the limit of memory here: do as it did
         gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
         if fitted is not plan:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from yiwen.analysis.attention import attention_picture, word_weights
@@ -25,9 +25,6 @@ from yiwen.tasks.translate import translation_loss
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 N_SAMPLES = 5
 
