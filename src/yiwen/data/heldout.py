@@ -37,7 +37,7 @@ def hold_out(
     held_out = dict(given)
     for name, pairs in given.items():
         if labels:
-            _check_labels(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
+            check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
     for name, rows in (("valid", split.valid), ("test", split.test)):
         if name in given:
             continue
@@ -52,6 +52,26 @@ def hold_out(
             findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
         held_out[name] = rest
     return held_out
+
+
+def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
+    """Refuse held-out text on which no model could be measured.
+
+    Raises:
+        DataError: If a label is not among those of the training text, or words and tags differ in number.
+    """
+    known = {*labels}
+    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
+        found = labels_of(normalise(target), targets)
+        if unknown := [label for label in found if label not in known]:
+            raise DataError(
+                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
+                f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
+            )
+        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
+            raise DataError(
+                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
+            )
 
 
 def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> TextPairs:
@@ -85,23 +105,3 @@ def _with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> T
     """Those whose labels are all among these."""
     known = {*labels}
     return pairs.only([known.issuperset(labels_of(normalise(target), targets)) for target in pairs.tgt])
-
-
-def _check_labels(pairs: TextPairs, *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
-    """Refuse held-out text on which no model could be measured.
-
-    Raises:
-        DataError: If a label is not among those of the training text, or words and tags differ in number.
-    """
-    known = {*labels}
-    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
-        found = labels_of(normalise(target), targets)
-        if unknown := [label for label in found if label not in known]:
-            raise DataError(
-                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
-                f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
-            )
-        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
-            raise DataError(
-                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
-            )
