@@ -25,7 +25,7 @@ from yiwen.data import pipeline
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.intake import Job
 from yiwen.data.prepare import DataConfig, prepare
-from yiwen.data.report import Report, Tally
+from yiwen.data.report import Findings, Report
 from yiwen.data.store import Store
 from yiwen.data.workers import Workers
 from yiwen.stop import StopFlag
@@ -116,11 +116,12 @@ def tokenising_rate(folder: Path, data: DataConfig, model: Path, n_workers: int)
         tick=lambda step, pairs: None,
     )
     with Workers(n_workers, job.stop) as workers:
-        intake, keys = pipeline.clean(job, workers, Tally())
-        split = pipeline.divide(job, intake, keys, {}, Tally(), [])
-        models = pipeline.learn(job, intake, split, [])
+        findings = Findings()
+        intake, keys = pipeline.clean(job, workers, findings)
+        split = pipeline.divide(intake, keys, {}, findings)
+        vocabulary = pipeline.learn(intake, split, findings)
         started = time.perf_counter()
-        pipeline.encode(job, workers, intake, split, models, (), Tally())
+        pipeline.encode(intake, split, vocabulary, workers, findings)
         return int(split.train.sum()) / (time.perf_counter() - started)
 
 

@@ -29,7 +29,7 @@ from yiwen.recipe import load_recipe
 from yiwen.runs import average_run, prepare_recipe
 from yiwen.stop import ECHO, StopFlag
 from yiwen.tasks.config import METRICS, Task
-from yiwen.training import loop, microbatch, translation, validation
+from yiwen.training import checkpoint, loop, microbatch, translation, validation
 from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
 
 FAST = ["max_steps=9", "validate_every=4", "checkpoint_every=3", "precision='float32'"]
@@ -438,7 +438,7 @@ def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_t
 ) -> None:
     run = tmp_path / "run"
     assert train(text, run) == 0
-    monkeypatch.setattr("yiwen.runs.read_progress", lambda path: replace(read_progress(path), is_scheduled=False))
+    monkeypatch.setattr(checkpoint, "read_progress", lambda path: replace(read_progress(path), is_scheduled=False))
     assert average_run(run, output=tmp_path / "mean", last=2) == 1
     assert open_bundle(tmp_path / "mean").info.step == 9
 

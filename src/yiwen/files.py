@@ -15,7 +15,7 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -80,6 +80,11 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, content: str) -> None:
     """Write UTF-8 text with `\\n` line ends, whole or not at all."""
     write_bytes(path, content.encode("utf-8"))
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write texts that hold no line end, one a line, whole or not at all."""
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def write_json(path: Path, value: object) -> None:

@@ -30,7 +30,7 @@ from yiwen.tasks.config import TARGETS
 from yiwen.text.languages import canonical
 from yiwen.text.subword import TokenizerConfig, subword_paths
 from yiwen.training.average import average_weights
-from yiwen.training.checkpoint import checkpoints, latest_checkpoint, read_progress
+from yiwen.training.checkpoint import last_scheduled, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE, TrainingConfig
 from yiwen.training.encoding import encoder_job
 from yiwen.training.job import Job
@@ -146,7 +146,7 @@ def train_recipe(
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
-        for folder in (run, run / "checkpoints", run / "bundles"):
+        for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
             folder.mkdir(exist_ok=True)
             remove_leftovers(folder)
         recipe = loaded.recipe
@@ -208,8 +208,7 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
     if output.exists():
         raise ConfigError(f"{output} exists already; give another --output")
-    found = checkpoints(run / "checkpoints")
-    chosen = ([path for path in found if read_progress(path).is_scheduled] or found[-1:])[-last:]
+    chosen = last_scheduled(run / "checkpoints", last)
     if not (run / "best").is_dir() or not chosen:
         raise CheckpointError(f"{run} has no checkpoint and best model yet; train it first")
     bundle = open_bundle(run / "best")

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
-from yiwen.files import MANIFEST, write_json, write_text
+from yiwen.evaluation.metrics import Metric
+from yiwen.files import MANIFEST, write_json, write_lines
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SEED: Final = "training.seed"
+_UNKNOWN: Final = ""
+"""The first weights of results that were kept before these were."""
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
 
@@ -42,6 +45,22 @@ class Cell:
     settings: dict[str, str]
     """What the grid varies: keys, and values as they were given."""
     loaded: LoadedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came of a cell, as `cell.json` keeps it."""
+
+    score: float
+    """Of the validation text."""
+    metric: Metric
+    minutes: float
+    """Of training."""
+    data: str
+    """Fingerprint of the prepared text."""
+    recipe: str
+    init: str | None = _UNKNOWN
+    """Hash of the weights that training began with; None where they were drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +77,9 @@ class Row:
     minutes: float = 0.0
     """Of training, a run."""
     error: str = ""
+
+
+Scored = tuple[Cell, Result]
 
 
 def sweep(
@@ -86,7 +108,7 @@ def sweep(
         Stopped: After a stop signal; the same call goes on.
     """
     cells = grid(recipe, settings, each=each, folder=folder)
-    results: list[dict[str, Any]] = []
+    results: list[Result | str] = []
     for number, cell in enumerate(cells, 1):
         if console is not None:
             console.print(f"{number} of {len(cells)}: {cell.folder}", highlight=False, markup=False, soft_wrap=True)
@@ -97,7 +119,7 @@ def sweep(
             raise
         except YiwenError as error:
             advised = str(error).replace(NEW_RUN, "start a new sweep with --folder FOLDER")
-            results.append({"error": f"{cell.folder.name}: {advised}"})
+            results.append(f"{cell.folder.name}: {advised}")
     rows = compared(cells, results)
     cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
     write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
@@ -116,24 +138,10 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
     Raises:
         ConfigError: If any combination is no recipe, or they do not translate.
     """
-    choices: dict[str, list[str]] = {}
-    for setting in settings:
-        key, separator, text = setting.partition("=")
-        if not separator:
-            raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
-        if key.strip() in choices:
-            raise ConfigError(f"--set {key.strip()} is given twice; write all its values in one, with commas")
-        choices[key.strip()] = list(dict.fromkeys(_values(text)))  # two equal runs would compare nothing
-    cells: list[Cell] = []
+    choices = _choices(settings)
     first = {key: values[0] for key, values in choices.items()}
-    if each:
-        alone = [{key: value} for key, values in choices.items() if key != SEED for value in values[1:]]
-        seeds = [{SEED: seed} for seed in choices.get(SEED, ()) if len(choices[SEED]) > 1]
-        varieties = [row | seed for row in ({}, *alone) for seed in seeds or [{}]]
-    else:
-        several = {key: values for key, values in choices.items() if len(values) > 1}
-        varieties = [dict(zip(several, values, strict=True)) for values in itertools.product(*several.values())]
-    for varied in varieties:
+    cells: list[Cell] = []
+    for varied in _one_by_one(choices) if each else _combined(choices):
         loaded = load_recipe(recipe, [f"{key}={value}" for key, value in (first | varied).items()])
         words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
         name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120] or "alone"
@@ -144,28 +152,36 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
     return cells
 
 
-def compared(cells: Sequence[Cell], results: Sequence[dict[str, Any]]) -> list[Row]:
-    """Rows of the table from the results of the cells; those that differ in their seed alone are one."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row]:
+    """Rows of the table from the results of the cells; those that differ in their seed alone are one.
+
+    Args:
+        cells: All of the grid.
+        results: What came of each, or why it failed.
+    """
+    groups: dict[str, list[tuple[Cell, Result | str]]] = {}
     for cell, result in zip(cells, results, strict=True):
         name = ", ".join(f"{key}={value}" for key, value in cell.settings.items() if key != SEED) or "as it is"
-        groups.setdefault(name, []).append({**result, "folder": cell.folder})
-    first = next(iter(groups.values()))
-    rows = []
+        groups.setdefault(name, []).append((cell, result))
+    rows: list[Row] = []
+    first: list[Scored] = []  # stays empty where one of the first row failed
     for name, group in groups.items():
-        if errors := [result["error"] for result in group if "error" in result]:
+        scored = [(cell, result) for cell, result in group if isinstance(result, Result)]
+        if len(scored) < len(group):
+            errors = [result for _, result in group if isinstance(result, str)]
             rows.append(Row(name=name, n_runs=len(group), error="; ".join(errors)))
             continue
-        is_compared = group is not first and not any("error" in result for result in first)
         rows.append(
             Row(
                 name=name,
                 n_runs=len(group),
-                score=fmean(result["score"] for result in group),
-                gain=_gain(group, first) if is_compared else None,
-                minutes=fmean(result["minutes"] for result in group),
+                score=fmean(result.score for _, result in scored),
+                gain=_gain(scored, first) if first else None,
+                minutes=fmean(result.minutes for _, result in scored),
             )
         )
+        if len(rows) == 1:
+            first = scored
     return rows
 
 
@@ -189,6 +205,20 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def _choices(settings: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each key."""
+    choices: dict[str, list[str]] = {}
+    for setting in settings:
+        key, separator, text = setting.partition("=")
+        key = key.strip()
+        if not separator:
+            raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
+        if key in choices:
+            raise ConfigError(f"--set {key} is given twice; write all its values in one, with commas")
+        choices[key] = list(dict.fromkeys(_values(text)))  # two equal runs would compare nothing
+    return choices
+
+
 def _values(text: str) -> list[str]:
     try:
         tomllib.loads(f"value = {text}")
@@ -197,62 +227,95 @@ def _values(text: str) -> list[str]:
     return [text.strip()]
 
 
-def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> dict[str, Any]:
+def _combined(choices: dict[str, list[str]]) -> list[dict[str, str]]:
+    """What every cell has of the settings that vary: all combinations."""
+    several = {key: values for key, values in choices.items() if len(values) > 1}
+    return [dict(zip(several, values, strict=True)) for values in itertools.product(*several.values())]
+
+
+def _one_by_one(choices: dict[str, list[str]]) -> list[dict[str, str]]:
+    """What every cell has beside the first values: nothing, then one further value alone; each with every seed."""
+    alone = [{key: value} for key, values in choices.items() if key != SEED for value in values[1:]]
+    seeds = [{SEED: seed} for seed in choices.get(SEED, ()) if len(choices[SEED]) > 1]
+    return [row | seed for row in ({}, *alone) for seed in seeds or [{}]]
+
+
+def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Result:
     """What came of a cell: found where it is finished, else trained and scored."""
-    from yiwen.data.store import Store
-    from yiwen.evaluation.metrics import Metric, quick_score
     from yiwen.runs import initial_model, prepare_recipe, train_recipe
 
-    run, training = cell.folder, cell.loaded.recipe.training
-    recipe, first = to_toml(cell.loaded.recipe), initial_model(cell.loaded)
-    init = json.loads((first.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if first else None
-    if (run / "cell.json").is_file():
-        found: dict[str, Any] = json.loads((run / "cell.json").read_text(encoding="utf-8"))
+    initial = initial_model(cell.loaded)
+    init = json.loads((initial.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if initial else None
+    if (cell.folder / "cell.json").is_file():
+        found = Result(**json.loads((cell.folder / "cell.json").read_text(encoding="utf-8")))
         prepared = prepare_recipe(cell.loaded, stop=stop)
-        if found.get("init", init) != init:
+        if found.init not in (init, _UNKNOWN):
             raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
-        if found["recipe"] == recipe and found["data"] == prepared.folder.name:
+        if found.recipe == to_toml(cell.loaded.recipe) and found.data == prepared.folder.name:
             return found
-    if (run / "recipe.toml").is_file():
-        before = parse(Recipe, read_toml(run / "recipe.toml"), source=str(run / "recipe.toml")).training
-        is_longer = before.max_steps < training.max_steps and training.schedule not in ("polynomial", "cosine")
-        if before.patience != training.patience or not (before.max_steps == training.max_steps or is_longer):
-            raise ConfigError(
-                f"trained with max_steps={before.max_steps} and patience={before.patience}; give another --folder, or "
-                "remove it"
-            )
-    _, progress = train_recipe(cell.loaded, run=run, resume=True, stop=stop, console=console)
-    valid = Store.open(runs_root() / ".prepared" / progress.data).valid
+    _refuse_other_length(cell)
+    _, progress = train_recipe(cell.loaded, run=cell.folder, resume=True, stop=stop, console=console)
+    result = _scored(cell, progress.data, init, stop)
+    write_json(cell.folder / "cell.json", asdict(result))
+    return result
+
+
+def _refuse_other_length(cell: Cell) -> None:
+    """A run that is longer now goes on, unless its learning rate has fallen for a shorter one."""
+    path = cell.folder / "recipe.toml"
+    if not path.is_file():
+        return
+    now, before = cell.loaded.recipe.training, parse(Recipe, read_toml(path), source=str(path)).training
+    is_longer = before.max_steps < now.max_steps and now.schedule not in ("polynomial", "cosine")
+    if before.patience != now.patience or not (before.max_steps == now.max_steps or is_longer):
+        raise ConfigError(
+            f"trained with max_steps={before.max_steps} and patience={before.patience}; give another --folder, or "
+            "remove it"
+        )
+
+
+def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
+    """Translate the validation text with the best model of a run, and keep the translations beside it."""
+    from yiwen.data.store import Store
+    from yiwen.evaluation.metrics import quick_score
+
+    run, training = cell.folder, cell.loaded.recipe.training
+    valid = Store.open(runs_root() / ".prepared" / data).valid
     translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
     how: dict[str, Any] = {"search": cell.loaded.recipe.search, "with_scores": False, "checks": False}
     texts = [str(each) for each in translator.translate(valid.src, **how, stop=stop)]
-    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
-    write_text(run / "valid.txt", "".join(f"{text}\n" for text in texts))
+    write_lines(run / "valid.txt", texts)
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
-    result: dict[str, Any] = {"score": quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric)}
-    result |= {"metric": metric, "minutes": json.loads(timing)["seconds"] / 60, "data": progress.data, "recipe": recipe}
-    result["init"] = init
-    write_json(run / "cell.json", result)
-    return result
+    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
+    return Result(
+        score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
+        metric=metric,
+        minutes=json.loads(timing)["seconds"] / 60,
+        data=data,
+        recipe=to_toml(cell.loaded.recipe),
+        init=init,
+    )
 
 
-def _gain(group: Sequence[dict[str, Any]], first: Sequence[dict[str, Any]]) -> tuple[float, float, float] | None:
+def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, float, float] | None:
     """Mean gain of one row over the first, and the ends of its 95 % interval; None over other text or metrics."""
     from yiwen.data.store import Store
     from yiwen.evaluation.significance import compare
 
-    stores = {name: Store.open(runs_root() / ".prepared" / name) for name in {group[0]["data"], first[0]["data"]}}
-    store = stores[group[0]["data"]]
-    if any(other.valid != store.valid for other in stores.values()) or group[0]["metric"] != first[0]["metric"]:
+    (cell, result), (first_cell, first_result) = group[0], first[0]
+    stores = {data: Store.open(runs_root() / ".prepared" / data) for data in {result.data, first_result.data}}
+    store = stores[result.data]
+    if any(other.valid != store.valid for other in stores.values()) or result.metric != first_result.metric:
         return None
-    gains = [ours["score"] - theirs["score"] for ours, theirs in zip(group, first, strict=True)]
+    gains = [ours.score - theirs.score for (_, ours), (_, theirs) in zip(group, first, strict=True)]
     mean = fmean(gains)
     if len(gains) > 1:
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
     ours, theirs = (
-        (result["folder"] / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1] for result in (group[0], first[0])
+        (folder / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        for folder in (cell.folder, first_cell.folder)
     )
-    how: Any = {"tgt_lang": store.tgt_lang, "metrics": (group[0]["metric"],)}
+    how: Any = {"tgt_lang": store.tgt_lang, "metrics": (result.metric,)}
     return mean, *compare(ours, theirs, store.valid.tgt, **how).differences[0].interval

@@ -48,7 +48,7 @@ ORDER = [
 ]
 """A module may import what stands before it; of those on one line neither imports the other."""
 
-EXTRAS = ["torch", "safetensors", "pyarrow", "sacrebleu", "tensorboard", "zstandard", "lxml", "starlette", "uvicorn"]
+EXTRAS = ["torch", "safetensors", "pyarrow", "sacrebleu", "tensorboard", "lxml", "starlette", "uvicorn"]
 """What the extras `train` and `serve` bring."""
 
 CORE = [

@@ -16,9 +16,10 @@ from commands import Commands
 from tiny_model import TinyRun, exported
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
+from yiwen.evaluation.metrics import Metric
 from yiwen.recipe import load_recipe
 from yiwen.stop import GO_ON, StopFlag
-from yiwen.sweep import Cell, Row, compared, grid, sweep, table
+from yiwen.sweep import Cell, Result, Row, compared, grid, sweep, table
 from yiwen.translator import Translator
 
 SHORT = ["training.max_steps=6", "training.validate_every=6", "training.checkpoint_every=6"]
@@ -61,7 +62,7 @@ def test_each_value_alone_stands_beside_the_first_values_of_the_others(recipe: s
     assert {each.loaded.recipe.training.max_steps for each in cells} == {6}
     names = [each.folder.name for each in grid(recipe, ["training.seed=1,2", *settings[2:]], each=True)]
     assert names == ["seed=1", "seed=2", "dropout=0.2,seed=1", "dropout=0.2,seed=2"]
-    rows = compared(grid(recipe, settings, each=True), [{"error": "not trained"}] * 4)
+    rows = compared(grid(recipe, settings, each=True), ["not trained"] * 4)
     assert [row.name for row in rows] == ["as it is", "training.rdrop=1", "training.rdrop=5", "model.dropout=0.2"]
 
 
@@ -181,21 +182,24 @@ def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
     return [Cell(Path(str(number)), each, loaded) for number, each in enumerate(settings)]
 
 
+def result_of(score: float, *, data: str = "same", metric: Metric = "bleu") -> Result:
+    return Result(score=score, metric=metric, minutes=2.0, data=data, recipe="")
+
+
 def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
     recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = [{"a.x": x, "training.seed": seed} for x in "01" for seed in "123"]
     scores = [30.0, 31.0, 32.0, 31.0, 31.5, 33.5]  # gains 1.0, 0.5, 1.5: mean 1, deviation 0.5
     monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
-    same = {"minutes": 2.0, "data": "same", "metric": "bleu"}
-    rows = compared(cells_of(recipe, *settings), [{**same, "score": score} for score in scores])
+    rows = compared(cells_of(recipe, *settings), [result_of(score) for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
 
 
 def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
     cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"})
-    rows = compared(cells, [{"error": "0: full"}, {"score": 30.0, "minutes": 1.0}])
+    rows = compared(cells, ["0: full", result_of(30.0)])
     assert [(row.score, row.gain, row.error) for row in rows] == [(None, None, "0: full"), (30.0, None, "")]
 
 
@@ -259,13 +263,13 @@ def test_a_run_of_another_length_is_no_result_of_this_one(recipe: str) -> None:
 
 def test_scores_over_other_validation_text_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], [folder.name])))
-    results = [{"score": score, "minutes": 2.0, "data": name} for score, name in ((30.0, "a"), (31.0, "b"))]
+    results = [result_of(30.0, data="a"), result_of(31.0, data="b")]
     assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
 
 
 def test_scores_by_another_metric_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], ["b"])))
-    results = [{"score": 30.0, "minutes": 2.0, "data": "same", "metric": metric} for metric in ("bleu", "chrf")]
+    results = [result_of(30.0, metric="bleu"), result_of(30.0, metric="chrf")]
     assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
 
 

@@ -9,8 +9,8 @@ import lzma
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ NASTY = "\ufefffirst\r\n\n\u2028\u0085\v\f\x1c\rlone\n\x00\n  \n\ufeffBOM\nlast\
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.compress,
+    ".zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
 
 
@@ -83,7 +83,7 @@ def test_a_damaged_file_is_never_read_as_a_shorter_one(tmp_path: Path, suffix: s
     packed = PACKERS[suffix.lower()](b"".join(b"line %d\n" % n for n in range(50_000)))
     path.write_bytes(packed[: len(packed) // 2] if fault == "cut" else b"just text\n" * 100)
     with (
-        pytest.raises(DataError, match=r"(is damaged|cannot be read) \(.*\); (fetch|give)"),
+        pytest.raises(DataError, match=r"is damaged \(.*\); fetch or compress it again"),
         lines.opened(path) as file,
     ):
         list(lines.read_lines(file))
@@ -121,9 +121,9 @@ def test_what_is_there_and_is_no_file_is_not_said_to_be_missing(tmp_path: Path, 
 def test_a_missing_package_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    (tmp_path / "a.zst").write_bytes(zstandard.compress(b"x"))
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(MissingDependencyError, match="zstandard: pip install"), lines.opened(tmp_path / "a.zst"):
+    (tmp_path / "a.zst").write_bytes(PACKERS[".zst"](b"x"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="pyarrow: pip install"), lines.opened(tmp_path / "a.zst"):
         pass
 
 

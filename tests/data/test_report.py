@@ -8,7 +8,7 @@ import json
 
 from rich.console import Console
 
-from yiwen.data.report import Dropped, Example, Report, Tally, print_report
+from yiwen.data.report import Dropped, Example, Findings, Report, print_report
 
 REPORT = Report(
     read=1013,
@@ -69,15 +69,15 @@ def test_a_report_of_nothing_timed_names_no_rate() -> None:
     assert text.startswith("read 1,013 pairs; kept 907")
 
 
-def test_a_tally_keeps_three_examples_of_each_reason() -> None:
-    tally = Tally()
-    tally.add("late", 0, [])
+def test_three_examples_of_each_reason_are_kept() -> None:
+    findings = Findings()
+    findings.drop("late", 0, [])
     for n in range(5):
-        tally.add(
+        findings.drop(
             "length",
             2,
             [Example(where=f"line {2 * n}", src="", tgt=""), Example(where=f"line {2 * n + 1}", src="", tgt="")],
         )
-    (only,) = tally.dropped()
+    (only,) = findings.dropped()
     assert (only.reason, only.count) == ("length", 10)
     assert [example.where for example in only.examples] == ["line 0", "line 1", "line 2"]

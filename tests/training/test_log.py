@@ -16,7 +16,8 @@ from toy_job import Killed, toy_job, train, trainer
 
 from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
-from yiwen.training.log import Record, TrainingLog, training_line, whole_lines
+from yiwen.training.log import Record, TrainingLog, whole_lines
+from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
 
 
@@ -68,7 +69,7 @@ def test_whole_lines_leave_out_what_a_kill_cut(tmp_path: Path) -> None:
 
 
 def test_a_training_line_divides_once_and_never_overflows() -> None:
-    line = training_line(step=3, epoch=1, loss_sum=6.0, n_tokens=4, learning_rate=0.5, gradient_norm=2.0)
+    line = Progress(step=3, epoch=1, loss_sum=6.0, loss_tokens=4).line(learning_rate=0.5, gradient_norm=2.0)
     assert line == {
         "step": 3,
         "epoch": 1,
@@ -77,13 +78,13 @@ def test_a_training_line_divides_once_and_never_overflows() -> None:
         "learning_rate": 0.5,
         "gradient_norm": 2.0,
     }
-    huge = training_line(step=3, epoch=1, loss_sum=1e9, n_tokens=1, learning_rate=0.5, gradient_norm=2.0)
+    huge = Progress(step=3, epoch=1, loss_sum=1e9, loss_tokens=1).line(learning_rate=0.5, gradient_norm=2.0)
     assert huge["perplexity"] == pytest.approx(2.688e43, rel=1e-3)
 
 
 def test_a_loss_of_no_tokens_is_null_in_the_record(tmp_path: Path) -> None:
     record = Record(tmp_path / "a.jsonl", n_bytes=0)
-    record.write(training_line(step=3, epoch=1, loss_sum=0.0, n_tokens=0, learning_rate=0.5, gradient_norm=-1.0))
+    record.write(Progress(step=3, epoch=1, loss_sum=0.0, loss_tokens=0).line(learning_rate=0.5, gradient_norm=-1.0))
     record.write({"validation": {"valid_loss": math.inf, "valid_bleu": 2.5}})
     record.close()
     line, judged = lines(tmp_path / "a.jsonl")

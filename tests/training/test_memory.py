@@ -15,7 +15,7 @@ from toy_job import Screen, results, toy_job, toy_lengths, toy_loss, train, trai
 
 from yiwen.data.batching import Batch, Update
 from yiwen.errors import CheckpointError, TrainingError
-from yiwen.training.memory import MemoryRecord, fit_in_memory
+from yiwen.training.memory import fit_in_memory, note_plan, read_plans
 from yiwen.training.step import Gradients
 
 LENGTHS = toy_lengths()
@@ -101,18 +101,16 @@ def test_a_recorded_plan_that_no_longer_fits_is_cut_further(tmp_path: Path) -> N
 
 def test_a_line_cut_by_a_kill_does_not_spoil_the_next(tmp_path: Path) -> None:
     path = tmp_path / "memory.jsonl"
-    MemoryRecord(path).note(3, [np.array([1, 2])], [])
+    note_plan(path, 3, [np.array([1, 2])], [])
     path.write_bytes(path.read_bytes() + b'{"step": 5, "pl')
-    record = MemoryRecord(path)
-    assert 3 in record
-    assert 5 not in record
-    record.note(7, [np.array([4])], [9])
-    again = MemoryRecord(path)
-    assert (3 in again, 5 in again, 7 in again) == (True, False, True)
+    assert read_plans(path).keys() == {3}
+    note_plan(path, 7, [np.array([4])], [9])
+    again = read_plans(path)
+    assert again.keys() == {3, 7}
     assert again[7][0].tolist() == [4]
 
 
 def test_a_broken_record_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "memory.jsonl").write_bytes(b"{}\n")
     with pytest.raises(CheckpointError, match=r"memory\.jsonl cannot be read"):
-        MemoryRecord(tmp_path / "memory.jsonl")
+        read_plans(tmp_path / "memory.jsonl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from yiwen.hardware import Hardware
 from yiwen.stop import StopFlag
 from yiwen.training.checkpoint import latest_checkpoint
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job
+from yiwen.training.job import Job, Snapshot
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
@@ -105,12 +105,10 @@ def toy_job(*, seed: int = 1) -> Job:
             total = sum(float(parameter.double().sum()) for parameter in model.parameters())
         return Validation(scores={"loss": 1.5, "perplexity": 4.5, "bleu": 1000 * total % 7}, samples=[], picture=None)
 
-    def save_bundle(
-        folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
-    ) -> None:
+    def save_bundle(folder: Path, snapshot: Snapshot) -> None:
         with new_folder(folder) as temporary:
-            save_tensors(weights, temporary / "model.safetensors")
-            (temporary / "kind").write_text(kind, encoding="utf-8")
+            save_tensors(snapshot.weights, temporary / "model.safetensors")
+            (temporary / "kind").write_text(snapshot.kind, encoding="utf-8")
 
     return Job(
         model=ToyModel(),

@@ -108,7 +108,6 @@ class Batch:
         For words that were cut anew when the rows had been put together by other lengths.
         """
         src, tgt = ((ids != PAD_ID).sum(dim=1).numpy() for ids in (self.src_ids, self.tgt_out))
-        lengths = Lengths(src=src - 1, tgt=tgt - 1, corpus=np.zeros(len(src), np.uint8), weights=(1.0,), fingerprint="")
         return [
             Batch(
                 src_ids=self.src_ids[rows, : src[rows].max()],
@@ -116,7 +115,7 @@ class Batch:
                 tgt_out=self.tgt_out[rows, : tgt[rows].max()],
                 n_tokens=int(tgt[rows].sum()),
             )
-            for rows in _fill(np.arange(len(src)), lengths, batch_tokens)
+            for rows in _batched(np.arange(len(src)), src, tgt, batch_tokens)
         ]
 
 
@@ -155,7 +154,8 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
     rows = _sampled_rows(lengths, rng)
     batches: Update = []
     for start in range(0, len(rows), WINDOW):
-        batches += _fill(rows[start : start + WINDOW], lengths, batch_tokens)
+        window = rows[start : start + WINDOW]
+        batches += _batched(window, lengths.src[window] + 1, lengths.tgt[window] + 1, batch_tokens)
     return _gather([batches[i] for i in rng.permutation(len(batches))], lengths, update_tokens)
 
 
@@ -225,25 +225,29 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     return rng.permutation(chosen).astype(np.int64)
 
 
-def _fill(rows: Rows, lengths: Lengths, batch_tokens: int) -> Update:
-    """Sort rows by both lengths and cut the sorted list into batches of at most batch_tokens positions a side.
+def _batched(rows: Rows, src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
+    """Sort rows by both lengths (with eos) and cut them into batches of at most batch_tokens positions a side."""
+    longest, lean = np.maximum(src, tgt), src - tgt
+    # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
+    # on both sides also where one length gives way to the next.
+    order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
+    bounds = _cheapest_bounds(src[order].astype(np.int64), tgt[order].astype(np.int64), batch_tokens)
+    return [rows[order[first:last]] for first, last in itertools.pairwise(bounds)]
+
+
+def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], batch_tokens: int) -> list[int]:
+    """Where batches of sorted rows begin and end: 0, ..., the number of rows.
 
     Of all ways to cut, the one that computes least: padded positions of both sides, and BATCH_COST for each batch
     (the shortest path from the first row to the last, found from left to right).
     """
-    src, tgt = (side[rows].astype(np.int64) + 1 for side in (lengths.src, lengths.tgt))
-    # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
-    # on both sides also where one length gives way to the next.
-    longest, lean = np.maximum(src, tgt), src - tgt
-    order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
-    rows, src, tgt, longest = rows[order], src[order], tgt[order], longest[order]
-    n = len(rows)
+    n = len(src)
     cost = np.full(n + 1, np.inf)  # of the cheapest way to cut the first i rows
     cut = np.zeros(n + 1, dtype=np.int64)  # where its last batch starts
     cost[0] = 0
     start = 0
     while start < n:
-        most = min(max(1, batch_tokens // int(longest[start])), n - start)
+        most = min(max(1, batch_tokens // int(max(src[start], tgt[start]))), n - start)
         counts = np.arange(1, most + 1)
         widths = np.maximum.accumulate(np.stack([src[start : start + most], tgt[start : start + most]]), axis=1)
         fits = int(np.count_nonzero(widths.max(axis=0) * counts <= batch_tokens))  # all up to the first too much
@@ -253,10 +257,10 @@ def _fill(rows: Rows, lengths: Lengths, batch_tokens: int) -> Update:
         is_better = total < cost[ends]
         cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
         start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
-    cuts = [n]
-    while cuts[-1] > 0:
-        cuts.append(int(cut[cuts[-1]]))
-    return [rows[first:last] for first, last in itertools.pairwise(reversed(cuts))]
+    bounds = [n]
+    while bounds[-1] > 0:
+        bounds.append(int(cut[bounds[-1]]))
+    return bounds[::-1]
 
 
 def _cuts(start: int, most: int, *, n: int) -> npt.NDArray[np.int64]:

@@ -113,7 +113,9 @@ def read_blocks(
     else:
         read = _BY_COLUMNS.get(suffix, tables.read_arrow)
         pairs = read(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-    first = 1 + (suffix in (".tsv", ".csv") and tables.has_header(paths[0], corpus.src_column, corpus.tgt_column))
+    asked = {corpus.src_column, corpus.tgt_column}
+    has_header = suffix in (".tsv", ".csv") and asked <= {*tables.column_names(paths[0])}
+    first = 2 if has_header else 1
     for src, tgt in pairs:
         yield Block(first, src, tgt)
         first += len(src)

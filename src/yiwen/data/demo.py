@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from yiwen import files
-from yiwen.data.demo_grammar import DemoPair, derive
+from yiwen.data.demo_grammar import DemoPair, derive, drawn
 from yiwen.data.demo_rules import all_rules
 from yiwen.errors import ConfigError
+from yiwen.files import write_lines
 
 __all__ = ["DemoCorpus", "DemoPair", "generate", "is_held_out", "split", "write_demo"]
 
@@ -108,9 +108,9 @@ def write_demo(
     corpus = split(n_train, n_valid, n_test, seed=seed)
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in (("train", corpus.train), ("valid", corpus.valid), ("test", corpus.test)):
-        files.write_text(folder / f"{name}.en", "".join(f"{pair.src}\n" for pair in pairs))
-        files.write_text(folder / f"{name}.zh", "".join(f"{pair.tgt}\n" for pair in pairs))
-    files.write_text(folder / "test.align.jsonl", "".join(f"{_gold(pair)}\n" for pair in corpus.test))
+        write_lines(folder / f"{name}.en", (pair.src for pair in pairs))
+        write_lines(folder / f"{name}.zh", (pair.tgt for pair in pairs))
+    write_lines(folder / "test.align.jsonl", map(_gold, corpus.test))
     return corpus
 
 
@@ -130,8 +130,7 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
 
 
 def _derive(rng: Random) -> DemoPair:
-    every = all_rules()
-    return derive(every[int(rng.random() * len(every))], rng)
+    return derive(drawn(rng, all_rules()), rng)
 
 
 def _words_of(pair: DemoPair) -> set[str]:

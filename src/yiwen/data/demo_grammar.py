@@ -15,9 +15,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 
 from yiwen.data.demo_words import Filler, counted, words
 
+T = TypeVar("T")
 Chooser = Callable[[Random], tuple[Filler, ...]]
 """Chooses the fillers of one slot, or of several that depend on each other."""
 
@@ -84,16 +86,21 @@ def rule(topic: str, en: str, zh: str, slots: Mapping[str, Chooser], *, combine:
     return Rule(topic, en_parts, zh_parts, choosers, tuple(tuple(names.split()) for names in combine))
 
 
+def drawn(rng: Random, choices: Sequence[T]) -> T:
+    """One of them, each as likely. Of `Random` only `random` is promised to give the same numbers in every Python."""
+    return choices[int(rng.random() * len(choices))]
+
+
 def one_of(fillers: Iterable[Filler]) -> Chooser:
     """Choose one, each as likely."""
-    choices = [(filler,) for filler in fillers]
-    return lambda rng: choices[int(rng.random() * len(choices))]
+    choices = tuple(fillers)
+    return lambda rng: (drawn(rng, choices),)
 
 
 def one_pair(groups: Iterable[tuple[Filler, Iterable[Filler]]]) -> Chooser:
     """Choose a verb and one of its objects, each pair as likely."""
     choices = [(first, second) for first, seconds in groups for second in seconds]
-    return lambda rng: choices[int(rng.random() * len(choices))]
+    return lambda rng: drawn(rng, choices)
 
 
 def two_of(first: Sequence[Filler], second: Sequence[Filler]) -> Chooser:
@@ -101,9 +108,9 @@ def two_of(first: Sequence[Filler], second: Sequence[Filler]) -> Chooser:
 
     def choose(rng: Random) -> tuple[Filler, ...]:
         while True:
-            pair = (first[int(rng.random() * len(first))], second[int(rng.random() * len(second))])
-            if pair[0].name != pair[1].name:
-                return pair
+            one, other = drawn(rng, first), drawn(rng, second)
+            if one.name != other.name:
+                return one, other
 
     return choose
 
@@ -111,7 +118,7 @@ def two_of(first: Sequence[Filler], second: Sequence[Filler]) -> Chooser:
 def some(nouns: Iterable[Filler], counts: Sequence[int]) -> Chooser:
     """Choose a noun and how many of it."""
     choices = tuple(nouns)
-    return lambda rng: (counted(counts[int(rng.random() * len(counts))], choices[int(rng.random() * len(choices))]),)
+    return lambda rng: (counted(drawn(rng, counts), drawn(rng, choices)),)
 
 
 def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], counts: Sequence[int]) -> Chooser:
@@ -120,7 +127,7 @@ def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], counts: S
 
     def choose(rng: Random) -> tuple[Filler, ...]:
         first, second = pair(rng)
-        return first, counted(counts[int(rng.random() * len(counts))], second)
+        return first, counted(drawn(rng, counts), second)
 
     return choose
 
@@ -137,14 +144,16 @@ def derive(chosen: Rule, rng: Random) -> DemoPair:
         fillers.update(zip(names, chooser(rng), strict=True))
     src, src_spans, src_labels = _rendered(chosen.en, fillers, is_english=True)
     tgt, tgt_spans, tgt_labels = _rendered(chosen.zh, fillers, is_english=False)
-    where: dict[object, list[int]] = {}
-    for i, label in enumerate(src_labels):
-        where.setdefault(label, []).append(i)
-    where.pop(None, None)
-    links = [(i, j) for j, label in enumerate(tgt_labels) for i in where.get(label, ())]
+    links = [
+        (i, j)
+        for i, label in enumerate(src_labels)
+        if label is not None
+        for j, other in enumerate(tgt_labels)
+        if other == label
+    ]
     found = [combination for filler in fillers.values() for combination in filler.combinations]
     found += [tuple([fillers[name].name for name in names]) for names in chosen.combine]
-    return DemoPair(src, tgt, tuple(sorted(links)), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(found))
+    return DemoPair(src, tgt, tuple(links), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(found))
 
 
 def _parts(pattern: str) -> list[_Part]:

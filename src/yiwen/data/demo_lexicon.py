@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from yiwen.data.demo_words import Filler, adjectives, nouns, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, adjective, columns, made_of, noun, person, phrase, verb
 
 _TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _IN_ROOMS: Final = ("drink", "eat", "read", "write", "learn", "watch", "listen to")
@@ -18,11 +19,13 @@ _IN_ROOMS: Final = ("drink", "eat", "read", "write", "learn", "watch", "listen t
 Acts = tuple[tuple[Filler, tuple[Filler, ...]], ...]
 """What is done, or where, each with what it may be done to."""
 
-LISTS: Final = {
-    name: make(",".join(rows))
-    for kind, make in (("people", phrases), ("nouns", nouns), ("phrases", phrases), ("adjectives", adjectives))
-    for name, rows in _TABLE[kind].items()
+_MAKERS: Final[dict[str, Callable[..., Filler]]] = {
+    "people": phrase,
+    "nouns": noun,
+    "phrases": phrase,
+    "adjectives": adjective,
 }
+LISTS: Final = {name: made_of(rows, make) for kind, make in _MAKERS.items() for name, rows in _TABLE[kind].items()}
 """Every list of words by its name."""
 
 
@@ -39,23 +42,22 @@ def _acts(rows: list[Any]) -> Acts:
     return tuple((verb(en, zh, past=past, ing=ing), listed(*parts)) for en, zh, past, ing, parts in rows)
 
 
-LISTS["names"] = tuple(person(name.name, name.zh[""][0][0]) for name in LISTS["names"])
+LISTS["names"] = tuple(person(name.name, name.chinese) for name in LISTS["names"])
 LISTS["pronouns"] = tuple(
     person(en, zh, obj=obj, poss=own, be=be) for en, zh, obj, own, be in _TABLE["pronouns"]["rows"]
 )
 LISTS["relatives"] = tuple(
-    person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s")
-    for en, zh in (pair.replace("_", " ").rsplit(" ", 1) for pair in _TABLE["people"]["relatives"])
+    person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s") for en, zh in map(columns, _TABLE["people"]["relatives"])
 )
-LISTS["others"] = tuple(person(f"~the {who.name}", who.zh[""][0][0]) for who in LISTS["others"])
+LISTS["others"] = tuple(person(f"~the {who.name}", who.chinese) for who in LISTS["others"])
 for _name, _parts in _TABLE["joined"].items():
     LISTS[_name] = listed(*_parts)
 
 VERBS_AND_OBJECTS, VERBS_AND_THINGS = _acts(_TABLE["verbs"]["and_objects"]), _acts(_TABLE["verbs"]["and_things"])
 VERBS_IN_ROOMS = tuple((act, objects) for act, objects in VERBS_AND_OBJECTS if act.name in _IN_ROOMS)
-SHOPS_AND_GOODS: Acts = tuple((phrases(shop)[0], listed(*parts)) for shop, parts in _TABLE["shops"].items())
+SHOPS_AND_GOODS: Acts = tuple((phrase(*columns(shop)), listed(*parts)) for shop, parts in _TABLE["shops"].items())
 LISTS["places_in"] = tuple(
-    phrase(f"{en}/p ~the {thing.name}", f"{thing.zh[''][0][0]} {where}/p")
+    phrase(f"{en}/p ~the {thing.name}", f"{thing.chinese} {where}/p")
     for en, where, parts in _TABLE["places_in"]["rows"]
     for thing in listed(*parts)
 )

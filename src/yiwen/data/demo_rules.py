@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
-from yiwen.data.demo_grammar import Chooser, Rule, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
+from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
-from yiwen.data.demo_words import Filler, counted, noun, nouns, number, person, phrase, phrases, verb
+from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, person, phrase, verb
 
 _SIZES: Final = ((21, 99),) * 3 + ((100, 999),) * 4 + ((1000, 9999),) * 2 + ((10_000, 99_999),)
 _CURRENCIES: Final = (("yuan", "元"), ("dollar", "美元"), ("pound", "英镑"), ("euro", "欧元"))
@@ -45,13 +45,13 @@ def all_rules() -> tuple[Rule, ...]:
 
 def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
     past, dates, few = times.past_times(), times.dates(), table["counts"]["few"]
-    speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.zh[''][0][0]}") for lang in listed("languages"))
-    buildings = tuple(noun(place.name, place.zh[""][0][0], "座") for place in listed("places") if place.name != "beach")
-    contents = one_pair((noun(*place.split()), nouns(things)) for place, things in table["contents"].items())
+    speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.chinese}") for lang in listed("languages"))
+    buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
+    contents = one_pair((noun(*columns(place)), made_of(things, noun)) for place, things in table["contents"].items())
     routines = tuple(
-        (verb(act.name, act.zh[""][0][0], past=table["pasts"][act.name.split()[0]]), times.clock_times(part))
+        (verb(act.name, act.chinese, past=table["pasts"][act.name.split()[0]]), times.clock_times(part))
         for part, acts in table["routines"].items()
-        for act in phrases(acts)
+        for act in made_of(acts, phrase)
     )
 
     def contents_counted(rng: Random) -> tuple[Filler, ...]:
@@ -86,7 +86,6 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
         "past": one_of(past),
         "yesterday": one_of(past[:1]),
         "future": one_of(times.future_times()),
-        "how often": one_of(phrases("often 经常,always 总是,sometimes 有时候,never 从来不")),
         "habit": one_of(times.HABITS),
         "every day": one_of(times.HABITS[:1]),
         "every day or on a weekday": one_of((*times.HABITS[:1], *times.ON_WEEKDAY)),
@@ -95,17 +94,22 @@ def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
         "month": one_of(times.MONTH_NAMES),
         "season or month": one_of(listed("seasons") + times.MONTH_NAMES),
         "year": one_of(times.years()),
-        "time of day": one_of(time for part, _ in table["routines"].items() for time in times.clock_times(part)),
+        "time of day": one_of(time for part in table["routines"] for time in times.clock_times(part)),
     }
 
 
 def _sum_of_money(rng: Random) -> Filler:
+    """Two hundred and thirty-seven yuan, 二百三十七元."""
     en, zh = _CURRENCIES[int(rng.random() ** 2 * len(_CURRENCIES))]
-    return times.price(_amount(rng), en, zh)
+    value = _amount(rng)
+    amount = number(value)
+    unit = en if value == 1 or en == "yuan" else f"{en}s"
+    forms = {"": (*amount.en[""], (unit, "c"))}, {"": (*amount.zh[""], (zh, "c"))}
+    return Filler(amount.name, *forms, combinations=((amount.name, en), *amount.combinations))
 
 
 def _amount(rng: Random) -> int:
     """Mostly two and three digits, sometimes four and five."""
-    low, high = _SIZES[int(rng.random() * len(_SIZES))]
+    low, high = drawn(rng, _SIZES)
     value = low + int(rng.random() * (high - low + 1))
     return value if value < 1000 or rng.random() < 0.5 else value // 100 * 100

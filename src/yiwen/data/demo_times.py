@@ -1,14 +1,14 @@
-"""Times, dates and sums of money of the demo grammar, as fillers in both languages."""
+"""Times and dates of the demo grammar, as fillers in both languages."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from yiwen.data.demo_words import Filler, chinese_number, english_number, number, phrase, phrases, words
+from yiwen.data.demo_words import Filler, chinese_number, english_number, made_of, number, phrase, words
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
-_DAYS = "Monday 一,Tuesday 二,Wednesday 三,Thursday 四,Friday 五,Saturday 六,Sunday 天"
-WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in (pair.split() for pair in _DAYS.split(",")))
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
+WEEKDAYS = tuple((en, f"星期{zh}") for en, zh in zip(_DAYS, "一二三四五六天", strict=True))
 _PARTS_OF_DAY = {
     "morning": ("早上", range(6, 12)),
     "afternoon": ("下午", range(1, 6)),
@@ -32,7 +32,7 @@ def past_times() -> tuple[Filler, ...]:
     """yesterday, last Friday, three weeks ago, on March 5."""
     units = (("day", "天"), ("week", "个星期"), ("month", "个月"), ("year", "年"))
     return (
-        *phrases("yesterday 昨天,last_year 去年"),
+        *made_of(["yesterday 昨天", "last_year 去年"], phrase),
         phrase("last/l night", "昨天/l 晚上"),
         *(phrase(f"{en}/d {part}", f"{zh}/d {_PARTS_OF_DAY[part][0]}") for en, zh, part in (
             ("yesterday", "昨天", "morning"), ("yesterday", "昨天", "afternoon"), ("this", "今天", "morning"),
@@ -44,15 +44,14 @@ def past_times() -> tuple[Filler, ...]:
 
 
 def _ago(count: int, en: str, zh: str) -> Filler:
-    amount = "".join(word for word, _ in number(count).zh[""])
-    return phrase(f"{english_number(count)}/n {en}s ago/a", f"{amount}/n {zh} 前/a")
+    return phrase(f"{english_number(count)}/n {en}s ago/a", f"{number(count).chinese}/n {zh} 前/a")
 
 
 @cache
 def future_times() -> tuple[Filler, ...]:
-    """tomorrow evening, next Friday, in three days."""
+    """tomorrow evening, next Friday, next year."""
     return (
-        *phrases("tomorrow 明天,next_year 明年,tonight 今天晚上"),
+        *made_of(["tomorrow 明天", "next_year 明年", "tonight 今天晚上"], phrase),
         *(phrase(f"tomorrow/d {en}", f"明天/d {zh}") for en, (zh, _) in _PARTS_OF_DAY.items()),
         *(phrase(f"next/l {en}", f"下个/l {zh}") for en, zh in (("week", "星期"), ("month", "月"), *WEEKDAYS)),
     )
@@ -65,16 +64,17 @@ def dates() -> tuple[Filler, ...]:
 
 
 def _date(month: int, day: int) -> Filler:
-    name = f"{_MONTHS[month - 1]} {day}"
-    en, zh = words(f"{_MONTHS[month - 1]}/m {day}/d"), words(f"{chinese_number(month)}月/m {chinese_number(day)}日/d")
-    return Filler(name, {"": (("on", None), *en), "bare": en}, {"": zh}, combinations=(tuple(name.split()),))
+    name = _MONTHS[month - 1]
+    en = {"": words(f"~on {name}/m {day}/d"), "bare": words(f"{name}/m {day}/d")}
+    zh = {"": words(f"{chinese_number(month)}月/m {chinese_number(day)}日/d")}
+    return Filler(f"{name} {day}", en, zh, combinations=((name, str(day)),))
 
 
 @cache
 def years() -> tuple[Filler, ...]:
     """in 1987, 1987年."""
     return tuple(
-        Filler(str(year), {"": (("in", None), (str(year), "")), "bare": ((str(year), ""),)}, {"": ((f"{year}年", ""),)})
+        Filler(str(year), {"": words(f"~in {year}"), "bare": words(str(year))}, {"": words(f"{year}年")})
         for year in range(1940, 2026)
     )
 
@@ -89,34 +89,15 @@ def clock_times(part: str) -> tuple[Filler, ...]:
 def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
     """One time of day. From minute 35 on English counts to the next hour: ten to nine is 八点五十分."""
     en_hour = english_number(hour if minute <= 30 else hour + 1)
-    match minute:
-        case 0:
-            en = f"{en_hour}/h o'clock/o"
-        case 15:
-            en = f"~a quarter/m past/o {en_hour}/h"
-        case 30:
-            en = f"half/m past/o {en_hour}/h"
-        case 45:
-            en = f"~a quarter/m to/o {en_hour}/h"
-        case _ if minute < 30:
-            en = f"{english_number(minute)}/m past/o {en_hour}/h"
-        case _:
-            en = f"{english_number(60 - minute)}/m to/o {en_hour}/h"
+    side, n = ("past", minute) if minute <= 30 else ("to", 60 - minute)
+    amount = {15: "~a quarter/m", 30: "half/m"}.get(n, f"{english_number(n)}/m")
+    en = f"{amount} {side}/o {en_hour}/h" if minute else f"{en_hour}/h o'clock/o"
     zh_hour = "两" if hour == 2 else chinese_number(hour)
     zh_minute = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}.get(
         minute, f"{chinese_number(minute)}分/m"
     )
-    time = phrase(f"~at {en} ~in ~the {part}/p", f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}")
-    parts = (("to" if minute > 30 else "past") + f" {minute}", en_hour, part)
-    return Filler(time.name, time.en, time.zh, combinations=(parts,))
-
-
-def price(value: int, en: str, zh: str) -> Filler:
-    """A sum of money: two hundred and thirty-seven yuan, 二百三十七元."""
-    amount = number(value)
-    return Filler(
-        amount.name,
-        {"": (*amount.en[""], (en if value == 1 or en == "yuan" else f"{en}s", "c"))},
-        {"": (*amount.zh[""], (zh, "c"))},
-        combinations=((amount.name, en), *amount.combinations),
+    return phrase(
+        f"~at {en} ~in ~the {part}/p",
+        f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}",
+        combinations=((f"{side} {minute}", en_hour, part),),
     )

@@ -9,7 +9,7 @@ Words of the two sides with the same label are linked, all with all: `in/p ~the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -38,6 +38,11 @@ class Filler:
     combinations: tuple[tuple[str, ...], ...] = ()
     """Combinations inside the filler, such as (three, book)."""
 
+    @property
+    def chinese(self) -> str:
+        """The plain Chinese form as it is written."""
+        return "".join(word for word, _ in self.zh[""])
+
 
 def words(text: str, label: str | None = "") -> Words:
     """Read the notation above; words without a mark get `label`."""
@@ -55,20 +60,24 @@ def _plain(labelled: Words) -> str:
     return " ".join(word for word, _ in labelled)
 
 
-def phrase(en: str, zh: str) -> Filler:
+def columns(row: str) -> list[str]:
+    """A row of a word list, cut at spaces; a low line stands for a space inside a column."""
+    return [column.replace("_", " ") for column in row.split()]
+
+
+def made_of(rows: Iterable[str], make: Callable[..., Filler]) -> tuple[Filler, ...]:
+    """A filler of each row of a word list: phrases of "tea 茶", "table_tennis 乒乓球"."""
+    return tuple(make(*columns(row)) for row in rows)
+
+
+def phrase(en: str, zh: str, *, combinations: tuple[tuple[str, ...], ...] = ()) -> Filler:
     """A filler with one form on each side; its name is the English text."""
-    return Filler(_plain(words(en)), {"": words(en)}, {"": words(zh)})
+    return Filler(_plain(words(en)), {"": words(en)}, {"": words(zh)}, combinations=combinations)
 
 
-def phrases(pairs: str) -> tuple[Filler, ...]:
-    """Several plain phrases: "tea 茶,table_tennis 乒乓球", a low line for a space inside one."""
-    return tuple(phrase(*(side.replace("_", " ") for side in pair.split())) for pair in pairs.split(","))
-
-
-def adjectives(rows: str) -> tuple[Filler, ...]:
-    """With their comparative form, "er": "tall taller 高,big bigger 大"; Chinese compares with the plain one."""
-    found = ([words(part.replace("_", " ")) for part in row.split()] for row in rows.split(","))
-    return tuple(Filler(en[0][0], {"": en, "er": more}, {"": zh}) for en, more, zh in found)
+def adjective(en: str, more: str, zh: str) -> Filler:
+    """With its comparative form, "er": tall, taller, 高; Chinese compares with the plain one."""
+    return Filler(en, {"": words(en), "er": words(more)}, {"": words(zh)})
 
 
 def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:
@@ -97,34 +106,26 @@ def verb(en: str, zh: str, *, past: str = "", ing: str = "") -> Filler:
     return Filler(en, {form: words(" ".join([word, *particles])) for form, word in forms.items()}, {"": words(zh)})
 
 
-def noun(en: str, zh: str, measure: str, *, plural_form: str = "") -> Filler:
+def noun(en: str, zh: str, measure: str, irregular: str = "") -> Filler:
     """A noun that is counted with a measure word: book, 书, 本 -> two books, 两本书.
 
-    A container counts a mass: `cup/m of/m tea`, 茶, 杯 -> two cups of tea, 两杯茶.
+    A container counts a mass: `cup/m of/m tea`, 茶, 杯 -> two cups of tea, 两杯茶. The plural is given where it is
+    irregular.
     """
-    head, *rest = en.split()
-    label = "m" if "/m" in en else "q"  # 杯 renders "cup"; 本 goes with the number
-    many = plural_form or " ".join(_plural_phrase(head, rest))
+    is_container = "/m" in en
+    label = "m" if is_container else "q"  # 杯 renders "cup"; 本 goes with the number
+    many = en.split()
+    head = 0 if is_container else -1  # two cups of tea, two swimming pools
+    many[head] = plural(many[head].removesuffix("/m")) + ("/m" if is_container else "")
     one = words(en)
-    forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(many)}
+    forms = {"": one, "a": ((article(one[0][0]), None), *one), "pl": words(irregular or " ".join(many))}
     return Filler(_plain(one), forms, {"": words(zh), "m": words(measure, label)})
-
-
-def nouns(rows: str) -> tuple[Filler, ...]:
-    """Several: "book 书 本,mouse 老鼠 只 mice", the plural where it is irregular, a low line for a space inside one."""
-    found = ([part.replace("_", " ") for part in row.split()] for row in rows.split(","))
-    return tuple(noun(*row[:3], plural_form="".join(row[3:])) for row in found)
-
-
-def _plural_phrase(head: str, rest: list[str]) -> list[str]:
-    if head.endswith("/m"):
-        return [plural(head[:-2]) + "/m", *rest]
-    return [head, *rest[:-1], plural(rest[-1])] if rest else [plural(head)]
 
 
 def plural(word: str) -> str:
     """Add -s by the rules of spelling: boxes, dictionaries, keys (verbs in the third person follow the same)."""
-    return _y_to_i(word) + ("es" if word.endswith(("s", "x", "ch", "sh", "o")) or _y_to_i(word) != word else "s")
+    stem = _y_to_i(word)
+    return stem + ("es" if stem != word or word.endswith(("s", "x", "ch", "sh", "o")) else "s")
 
 
 def _y_to_i(word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -58,7 +59,7 @@ def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
 
 
-def n_symbols(models: tuple[Path, ...], targets: Targets) -> int:
+def n_symbols(models: Sequence[Path], targets: Targets) -> int:
     """Symbols for spans that are no language (`tokenizer.placeholders`): as many as a translator would use."""
     return min(Subword.load(path).n_placeholders for path in models) if targets == "text" else 0
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +15,8 @@ import pyarrow as pa
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Block, CorpusConfig, Targets, corpus_files, place, read_blocks
 from yiwen.data.report import Example
-from yiwen.data.stages import CleanTask, spilled
-from yiwen.data.store import TextPairs
+from yiwen.data.stages import CleanTask
+from yiwen.data.store import TextPairs, mapped
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
@@ -68,18 +70,6 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Intake:
-    """All pairs that passed the checks of a single pair, in the order of the corpora."""
-
-    batch_corpus: np.ndarray
-    """Index of the corpus of each batch of the spill file, (batches,)."""
-    starts: np.ndarray
-    """First row of each batch, then the number of rows, (batches + 1,)."""
-    n_read: list[int]
-    """Pairs read of each corpus."""
-
-
-@dataclass(frozen=True)
 class Split:
     """What becomes of each row of the intake."""
 
@@ -91,37 +81,52 @@ class Split:
     """Row numbers split off for the test."""
 
 
-def column_texts(job: Job, intake: Intake, rows: np.ndarray, columns: tuple[str, ...]) -> Iterator[str]:
-    """Texts of sorted rows, one batch of the spill file at a time.
+@dataclass(frozen=True)
+class Intake:
+    """All pairs that passed the checks of a single pair, in the order of the corpora; their text is in the spill file.
 
-    Raises:
-        Stopped: If a signal arrived.
+    Rows that are asked for are sorted.
     """
-    reader = spilled(job.spill)
-    bounds = np.searchsorted(rows, intake.starts)
-    for index in range(len(bounds) - 1):
-        wanted = rows[bounds[index] : bounds[index + 1]] - intake.starts[index]
-        if len(wanted):
-            batch = reader.get_batch(index).take(pa.array(wanted))
+
+    job: Job
+    batch_corpus: np.ndarray
+    """Index of the corpus of each batch of the spill file, (batches,)."""
+    starts: np.ndarray
+    """First row of each batch, then the number of rows, (batches + 1,)."""
+    n_read: list[int]
+    """Pairs read of each corpus."""
+
+    def texts(self, rows: np.ndarray, *columns: str) -> Iterator[Any]:
+        """What the spill file holds of rows in its columns, one batch at a time.
+
+        Raises:
+            Stopped: If a signal arrived.
+        """
+        reader = mapped(self.job.spill)
+        bounds = np.searchsorted(rows, self.starts)
+        for index, (first, last) in enumerate(pairwise(bounds)):
+            if first == last:
+                continue
+            batch = reader.get_batch(index).take(pa.array(rows[first:last] - self.starts[index]))
             for name in columns:
                 for text in batch.column(name).to_pylist():
-                    job.stop.check("prepare")
+                    self.job.stop.check("prepare")
                     yield text
 
+    def row_corpus(self) -> np.ndarray:
+        """Index of the corpus of each row, (N,)."""
+        return np.repeat(self.batch_corpus, np.diff(self.starts))
 
-def texts_of(job: Job, intake: Intake, rows: np.ndarray) -> TextPairs:
-    """Both sides of rows of the intake."""
-    return TextPairs(*(list(column_texts(job, intake, rows, (name,))) for name in ("src", "tgt")))
+    def pairs(self, rows: np.ndarray) -> TextPairs:
+        """Both sides of rows."""
+        return TextPairs(list(self.texts(rows, "src")), list(self.texts(rows, "tgt")))
 
+    def places(self, rows: np.ndarray) -> list[str]:
+        """Where rows stand in their files."""
+        found = zip(self.row_corpus()[rows].tolist(), self.texts(rows, "line"), strict=True)
+        return [place(self.job.paths[corpus], line) for corpus, line in found]
 
-def places_of(job: Job, intake: Intake, rows: np.ndarray) -> list[str]:
-    """Where rows of the intake stand in their files."""
-    batches = np.searchsorted(intake.starts, rows, side="right") - 1
-    numbers = column_texts(job, intake, rows, ("line",))
-    return [place(job.paths[intake.batch_corpus[batch]], int(n)) for batch, n in zip(batches, numbers, strict=True)]
-
-
-def examples_of(job: Job, intake: Intake, rows: np.ndarray) -> list[Example]:
-    """Rows of the intake as they are shown in the report."""
-    found = zip(places_of(job, intake, rows), *texts_of(job, intake, rows), strict=True)
-    return [Example(where=where, src=src, tgt=tgt) for where, src, tgt in found]
+    def examples(self, rows: np.ndarray) -> list[Example]:
+        """Rows as they are shown in the report."""
+        found = zip(self.places(rows), *self.pairs(rows), strict=True)
+        return [Example(where=where, src=src, tgt=tgt) for where, src, tgt in found]

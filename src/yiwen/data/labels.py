@@ -1,4 +1,4 @@
-"""The labels of labelled text: which there are, and held-out text that has others."""
+"""The labels of labelled text: which there are, and their numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from yiwen.data.corpus import Targets
-from yiwen.data.store import TextPairs
 from yiwen.errors import DataError
-from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, encode_words
 
 MOST_LABELS: Final = 1000
-_SHOWN: Final = 20
+N_SHOWN: Final = 20
 
 
 def labels_of(target: str, targets: Targets) -> list[str]:
@@ -22,19 +20,14 @@ def labels_of(target: str, targets: Targets) -> list[str]:
 
 
 def numbered(
-    subword: Subword,
-    texts: Sequence[str],
-    labels_of: Sequence[Sequence[str]],
-    *,
-    labels: Sequence[str],
-    targets: Targets,
+    subword: Subword, src: Sequence[str], tgt: Sequence[str], *, labels: Sequence[str], targets: Targets
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Ids of normalised texts, and numbers from 1: of a label, or of a tag at the first subword of its word, else 0."""
     number = {label: n for n, label in enumerate(labels, 1)}
-    numbers = [[number[label] for label in chosen] for chosen in labels_of]
+    numbers = [[number[label] for label in labels_of(target, targets)] for target in tgt]
     if targets == "label":
-        return subword.encode(texts), numbers
-    words_of = encode_words(subword, [text.split(" ") for text in texts])
+        return subword.encode(src), numbers
+    words_of = encode_words(subword, [text.split(" ") for text in src])
     placed = [
         [n for word, tag in zip(words, tags, strict=True) for n in [tag] + [0] * (len(word) - 1)]
         for words, tags in zip(words_of, numbers, strict=True)
@@ -49,37 +42,10 @@ def count_labels(texts: Iterable[str], targets: Targets) -> tuple[tuple[str, ...
         DataError: If they are too many to be labels.
     """
     counts = Counter(label for text in texts for label in labels_of(text, targets))
-    shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(_SHOWN))
+    shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
     if len(counts) > MOST_LABELS:
         raise DataError(
             f"the training text has {len(counts):,} different labels ({shown[:60]} ...), more than {MOST_LABELS:,}; "
             "is tgt_column the column of the labels?"
         )
-    return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > _SHOWN else ''}"
-
-
-def with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> TextPairs:
-    """Those whose labels are all among these."""
-    known = {*labels}
-    kept = [pair for pair in zip(*pairs, strict=True) if known.issuperset(labels_of(normalise(pair[1]), targets))]
-    return TextPairs([src for src, _ in kept], [tgt for _, tgt in kept])
-
-
-def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
-    """Refuse held-out text on which no model could be measured.
-
-    Raises:
-        DataError: If a label is not among those of the training text, or words and tags differ in number.
-    """
-    known = {*labels}
-    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
-        found = labels_of(normalise(target), targets)
-        if unknown := [label for label in found if label not in known]:
-            raise DataError(
-                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
-                f"{', '.join(labels[:_SHOWN])}{' ...' if len(labels) > _SHOWN else ''}"
-            )
-        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
-            raise DataError(
-                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
-            )
+    return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > N_SHOWN else ''}"

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 from yiwen.errors import DataError, needing
 
@@ -67,16 +67,13 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     import lzma
     import zlib
 
-    damaged: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError)
-    if path.suffix.lower() == ".zst":
-        damaged = (*damaged, _zstandard().ZstdError)
     try:
         with _decompressed(path) as file:
             yield file
-    except damaged as error:
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise DataError(f"{path} cannot be read ({error.strerror}); give a readable file") from error
         raise DataError(f"{path} is damaged ({error}); fetch or compress it again") from error
-    except OSError as error:  # gzip.BadGzipFile is one
-        raise DataError(f"{path} cannot be read ({error.strerror or error}); give a readable file") from error
 
 
 def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
@@ -136,46 +133,9 @@ def _decompressed(path: Path) -> BinaryIO:
 
             return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, lzma.open(path)), 1 << 20))
         case ".zst":
-            return cast(BinaryIO, io.BufferedReader(_Zstandard(path), 1 << 20))
+            with needing("Reading .zst needs pyarrow", extra="train"):
+                import pyarrow as pa
+            # Python has no zstd before 3.14, and the reader of zstandard takes a file that was cut off for a whole one.
+            return cast(BinaryIO, io.BufferedReader(pa.input_stream(str(path), compression="zstd"), 1 << 20))
         case _:
             return path.open("rb", buffering=1 << 20)
-
-
-class _Zstandard(io.RawIOBase):
-    """A file of one or more zstd frames. The library's own reader takes a file that was cut off for a whole one."""
-
-    def __init__(self, path: Path) -> None:
-        zstandard = _zstandard()
-        self._file = path.open("rb")
-        self._new_frame = zstandard.ZstdDecompressor().decompressobj
-        self._frame: Any = None  # None between frames
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            raw = b""
-            if self._frame is not None and self._frame.eof:
-                raw, self._frame = self._frame.unused_data, None
-            raw = raw or self._file.read(1 << 17)
-            if not raw and self._frame is not None:
-                raise EOFError("the file ends inside a zstd frame")
-            if not raw:
-                return 0
-            self._frame = self._frame or self._new_frame()
-            self._ready = self._frame.decompress(raw)
-        n = min(len(buffer), len(self._ready))
-        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
-        return n
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-def _zstandard() -> Any:
-    with needing("Reading .zst needs zstandard", extra="train"):
-        import zstandard
-    return zstandard

@@ -105,24 +105,29 @@ class Report:
 
 
 @dataclass
-class Tally:
-    """Dropped pairs by reason, with the first examples of each."""
+class Findings:
+    """What goes into the report as it is found: dropped pairs by reason, with the first examples of each, and notes."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[Example]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
-    def add(self, reason: str, count: int, examples: list[Example]) -> None:
-        """Count pairs; keep their examples while there are fewer than three."""
-        self.counts[reason] += count
-        known = self.examples.setdefault(reason, [])
-        known += examples[: N_EXAMPLES - len(known)]
+    def drop(self, reason: str, count: int, examples: list[Example]) -> None:
+        """Count dropped pairs, if there are any; keep their examples while there are fewer than three."""
+        if count:
+            self.counts[reason] += count
+            known = self.examples.setdefault(reason, [])
+            known += examples[: N_EXAMPLES - len(known)]
+
+    def note(self, text: str) -> None:
+        """What else a reader should know."""
+        self.notes.append(text)
 
     def dropped(self) -> tuple[Dropped, ...]:
-        """All reasons with at least one pair, in the order in which they were met."""
+        """All reasons, in the order in which they were met."""
         return tuple(
             Dropped(reason=reason, count=count, examples=tuple(self.examples[reason]))
             for reason, count in self.counts.items()
-            if count
         )
 
 

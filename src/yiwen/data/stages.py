@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, compress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from yiwen.data.corpus import Block, Targets
-from yiwen.data.labels import labels_of, numbered
-from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES
+from yiwen.data.corpus import Block, Targets, place
+from yiwen.data.labels import numbered
+from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES, Example
 from yiwen.data.split import Keys, keys_of
+from yiwen.data.store import mapped
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import protected_pair
@@ -30,6 +30,8 @@ SPILLED: Final = pa.schema({"src": pa.string(), "tgt": pa.string(), "line": pa.u
 class Cleaned(NamedTuple):
     """A block after cleaning."""
 
+    corpus: int
+    """Index of the corpus that it came from."""
     n_read: int
     """Pairs in the block."""
     batch: Any
@@ -38,8 +40,8 @@ class Cleaned(NamedTuple):
     """Their hashes."""
     dropped: Counter[str]
     """Reason -> pairs dropped."""
-    examples: dict[str, list[tuple[int, str, str]]]
-    """Reason -> the first three, as (line, src, tgt)."""
+    examples: dict[str, list[Example]]
+    """Reason -> the first three."""
 
 
 class CleanTask(NamedTuple):
@@ -56,12 +58,12 @@ class CleanTask(NamedTuple):
         return self.targets in ("label", "tags")
 
 
-def clean_block(task: CleanTask, block: Block) -> Cleaned:
-    """Decode, normalise and judge every pair of a block."""
+def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Block) -> Cleaned:
+    """Decode, normalise and judge every pair of a block of a corpus, which stands in these files."""
     active = _checks(task)
     kept: list[tuple[str, str, int]] = []
     dropped: Counter[str] = Counter()
-    examples: dict[str, list[tuple[int, str, str]]] = {}
+    examples: dict[str, list[Example]] = {}
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
         reason: str | None
         try:
@@ -77,23 +79,39 @@ def clean_block(task: CleanTask, block: Block) -> Cleaned:
         else:
             dropped[reason] += 1
             if dropped[reason] <= N_EXAMPLES:
-                examples.setdefault(reason, []).append((line, _shown(raw_src), _shown(raw_tgt)))
-    sides: Any = list(zip(*kept, strict=True)) or ((), (), ())
-    batch = pa.record_batch(dict(zip(SPILLED.names, sides, strict=True)), schema=SPILLED)
-    return Cleaned(len(block.src), batch, keys_of(*sides[:2], is_labelled=task.is_labelled), dropped, examples)
+                example = Example(where=place(paths, line), src=_shown(raw_src), tgt=_shown(raw_tgt))
+                examples.setdefault(reason, []).append(example)
+    src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
+    batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
+    keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)
+    return Cleaned(corpus, len(block.src), batch, keys, dropped, examples)
+
+
+class Vocabulary(NamedTuple):
+    """What sources and targets are made of."""
+
+    source: Path
+    """The subword model of the sources."""
+    target: Path
+    """That of the targets; the same file where the vocabulary is shared."""
+    labels: tuple[str, ...] = ()
+    """All labels or tags, where those are the targets."""
+    placeholders: int = 0
+    """Symbols that stand for what both sides say alike."""
+
+    def sizes(self) -> tuple[int, int]:
+        """Subwords of the sources; subwords or labels of the targets."""
+        return _subword(self.source).vocab_size, len(self.labels) or _subword(self.target).vocab_size
 
 
 class EncodeTask(NamedTuple):
     """What a worker needs to turn a batch of the spill file into rows of the store."""
 
     spill: Path
-    source_model: Path
-    target_model: Path
+    vocabulary: Vocabulary
     max_tokens: int
     with_text: bool
     targets: Targets = "text"
-    labels: tuple[str, ...] = ()
-    placeholders: int = 0
 
 
 class Encoded(NamedTuple):
@@ -103,8 +121,10 @@ class Encoded(NamedTuple):
     """Arrow record batch of the rows to store."""
     overlong: np.ndarray
     """Places in the spilled batch of the pairs that have too many subwords."""
+    n_tokens: tuple[int, int]
+    """Ids of the sources and of the targets."""
     n_bytes: tuple[int, int]
-    """Byte and unknown pieces of the sources and of the targets."""
+    """Byte and unknown pieces among them."""
 
 
 def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) -> Encoded:
@@ -117,29 +137,36 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
         keep: Which of its pairs are for training, (N,), bool.
     """
     rows = np.flatnonzero(keep)
-    batch = spilled(task.spill).get_batch(index).take(pa.array(rows))
-    if task.placeholders:
-        batch = _with_symbols(batch, task.placeholders)
-    ids = _ids(task, *(batch.column(name).to_pylist() for name in ("src", "tgt")))
-    lengths = [np.fromiter(map(len, side), np.int64, len(side)) for side in ids]
-    fits = np.maximum(*lengths) + 1 <= task.max_tokens  # + 1 for eos
-    columns: dict[str, Any] = {}
-    n_bytes = []
-    models = (task.source_model, task.target_model)
-    for name, side, length, model in zip(("src_ids", "tgt_ids"), ids, lengths, models, strict=True):
-        n_ids = int(length[fits].sum())
-        flat = np.fromiter(chain.from_iterable(compress(side, fits.tolist())), np.int32, n_ids)
-        is_text = name == "src_ids" or task.targets == "text"
-        n_bytes.append(int(_spelt(model)[flat].sum()) if is_text else 0)
-        offsets = np.concatenate(([0], np.cumsum(length[fits]))).astype(np.int32)
-        dtype = np.uint16 if len(_spelt(model)) <= 1 << 16 else np.uint32
-        columns[name] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.astype(dtype)))
-    columns["corpus"] = pa.array(np.full(int(fits.sum()), corpus, np.uint8))
-    fitting = batch.filter(pa.array(fits))
-    columns["line"] = fitting.column("line")
+    # Opened for each batch: a map kept open would keep all pages it has touched.
+    batch = mapped(task.spill).get_batch(index).take(pa.array(rows))
+    if task.vocabulary.placeholders:
+        batch = _with_symbols(batch, task.vocabulary.placeholders)
+    src_ids, tgt_ids = _ids(task, batch.column("src").to_pylist(), batch.column("tgt").to_pylist())
+    is_src_spelt, is_tgt_spelt = _spelt(task.vocabulary.source), _spelt(task.vocabulary.target)
+    columns = {
+        "src_ids": pa.array(src_ids, _ids_type(len(is_src_spelt))),
+        "tgt_ids": pa.array(tgt_ids, _ids_type(len(is_tgt_spelt))),
+        "corpus": pa.array(np.full(len(rows), corpus, np.uint8)),
+        "line": batch.column("line"),
+    }
     if task.with_text:
-        columns |= {"src_text": fitting.column("src"), "tgt_text": fitting.column("tgt")}
-    return Encoded(pa.record_batch(columns), rows[~fits], (n_bytes[0], n_bytes[1]))
+        columns |= {"src_text": batch.column("src"), "tgt_text": batch.column("tgt")}
+    longest = np.maximum(columns["src_ids"].value_lengths(), columns["tgt_ids"].value_lengths())
+    fits = longest + 1 <= task.max_tokens  # + 1 for eos
+    stored = pa.record_batch(columns).filter(pa.array(fits))
+    src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
+    n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets == "text" else 0
+    return Encoded(
+        stored,
+        overlong=rows[~fits],
+        n_tokens=(len(src_flat), len(tgt_flat)),
+        n_bytes=(int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)),
+    )
+
+
+def _ids_type(vocab_size: int) -> Any:
+    """Lists of the smallest numbers that hold every id."""
+    return pa.list_(pa.uint16() if vocab_size <= 1 << 16 else pa.uint32())
 
 
 def _with_symbols(batch: Any, n: int) -> Any:
@@ -148,11 +175,6 @@ def _with_symbols(batch: Any, n: int) -> Any:
     pairs = [protected_pair(src, tgt, n) for src, tgt in zip(*texts, strict=True)]
     columns = {"src": [src for src, _ in pairs], "tgt": [tgt for _, tgt in pairs], "line": batch.column("line")}
     return pa.record_batch(columns, schema=SPILLED)
-
-
-def spilled(path: Path) -> Any:
-    """A reader of the spill file. Opened for each batch: a map kept open would keep all pages it has touched."""
-    return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
 @lru_cache(maxsize=2)
@@ -172,13 +194,12 @@ def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
 
 def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:
     """Ids of both sides; of labels their numbers."""
-    source = _subword(task.source_model)
+    source = _subword(task.vocabulary.source)
     match task.targets:
         case "text":
-            return source.encode(src), _subword(task.target_model).encode(tgt)
+            return source.encode(src), _subword(task.vocabulary.target).encode(tgt)
         case "label" | "tags":
-            labels_in = [labels_of(target, task.targets) for target in tgt]
-            return numbered(source, src, labels_in, labels=task.labels, targets=task.targets)
+            return numbered(source, src, tgt, labels=task.vocabulary.labels, targets=task.targets)
         case "none":
             ids = source.encode(src)
             return ids, ids  # as many positions to learn from as there are subwords

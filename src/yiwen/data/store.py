@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +42,10 @@ class TextPairs(NamedTuple):
 
     src: list[str]
     tgt: list[str]
+
+    def only(self, is_kept: list[bool]) -> TextPairs:
+        """Those for which it is true."""
+        return TextPairs(list(compress(self.src, is_kept)), list(compress(self.tgt, is_kept)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +112,8 @@ class Store:
         """
         verify_manifest(folder)
         info = read_info(folder)
-        return cls(folder, info, [batch for path in sorted(folder.glob("train-*.arrow")) for batch in _mapped(path)])
+        shards = map(mapped, sorted(folder.glob("train-*.arrow")))
+        return cls(folder, info, [shard.get_batch(i) for shard in shards for i in range(shard.num_record_batches)])
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -229,11 +235,11 @@ def read_info(folder: Path) -> StoreInfo:
     raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
 
 
-def _mapped(path: Path) -> Iterator[Any]:
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    return (reader.get_batch(index) for index in range(reader.num_record_batches))
+def mapped(path: Path) -> Any:
+    """A reader of an Arrow file, of which only what is looked at is read."""
+    return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
 def _read_text(path: Path) -> TextPairs:
-    table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    table = mapped(path).read_all()
     return TextPairs(table.column("src").to_pylist(), table.column("tgt").to_pylist())

@@ -52,11 +52,6 @@ def _names(row: Sequence[bytes]) -> list[str]:
     return [cell.decode("utf-8", "replace") for cell in row]
 
 
-def has_header(path: Path, src_column: str, tgt_column: str) -> bool:
-    """True where the first line of a TSV or CSV names the columns and is no pair."""
-    return {src_column, tgt_column} <= {*column_names(path)}
-
-
 def column_names(path: Path) -> list[str]:
     """What the columns of a file may be called: its first cells, its first keys, or its schema; "a.b" for b inside a.
 
@@ -80,14 +75,15 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     """One JSON object a line; a column "translation.en" is the key "en" inside "translation"."""
     first = next(lines.lines_of(path), b"")
     for column in (src_column, tgt_column):
-        value = _json_at(first, column)
+        value = _under(column, _json(first))
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             raise DataError(
                 f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; "
                 f"{_named_by(src_column, tgt_column)}"
             )
     for block in lines.blocks(lines.lines_of(path), size):
-        yield [_json_value(line, src_column) for line in block], [_json_value(line, tgt_column) for line in block]
+        rows = [_json(line) for line in block]
+        yield [_as_text(_under(src_column, row)) for row in rows], [_as_text(_under(tgt_column, row)) for row in rows]
 
 
 def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -135,18 +131,15 @@ def _named_by(src_column: str, tgt_column: str) -> str:
     return "name the columns with src_column and tgt_column (`yiwen new`: --src-column, --tgt-column)"
 
 
-def _json_value(line: bytes, column: str) -> bytes | None:
-    """The text under a dotted key as UTF-8 (invalid where JSON escapes half a surrogate pair), or None."""
-    return _as_text(_json_at(line, column))
-
-
-def _json_at(line: bytes, column: str) -> Any:
-    """What stands under a dotted key; `...` where nothing does."""
-    value = _json(line)
-    if isinstance(value, dict) and column in value:
-        return value[column]
+def _under(column: str, row: Any) -> Any:
+    """What stands under a dotted key of a row, null also inside of null; `...` where nothing does."""
+    if isinstance(row, bytes):
+        return row
+    if isinstance(row, dict) and column in row:
+        return row[column]
+    value = row
     for key in column.split("."):
-        if value is not None and not isinstance(value, bytes):  # null has null inside
+        if value is not None:
             value = value.get(key, ...) if isinstance(value, dict) else ...
     return value
 
@@ -164,7 +157,8 @@ def _json(line: bytes) -> Any:
 def _as_text(value: Any) -> bytes | None:
     """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between.
 
-    Truth values are True and False, as CSV has them from Python.
+    Truth values are True and False, as CSV has them from Python. Half a surrogate pair, which JSON can escape, becomes
+    bytes that are no UTF-8; what is no text becomes None.
     """
     match value:
         case bytes():

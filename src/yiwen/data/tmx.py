@@ -34,24 +34,20 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
     Raises:
         DataError: If it is no well-formed XML, or no unit has both languages.
     """
-    src: list[bytes | None] = []
-    tgt: list[bytes | None] = []
     found, n_pairs = set[str](), 0
-    for unit in _units(path):
-        sides = [(_language(variant), variant) for variant in unit.iterchildren("{*}tuv")]
-        found.update(language for language, _ in sides)
-        src_text, tgt_text = (_text_in(language, sides) for language in (src_lang, tgt_lang))
-        n_pairs += src_text is not None and tgt_text is not None
-        src.append(src_text)
-        tgt.append(tgt_text)
-        if len(src) == size:
-            yield src, tgt
-            src, tgt = [], []
+
+    def pairs() -> Iterator[tuple[bytes | None, bytes | None]]:
+        for unit in _units(path):
+            sides = [(_language(variant), variant) for variant in unit.iterchildren("{*}tuv")]
+            found.update(language for language, _ in sides)
+            yield _text_in(src_lang, sides), _text_in(tgt_lang, sides)
+
+    for block in lines.blocks(pairs(), size):
+        n_pairs += sum(None not in pair for pair in block)
+        yield [src for src, _ in block], [tgt for _, tgt in block]
     if not n_pairs:
         languages = ", ".join(sorted(found)) or "no languages"
         raise DataError(f"{path} has no unit in both {src_lang} and {tgt_lang}, it holds {languages}; name those")
-    if src:
-        yield src, tgt
 
 
 def _units(path: Path) -> Iterator[Any]:

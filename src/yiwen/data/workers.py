@@ -14,10 +14,10 @@ import threading
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from yiwen.errors import YiwenError
 from yiwen.stop import StopFlag
@@ -87,28 +87,22 @@ def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     A stop signal abandons them: they only compute, and nobody will ask for their result. One that asks for text polls
     the flag itself and is waited for: in C++ it would meet the end of the interpreter with an abort.
     """
-    results: list[T | BaseException | None] = [None] * len(calls)
 
-    def run(index: int) -> None:
+    def run(call: Callable[[], T], future: Future[T]) -> None:
         try:
-            results[index] = calls[index]()
+            future.set_result(call())
         except BaseException as error:
-            results[index] = error
+            future.set_exception(error)
 
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive() and not stop:
-            thread.join(0.1)
+    futures: list[Future[T]] = [Future() for _ in calls]
+    for each in zip(calls, futures, strict=True):
+        threading.Thread(target=run, args=each, daemon=True).start()  # an executor would wait for them at the end
+    while not stop and wait(futures, timeout=0.1).not_done:
+        pass
     if stop:
-        for thread in threads:
-            thread.join(_PATIENCE_S / len(threads))
+        wait(futures, timeout=_PATIENCE_S)
         stop.check("prepare")
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return cast(list[T], results)
+    return [future.result() for future in futures]
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from yiwen.data.labels import check_held_out, labels_of
+from yiwen.data.heldout import check_held_out
+from yiwen.data.labels import labels_of
 from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError
 from yiwen.evaluation.classification import Classification, evaluate_labels

@@ -92,12 +92,7 @@ def back_translate(
     from yiwen.data.store import Store
 
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    if forward and tag:
-        raise ConfigError(f"--tag {tag!r} marks made sources, and --forward makes targets; leave one of them out")
-    tag = ("" if forward else TAG) if tag is None else tag
-    TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
-    if has_markup(tag, ""):
-        raise ConfigError(f"--tag {tag!r} looks like markup, for which `yiwen prepare` drops pairs; use one like {TAG}")
+    tag = _checked_tag(tag, forward=forward)
     if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
     search = search or {}
@@ -122,6 +117,18 @@ def back_translate(
         swap_link(output.parent.resolve() / output.name, made.folder.resolve())
     recipe_lines = _recipe_lines(made, output or made.folder, data, forward=forward, tag=tag)
     return BackTranslated(made, prepared.report, recipe_lines)
+
+
+def _checked_tag(tag: str | None, *, forward: bool) -> str:
+    """The tag that was asked for, or the usual one; none where targets are made."""
+    if tag is None:
+        return "" if forward else TAG
+    if forward and tag:
+        raise ConfigError(f"--tag {tag!r} marks made sources, and --forward makes targets; leave one of them out")
+    TokenizerConfig(symbols=(tag,) if tag else ())  # checks it
+    if has_markup(tag, ""):
+        raise ConfigError(f"--tag {tag!r} looks like markup, for which `yiwen prepare` drops pairs; use one like {TAG}")
+    return tag
 
 
 def _corpus(text: Path, column: str) -> CorpusConfig:

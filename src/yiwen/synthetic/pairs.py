@@ -20,9 +20,9 @@ from yiwen.data import lines
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import DataError
-from yiwen.files import new_folder, write_json
+from yiwen.files import new_folder, write_json, write_lines
 from yiwen.recipe import LoadedRecipe
-from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of, write_lines
+from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of
 from yiwen.text.clean import is_copied
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, find_bundle
-from yiwen.files import MANIFEST, is_whole, new_folder, write_json
+from yiwen.files import MANIFEST, is_whole, new_folder, write_json, write_lines
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
@@ -110,12 +110,6 @@ def sources_of(store: Store, rows: np.ndarray) -> list[str]:
     if store.tokenizer.sampling > 0:
         return store.texts(rows)[0]
     return store.source.decode([ids.tolist() for ids in store.src_ids(rows)])
-
-
-def write_lines(path: Path, texts: list[str]) -> None:
-    """Write texts that hold no line end, one a line."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{text}\n" for text in texts)
 
 
 @contextmanager

@@ -69,15 +69,21 @@ def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
     try:
         return parse(Progress, json.loads((path / "state.json").read_text(encoding="utf-8")), source=str(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
     except (OSError, ValueError) as error:
-        if isinstance(error, ConfigError):
-            raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
         raise CheckpointError(f"{path / 'state.json'} cannot be read ({error}); use an earlier checkpoint") from error
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints below `folder`, oldest first. What has no manifest was never finished and does not exist."""
     return sorted(path for path in folder.glob("step-*") if is_complete(path))
+
+
+def last_scheduled(folder: Path, n: int) -> list[Path]:
+    """The last n checkpoints that were scheduled, oldest first; where none was, the newest of all."""
+    found = checkpoints(folder)
+    return [path for path in found if read_progress(path).is_scheduled][-n:] or found[-1:]
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
@@ -97,7 +103,7 @@ def latest_checkpoint(folder: Path) -> Path | None:
 def remove_old(folder: Path, *, keep_last: int) -> None:
     """Remove all but the last `keep_last` scheduled checkpoints, and every unscheduled one but the newest of all."""
     *older, _newest = checkpoints(folder)
-    scheduled = [path for path in checkpoints(folder) if read_progress(path).is_scheduled]
+    kept = last_scheduled(folder, keep_last)
     for path in older:
-        if path not in scheduled[-keep_last:]:
+        if path not in kept:
             remove(path)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from yiwen.bundle import Bundle, save_bundle
+from yiwen.bundle import Bundle
 from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
@@ -22,9 +20,10 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.config import EncoderConfig, Task
 from yiwen.tasks.heads import EncoderModel
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job, bundle_info
+from yiwen.training.job import Job, Snapshot, save_snapshot
 from yiwen.training.learning import embedding, hiding, labelling
 from yiwen.training.state import seed_of
+from yiwen.training.step import autocast
 from yiwen.training.validation import Validation
 
 
@@ -72,24 +71,18 @@ def encoder_job(
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
     learning = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
     longest = int(lengths.src.max()) + 1
-    is_bf16 = hardware.precision == "bf16"
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         was_training = candidate.training
         candidate.eval()
-        autocast = torch.autocast(hardware.device.split(":")[0], dtype=torch.bfloat16) if is_bf16 else nullcontext()
-        with computing_with(hardware.threads), torch.inference_mode(), autocast:
+        with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware.device, hardware.is_bf16):
             scores, samples = learning.judge(cast(EncoderModel, candidate), lambda: stop.check("validation"))
         candidate.train(was_training)
         return Validation(scores=scores, samples=samples, picture=None)
 
-    def write_bundle(
-        folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
-    ) -> None:
-        now = {"step": step, "weights": kind, "scores": dict(scores)}
-        own = {"task": task, "labels": store.labels, "pooling": encoder.pooling}
-        info = bundle_info(store, model_config, max_src_tokens=max_tokens, **own, **now)
-        save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
+    def write_bundle(folder: Path, snapshot: Snapshot) -> None:
+        said = {"max_src_tokens": max_tokens, "task": task, "labels": store.labels, "pooling": encoder.pooling}
+        save_snapshot(folder, snapshot, store, model_config, **said)
 
     return Job(
         model=model,

@@ -10,13 +10,27 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from yiwen.bundle import BundleInfo
+from yiwen.bundle import BundleInfo, save_bundle
 from yiwen.data.batching import Batch, Lengths, Rows
 from yiwen.data.store import Store
 from yiwen.model.config import ModelConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.loss import LossFn
 from yiwen.training.validation import Validation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """What training has come to, as a bundle keeps it."""
+
+    weights: Mapping[str, Tensor]
+    """Parameters by name."""
+    step: int
+    """Updates that they have seen."""
+    kind: str
+    """Which weights these are: `last`, `ema` or `average of N checkpoints`."""
+    scores: Mapping[str, float]
+    """Of the validation text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +53,8 @@ class Job:
     """(model, batch) -> (loss_sum, n_tokens)."""
     validate: Callable[[nn.Module, StopFlag], Validation]
     """Scores of a model; among them the configured metric."""
-    save_bundle: Callable[[Path, Mapping[str, Tensor], int, str, Mapping[str, float]], None]
-    """(folder, weights, step, which weights, scores)."""
+    save_bundle: Callable[[Path, Snapshot], None]
+    """Writes a bundle into a folder, whole or not at all."""
     where: Callable[[int], str]
     """Names the file and line of a row."""
     settings: Mapping[str, Any]
@@ -51,14 +65,18 @@ class Job:
     """A parameter's learning rate relative to the schedule's, by its name."""
 
 
-def bundle_info(store: Store, model: ModelConfig, **more: Any) -> BundleInfo:
-    """What a bundle of a model trained on this data says of itself."""
-    return BundleInfo(
+def save_snapshot(folder: Path, snapshot: Snapshot, store: Store, model: ModelConfig, **more: Any) -> None:
+    """Write the bundle of a model that was trained on this data; what else it says of itself is in `more`."""
+    info = BundleInfo(
         src_lang=store.src_lang,
         tgt_lang=store.tgt_lang,
         model=model,
         src_vocab_size=store.source.vocab_size,
         tgt_vocab_size=store.target.vocab_size,
         data_fingerprint=store.fingerprint,
+        step=snapshot.step,
+        weights=snapshot.kind,
+        scores=dict(snapshot.scores),
         **more,
     )
+    save_bundle(folder, info=info, weights=snapshot.weights, src_model=store.source_model, tgt_model=store.target_model)

@@ -62,7 +62,7 @@ def labelling(
             "training.metric is 'span_f1', but no tag of the validation text marks a span (B-X, I-X); use "
             "'accuracy' or 'macro_f1'"
         )
-    src_ids, numbers = numbered(store.source, texts, gold, labels=store.labels, targets=store.targets)
+    src_ids, numbers = numbered(store.source, texts, targets, labels=store.labels, targets=store.targets)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from yiwen.errors import CheckpointError
-from yiwen.files import write_text
+from yiwen.files import write_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,11 +141,11 @@ class TrainingLog:
 
     def embeddings(self, vectors: np.ndarray[Any, Any], names: Sequence[str]) -> None:
         """Give TensorBoard's projector vectors (N, D) and their names; replaces those of an earlier start."""
-        rows = "".join("\t".join(f"{value:.3f}" for value in row) + "\n" for row in vectors.tolist())
-        write_text(self._folder / "subwords.tsv", rows)
-        write_text(self._folder / "names.tsv", "".join(f"{' '.join(name.split()) or '·'}\n" for name in names))
-        config = 'embeddings { tensor_name: "subwords" tensor_path: "subwords.tsv" metadata_path: "names.tsv" }\n'
-        write_text(self._folder / "projector_config.pbtxt", config)
+        rows = ("\t".join(f"{value:.3f}" for value in row) for row in vectors.tolist())
+        write_lines(self._folder / "subwords.tsv", rows)
+        write_lines(self._folder / "names.tsv", (" ".join(name.split()) or "·" for name in names))
+        config = 'embeddings { tensor_name: "subwords" tensor_path: "subwords.tsv" metadata_path: "names.tsv" }'
+        write_lines(self._folder / "projector_config.pbtxt", [config])
 
     def validation(self, line: Mapping[str, Any], found: Validation) -> None:
         """Write a validation's scores, sample translations and the attention of one."""
@@ -174,21 +174,6 @@ class TrainingLog:
     def say(self, text: str) -> None:
         """One line for the user."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def training_line(
-    *, step: int, epoch: int, loss_sum: float, n_tokens: int, learning_rate: float, gradient_norm: float
-) -> dict[str, Any]:
-    """One line of metrics.jsonl about updates; nothing in it depends on a clock."""
-    loss = loss_sum / n_tokens if n_tokens else math.nan
-    return {
-        "step": step,
-        "epoch": epoch,
-        "loss": loss,
-        "perplexity": math.exp(min(loss, 100.0)),
-        "learning_rate": learning_rate,
-        "gradient_norm": gradient_norm,
-    }
 
 
 def _seconds_at(timing: Path, step: int) -> float:

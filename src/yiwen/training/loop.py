@@ -12,12 +12,12 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from rich.console import Console
-from torch import Tensor, nn
 
 from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
@@ -25,11 +25,11 @@ from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.training.average import average_weights, with_weights
-from yiwen.training.checkpoint import checkpoints, load_checkpoint, read_progress, remove_old, save_checkpoint
+from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job
-from yiwen.training.log import TrainingLog, training_line
-from yiwen.training.memory import MemoryRecord, fit_in_memory
+from yiwen.training.job import Job, Snapshot
+from yiwen.training.log import TrainingLog
+from yiwen.training.memory import fit_in_memory, note_plan, read_plans
 from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
@@ -76,7 +76,7 @@ class Trainer:
             )
         self.progress.data = data
         self.updates: list[Update] = []
-        self.memory = MemoryRecord(run / "memory.jsonl")
+        self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
         self.log = TrainingLog(
             run,
@@ -145,16 +145,8 @@ class Trainer:
         self.progress.update += 1
         self.log.update(step, seconds=time.perf_counter() - began, n_tokens=gradients.n_tokens)
         if step % self.config.log_every == 0 and self.progress.loss_tokens:
-            self.log.training(
-                training_line(
-                    step=step,
-                    epoch=self.progress.epoch,
-                    loss_sum=self.progress.loss_sum,
-                    n_tokens=self.progress.loss_tokens,
-                    learning_rate=rate,
-                    gradient_norm=gradients.norm if math.isfinite(gradients.norm) else -1.0,
-                )
-            )
+            norm = gradients.norm if math.isfinite(gradients.norm) else -1.0
+            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=norm))
             self.progress.loss_sum, self.progress.loss_tokens = 0.0, 0
 
     def _next_plan(self) -> Update:
@@ -176,25 +168,21 @@ class Trainer:
 
     def _gradients(self, plan: Update) -> Gradients:
         step = self.progress.step + 1
-
-        def compute(part: Update) -> Gradients:
-            return compute_gradients(
-                self.model,
-                part,
-                load=self.job.load,
-                loss_fn=self.job.loss_fn,
-                seeds=(self.config.seed, step),
-                device=self.hardware.device,
-                is_bf16=self.hardware.is_bf16,
-                pool=self.pool,
-                batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
-            )
-
-        if step in self.memory:  # an earlier start met the limit of memory here: do as it did
-            plan = self.memory[step]
+        compute = partial(
+            compute_gradients,
+            self.model,
+            load=self.job.load,
+            loss_fn=self.job.loss_fn,
+            seeds=(self.config.seed, step),
+            device=self.hardware.device,
+            is_bf16=self.hardware.is_bf16,
+            pool=self.pool,
+            batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
+        )
+        plan = self.smaller_plans.get(step, plan)  # an earlier start met the limit of memory here: do as it did
         gradients, fitted, left_out = fit_in_memory(plan, self.job.lengths, compute)
         if fitted is not plan:
-            self.memory.note(step, fitted, left_out)
+            note_plan(self.run / "memory.jsonl", step, fitted, left_out)
             named = "; left out: " + ", ".join(map(self.job.where, left_out)) if left_out else ""
             self.log.say(f"step {step}: out of memory, the update was cut into {len(fitted)} micro-batches{named}")
         return gradients
@@ -224,8 +212,7 @@ class Trainer:
         is_due = progress.step % self.config.validate_every == 0 or progress.step >= self.config.max_steps
         if not is_due or progress.validated_step >= progress.step or progress.step == 0:
             return
-        model = self.average or self.model
-        validation = self.job.validate(model, self.stop)
+        validation = self.job.validate(self.average or self.model, self.stop)
         if self.hardware.keeps_memory:
             release_memory()
         score, loss = validation.scores[self.config.metric], validation.scores.get("loss", 0.0)
@@ -236,22 +223,21 @@ class Trainer:
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
             progress.best_score, progress.best_loss = score, loss
             progress.best_step, progress.n_worse = progress.step, 0
-            self._publish("best", self._weights(model), self._kind(), validation.scores)
+            self._publish("best", self._snapshot(validation.scores))
         else:
             progress.n_worse += 1
 
-    def _kind(self) -> str:
-        return "last" if self.average is None else "ema"
+    def _snapshot(self, scores: Mapping[str, float]) -> Snapshot:
+        """The weights that are validated, with what came of that."""
+        kind, model = ("last", self.model) if self.average is None else ("ema", self.average)
+        weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        return Snapshot(weights=weights, step=self.progress.step, kind=kind, scores=scores)
 
-    def _weights(self, model: nn.Module) -> dict[str, Tensor]:
-        return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-    def _publish(self, link: str, weights: Mapping[str, Tensor], kind: str, scores: Mapping[str, float]) -> None:
+    def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
-        if not all(bool(torch.isfinite(weight).all()) for weight in weights.values()):
-            raise TrainingError(f"the weights at step {self.progress.step} are not finite and will not be published")
-        step = self.progress.step
-        publish(self.run, link, step=step, write=lambda path: self.job.save_bundle(path, weights, step, kind, scores))
+        if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
+            raise TrainingError(f"the weights at step {snapshot.step} are not finite and will not be published")
+        publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_save_due(self) -> bool:
         step = self.progress.step
@@ -303,16 +289,16 @@ class Trainer:
                 f"{self.run}: no room for the checkpoint of step {self.progress.step}, which `final` is averaged from; "
                 f"free some and {GO_ON}"
             )
-        kind, weights = self._kind(), self._weights(self.average or self.model)
-        scores: Mapping[str, float] = {}
-        if self.config.average_last > 1:
-            found = checkpoints(self.run / "checkpoints")
-            scheduled = [path for path in found if read_progress(path).is_scheduled] or found[-1:]
-            chosen = scheduled[-self.config.average_last :]
-            kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
-            scores = self.job.validate(with_weights(self.model, weights), self.stop).scores
-            self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
-        self._publish("final", weights, kind, scores)
+        snapshot = self._averaged() if self.config.average_last > 1 else self._snapshot({})
+        self._publish("final", snapshot)
         if self.job.subwords is not None:
-            self.log.embeddings(*self.job.subwords(weights))
+            self.log.embeddings(*self.job.subwords(snapshot.weights))
         remove_others(self.run, "final", step=self.progress.step)
+
+    def _averaged(self) -> Snapshot:
+        """The mean of the last checkpoints, validated."""
+        chosen = last_scheduled(self.run / "checkpoints", self.config.average_last)
+        kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
+        scores = self.job.validate(with_weights(self.model, weights), self.stop).scores
+        self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
+        return Snapshot(weights=weights, step=self.progress.step, kind=kind, scores=scores)

@@ -16,37 +16,31 @@ from yiwen.training.log import Record, whole_lines
 from yiwen.training.step import Gradients
 
 
-class MemoryRecord:
-    """`memory.jsonl`: the updates of a run that were cut down, by step.
+def read_plans(path: Path) -> dict[int, Update]:
+    """The updates of a run that were cut down, by step: rows of each micro-batch that fitted into memory.
 
-    It is written the moment an update was cut down, not at the next checkpoint: after a kill the same step must be
-    computed from the same micro-batches, whether or not memory is short again.
+    Raises:
+        CheckpointError: If `memory.jsonl` is not what `note_plan` writes.
     """
+    # A line that was cut by a kill never took effect.
+    whole = path.read_bytes()[: whole_lines(path)] if path.exists() else b""
+    try:
+        entries = [json.loads(line) for line in whole.split(b"\n") if line]
+        return {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error!r}); restore it, or start a new run") from error
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        # A line that was cut by a kill never took effect.
-        whole = path.read_bytes()[: whole_lines(path)] if path.exists() else b""
-        try:
-            entries = [json.loads(line) for line in whole.split(b"\n") if line]
-            self._plans = {int(e["step"]): [np.asarray(rows, dtype=np.int64) for rows in e["plan"]] for e in entries}
-        except (ValueError, TypeError, KeyError) as error:
-            raise CheckpointError(f"{path} cannot be read ({error!r}); restore it, or start a new run") from error
 
-    def __contains__(self, step: int) -> bool:
-        return step in self._plans
+def note_plan(path: Path, step: int, plan: Update, left_out: list[int]) -> None:
+    """Write down the plan of a step and the rows that it leaves out.
 
-    def __getitem__(self, step: int) -> Update:
-        """Rows of each micro-batch that fitted into memory at this step."""
-        return self._plans[step]
-
-    def note(self, step: int, plan: Update, left_out: list[int]) -> None:
-        """Remember the plan of a step and the rows that it leaves out."""
-        self._plans[step] = plan
-        record = Record(self._path, n_bytes=whole_lines(self._path))
-        record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
-        record.sync()
-        record.close()
+    At once, not at the next checkpoint: after a kill the same step must be computed from the same micro-batches,
+    whether or not memory is short again.
+    """
+    record = Record(path, n_bytes=whole_lines(path))
+    record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
+    record.sync()
+    record.close()
 
 
 def fit_in_memory(
@@ -68,7 +62,7 @@ def fit_in_memory(
     Raises:
         TrainingError: If not even a single pair fits.
     """
-    whole = [True] * len(plan)
+    is_whole = [True] * len(plan)
     left_out: list[int] = []
     while True:
         with suppress(torch.OutOfMemoryError):
@@ -77,15 +71,14 @@ def fit_in_memory(
             torch.cuda.empty_cache()
         worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
         rows = plan[worst]
-        if whole[worst] and len(rows) > 1:
-            plan = [*plan[:worst], rows[::2], rows[1::2], *plan[worst + 1 :]]
-            whole = [*whole[:worst], False, False, *whole[worst + 1 :]]
-            continue
-        longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
-        left_out.append(int(rows[longest]))
-        kept = [i for i in range(len(rows)) if i != longest]
-        plan = [*plan[:worst], *([rows[kept]] if kept else []), *plan[worst + 1 :]]
-        whole = [*whole[:worst], *([False] if kept else []), *whole[worst + 1 :]]
+        if is_whole[worst] and len(rows) > 1:
+            smaller = [rows[::2], rows[1::2]]
+        else:
+            longest = int((lengths.src[rows] + lengths.tgt[rows]).argmax())
+            left_out.append(int(rows[longest]))
+            smaller = [np.delete(rows, longest)] if len(rows) > 1 else []
+        plan = [*plan[:worst], *smaller, *plan[worst + 1 :]]
+        is_whole[worst : worst + 1] = [False] * len(smaller)
         if not plan:
             raise TrainingError(
                 f"out of memory: of the {len(left_out)} pairs of an update not even one fits; use a smaller model, or "

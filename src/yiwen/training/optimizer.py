@@ -49,22 +49,20 @@ def build_optimizers(
             alike.setdefault(scales[id(parameter)], []).append(parameter)
         return [{"params": found, "scale": scale, **settings} for scale, found in alike.items()]
 
-    rate, betas, decay = config.learning_rate, (config.beta1, config.beta2), config.weight_decay
+    rate, decay = config.learning_rate, config.weight_decay
+    adam: Any = {"lr": rate, "betas": (config.beta1, config.beta2), "eps": config.epsilon, "fused": True}
     match config.optimizer:
         case "adam":
-            return [torch.optim.Adam(groups(named.values()), lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+            return [torch.optim.Adam(groups(named.values()), **adam)]
         case "adamw":
             both = groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0)
-            return [torch.optim.AdamW(both, lr=rate, betas=betas, eps=config.epsilon, fused=True)]
+            return [torch.optim.AdamW(both, **adam)]
         case "muon":
             dtype = torch.bfloat16 if is_bf16 else torch.float32
             alike = sorted(matrices, key=lambda p: p.shape)  # dealt out in turn: each gets as many of every shape
             dealt = [alike[number::n_shards] for number in range(min(n_shards, len(alike)))]
             muons = [Muon(groups(part), lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
-            adamw = torch.optim.AdamW(
-                groups(rest, weight_decay=0.0), lr=rate, betas=betas, eps=config.epsilon, fused=True
-            )
-            return [*muons, adamw]
+            return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
 
 
 def set_learning_rate(optimizers: Optimizers, rate: float) -> None:

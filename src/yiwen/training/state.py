@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,6 +47,18 @@ class Progress:
     stopped) are neither counted nor averaged."""
     data: str = ""
     """Fingerprint of the prepared data."""
+
+    def line(self, *, learning_rate: float, gradient_norm: float) -> dict[str, float]:
+        """One line of metrics.jsonl about the updates since the last; nothing in it depends on a clock."""
+        loss = self.loss_sum / self.loss_tokens if self.loss_tokens else math.nan
+        return {
+            "step": self.step,
+            "epoch": self.epoch,
+            "loss": loss,
+            "perplexity": math.exp(min(loss, 100.0)),
+            "learning_rate": learning_rate,
+            "gradient_norm": gradient_norm,
+        }
 
 
 def seed_of(*numbers: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -76,7 +75,7 @@ def compute_gradients(
             loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, is_bf16)
             continue
         torch.manual_seed(seed_of(*seeds, place, 1))
-        with torch.autocast(device.split(":")[0], dtype=torch.bfloat16) if is_bf16 else nullcontext():
+        with autocast(device, is_bf16):
             micro_loss, _ = loss_fn(model, batch.to(device))
         # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
         (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
@@ -86,6 +85,11 @@ def compute_gradients(
     # The one place of an update that waits for a GPU; batches are counted here, where they were made.
     loss, length = torch.stack([loss_sum, norm]).tolist()
     return Gradients(loss_sum=loss, n_tokens=n_tokens, norm=length)
+
+
+def autocast(device: str, is_bf16: bool) -> torch.autocast:
+    """Matrix products of the block in bf16, where that was chosen."""
+    return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=is_bf16)
 
 
 def try_batch(
@@ -148,7 +152,7 @@ def _sharded(
         if shard.n_tokens == 0:  # fewer rows than shards
             return torch.zeros(()), [None] * len(parameters)
         generator = torch.Generator().manual_seed(seed_of(*seeds, number))
-        with drawing_from(generator), torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+        with drawing_from(generator), autocast("cpu", is_bf16):
             loss, _ = loss_fn(model, shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.analysis.heads import choose_alignment_head
-from yiwen.bundle import Bundle, load_model, save_bundle
+from yiwen.bundle import Bundle, load_model
 from yiwen.data.batching import Batch, Rows
 from yiwen.data.loader import batch_of_shape, hide_words, lengths_of, load_batch
 from yiwen.data.store import Store
@@ -28,7 +28,7 @@ from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import N_BYTES, N_SPECIAL
 from yiwen.training.average import with_weights
 from yiwen.training.config import TrainingConfig
-from yiwen.training.job import Job, bundle_info
+from yiwen.training.job import Job, Snapshot, save_snapshot
 from yiwen.training.microbatch import best_size, sizes_to_try, tokens_per_second
 from yiwen.training.state import seed_of
 from yiwen.training.validation import Validation, ValidationSet
@@ -68,12 +68,7 @@ def translation_job(
     if initial is not None:
         model.load_state_dict(load_model(initial).state_dict())
     batch_tokens = config.micro_batch_tokens
-    valid = ValidationSet(
-        store,
-        metric="chrf" if config.metric == "chrf" else "bleu",
-        max_len=model_config.max_len,
-        batch_tokens=batch_tokens,
-    )
+    valid = ValidationSet(store, config, max_len=model_config.max_len)
     loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
     guided = None
     if config.guided_alignment > 0:
@@ -86,17 +81,14 @@ def translation_job(
         return _laid_out(hide_words(batch, share=config.word_dropout, seed=seed_of(seed, 2)), hardware)
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
-        is_bf16 = hardware.is_bf16
         with computing_with(hardware.threads):  # no shards here
-            return valid.validate(cast(Transformer, candidate), device=hardware.device, is_bf16=is_bf16, stop=stop)
+            return valid.validate(cast(Transformer, candidate), hardware, stop)
 
-    def write_bundle(
-        folder: Path, weights: Mapping[str, Tensor], step: int, kind: str, scores: Mapping[str, float]
-    ) -> None:
-        alignment = guided or choose_alignment_head(with_weights(model, weights), valid.src_ids, valid.ref_ids)
-        now = {"step": step, "weights": kind, "scores": dict(scores), "alignment": alignment}
-        info = bundle_info(store, model_config, max_src_tokens=max_tokens, search=search, **now)
-        save_bundle(folder, info=info, weights=weights, src_model=store.source_model, tgt_model=store.target_model)
+    def write_bundle(folder: Path, snapshot: Snapshot) -> None:
+        trained = with_weights(model, snapshot.weights)
+        alignment = guided or choose_alignment_head(trained, valid.src_ids, valid.ref_ids)
+        said = {"max_src_tokens": max_tokens, "search": search, "alignment": alignment}
+        save_snapshot(folder, snapshot, store, model_config, **said)
 
     def subwords(weights: Mapping[str, Tensor]) -> tuple[np.ndarray, list[str]]:
         rows = range(N_SPECIAL + N_BYTES, store.target.vocab_size)[:N_PROJECTED]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from yiwen.analysis.attention import attention_picture, word_weights
@@ -16,7 +17,8 @@ from yiwen.data.order import longest_first
 from yiwen.data.store import Store
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
-from yiwen.evaluation.metrics import quick_score
+from yiwen.evaluation.metrics import Metric, quick_score
+from yiwen.hardware import Hardware
 from yiwen.model.attention import recorded_attention
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
@@ -24,9 +26,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from yiwen.training.config import TrainingConfig
 
 N_SAMPLES = 5
 
@@ -48,7 +48,7 @@ class Validation:
 class ValidationSet:
     """The validation lines, encoded once and used at every validation."""
 
-    def __init__(self, store: Store, *, metric: Literal["bleu", "chrf"], max_len: int, batch_tokens: int) -> None:
+    def __init__(self, store: Store, config: TrainingConfig, *, max_len: int) -> None:
         """Encode the lines of store.valid.
 
         Raises:
@@ -56,16 +56,18 @@ class ValidationSet:
         """
         self.src, self.ref = store.valid
         self.store = store
-        self.metric = metric
+        self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
         self.src_ids = store.source.encode([normalise(text) for text in self.src])
         self.ref_ids = store.target.encode([normalise(text) for text in self.ref])
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
-        self.loss_batches = chunks_of(longer, max_len=max_len, batch_tokens=batch_tokens, only=self.decoded)
+        self.loss_batches = chunks_of(
+            longer, max_len=max_len, batch_tokens=config.micro_batch_tokens, only=self.decoded
+        )
 
-    def validate(self, model: Transformer, *, device: str, is_bf16: bool, stop: StopFlag) -> Validation:
+    def validate(self, model: Transformer, hardware: Hardware, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
-        dtype = torch.bfloat16 if is_bf16 else torch.float32
+        device, dtype = hardware.device, torch.bfloat16 if hardware.is_bf16 else torch.float32
         engine = TorchEngine(copy.deepcopy(model), device=device, dtype=dtype)
         loss = self._loss(engine.model, device, stop)
         found = engine.search([self.src_ids[i] for i in self.decoded], config=SearchConfig(beam_size=1), stop=stop)

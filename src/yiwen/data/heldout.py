@@ -1,0 +1,107 @@
+"""Held-out text: read from files of its own, or kept of the pairs that were split off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from yiwen.data.config import DataConfig, more_tests
+from yiwen.data.corpus import CorpusConfig, Targets
+from yiwen.data.intake import Intake, Job, Split
+from yiwen.data.labels import N_SHOWN, labels_of
+from yiwen.data.report import Findings
+from yiwen.data.stages import Vocabulary
+from yiwen.data.store import TextPairs
+from yiwen.errors import DataError
+from yiwen.text.normalise import normalise
+from yiwen.text.subword import Subword
+
+_TITLES: Final = {"valid": "validation", "test": "test"}
+
+
+def read_given(job: Job, findings: Findings) -> dict[str, TextPairs]:
+    """Held-out text that comes in files of its own: valid, test and more tests, where they are given."""
+    named = {"valid": job.data.valid, "test": job.data.test} | more_tests(job.data)
+    return {name: _read(job, name, corpus, findings) for name, corpus in named.items() if corpus is not None}
+
+
+def hold_out(
+    intake: Intake, split: Split, given: dict[str, TextPairs], vocabulary: Vocabulary, findings: Findings
+) -> dict[str, TextPairs]:
+    """All held-out text: files as they were given, and what of the pairs split off a model can be measured on.
+
+    Raises:
+        DataError: If a file that was given has labels that no model could learn.
+    """
+    job, labels = intake.job, vocabulary.labels
+    held_out = dict(given)
+    for name, pairs in given.items():
+        if labels:
+            check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
+    for name, rows in (("valid", split.valid), ("test", split.test)):
+        if name in given:
+            continue
+        pairs = intake.pairs(rows)
+        if labels:
+            rest, fault = _with_labels(pairs, labels, job.targets), "with labels that no training text has"
+        elif job.targets == "text":
+            rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
+        else:
+            rest, fault = pairs, ""
+        if n_left_out := len(pairs.src) - len(rest.src):
+            findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
+        held_out[name] = rest
+    return held_out
+
+
+def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tuple[str, ...], targets: Targets) -> None:
+    """Refuse held-out text on which no model could be measured.
+
+    Raises:
+        DataError: If a label is not among those of the training text, or words and tags differ in number.
+    """
+    known = {*labels}
+    for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
+        found = labels_of(normalise(target), targets)
+        if unknown := [label for label in found if label not in known]:
+            raise DataError(
+                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
+                f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
+            )
+        if targets == "tags" and len(found) != len(normalise(text).split(" ")):
+            raise DataError(
+                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
+            )
+
+
+def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> TextPairs:
+    """Read held-out text as it is: only torn rows are left out, broken UTF-8 is replaced, and both are noted."""
+    pairs = TextPairs([], [])
+    n_broken = n_torn = 0  # lines
+    for block in job.blocks(corpus):
+        for src, tgt in zip(block.src, block.tgt, strict=True):
+            if src is None or tgt is None:
+                n_torn += 1
+                continue
+            for side, raw in zip(pairs, (src, tgt), strict=True):
+                text = raw.decode("utf-8", "replace")
+                n_broken += text.encode() != raw
+                side.append(text.replace("\n", " "))
+    if n_torn:
+        findings.note(f"{name}: {n_torn} rows lack a side and were left out")
+    if n_broken:
+        findings.note(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
+    return pairs
+
+
+def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPairs:
+    """Those that are no longer than what is trained on."""
+    src_ids = Subword.load(vocabulary.source).encode(list(map(normalise, pairs.src)))
+    tgt_ids = Subword.load(vocabulary.target).encode(list(map(normalise, pairs.tgt)))
+    return pairs.only([max(map(len, ids)) < data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)])
+
+
+def _with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> TextPairs:
+    """Those whose labels are all among these."""
+    known = {*labels}
+    return pairs.only([known.issuperset(labels_of(normalise(target), targets)) for target in pairs.tgt])
