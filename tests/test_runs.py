@@ -312,7 +312,7 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
 
 def test_leftovers_of_a_killed_start_are_removed(text: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    for folder in (run, run / "checkpoints", run / "bundles"):
+    for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
         folder.mkdir(exist_ok=True, parents=True)
         (folder / ".tmp-step-00000003").mkdir()
         (folder / ".tmp-step-00000003" / "half").write_bytes(b"x")
