@@ -201,7 +201,7 @@ def test_a_word_that_a_vocabulary_rewrites_to_nothing_keeps_its_tag() -> None:
     )  # fmt: skip
     subword = Subword.from_bytes(model.getvalue())
     assert subword.encode(["\ufffd"]) == [[]]
-    ids, numbers = numbered(subword, ["some \ufffd words"], [["A", "B", "A"]], labels=("A", "B"), targets="tags")
+    ids, numbers = numbered(subword, ["some \ufffd words"], ["A B A"], labels=("A", "B"), targets="tags")
     assert len(ids[0]) == len(numbers[0])
     assert [(id_, n) for id_, n in zip(ids[0], numbers[0], strict=True) if n == 2] == [(UNK_ID, 2)]
     assert encode_words(subword, [["", "some"]]) == [[[], ids[0][: numbers[0].index(2)]]]
