@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, set_cell_size, split_graphemes
 
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import shortened
@@ -151,13 +151,7 @@ def _legend(tokens: list[str], width: int) -> list[str]:
 
 def _characters(token: str) -> list[str]:
     """Characters with the combining marks that belong to them."""
-    result: list[str] = []
-    for char in token:
-        if result and cell_len(char) == 0:
-            result[-1] += char
-        else:
-            result.append(char)
-    return result
+    return [token[start:end] for start, end, _ in split_graphemes(token)[0]]
 
 
 def _printable(token: str) -> str:

@@ -33,6 +33,7 @@ _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
+_WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
 
 
@@ -55,6 +56,7 @@ def _quote(found: re.Match[str]) -> str:
     return f"“{found[0][1:-1]}”" if is_chinese else found[0]
 
 
+_SINGLE: Final = rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:,|[!?]+|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
     rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
@@ -66,18 +68,10 @@ _BLANKS: Final = (
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
-    (
-        "full-width sign",
-        re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII),
-        _half,
-    ),
+    ("full-width sign", _WIDE_SIGNS, _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
-    (
-        "straight quote",
-        re.compile(rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"),
-        lambda found: f"‘{found[1]}’",
-    ),
+    ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’"),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
     ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
     ("half-width mark", re.compile(_MARKS), _full),
@@ -239,15 +233,13 @@ def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
     """Places of the opening and of the closing marks that have no partner."""
     opened: list[int] = []
     closed: list[int] = []
-    if left in line or right in line:
-        for place, character in enumerate(line):
-            if character == left:
-                opened.append(place)
-            elif character == right:
-                if opened:
-                    opened.pop()
-                else:
-                    closed.append(place)
+    for place, character in enumerate(line):
+        if character == left:
+            opened.append(place)
+        elif character == right and opened:
+            opened.pop()
+        elif character == right:
+            closed.append(place)
     return opened, closed
 
 
