@@ -126,12 +126,10 @@ def _panel(weights_TS: np.ndarray, heads: list[list[str]], labels: list[str], co
     label_width = max(cell_len(label) for label in labels)
     margin = " " * (label_width + 2)
     frame = "─" * (column_width * len(heads))
-    height = max(len(head) for head in heads)
-    bottom_up = [[""] * (height - len(head)) + head for head in heads]  # heads rest on the frame
-    lines = [margin + "".join(set_cell_size(char, column_width) for char in row) for row in zip_longest(*bottom_up)]
+    bottom_up = [*zip_longest(*map(reversed, heads), fillvalue="")]  # heads rest on the frame
+    lines = [margin + "".join(set_cell_size(char, column_width) for char in row) for row in reversed(bottom_up)]
     lines.append(f"{margin[:-1]}┌{frame}┐")
-    levels_TS = np.searchsorted(THRESHOLDS, weights_TS, side="right")
-    levels_TS[np.isnan(weights_TS)] = 0
+    levels_TS = np.searchsorted(THRESHOLDS, np.nan_to_num(weights_TS), side="right")
     for label, levels in zip(labels, levels_TS, strict=True):
         cells = "".join(SHADES[level] * column_width for level in levels)
         lines.append(f"{' ' * (label_width - cell_len(label))}{label} │{cells}│")

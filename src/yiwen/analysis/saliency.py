@@ -33,7 +33,7 @@ def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.n
     little here: behind a layer norm the size of an embedding hardly matters, so that its dimensions cancel out.
     """
     rows = []
-    for places in torch.arange(len(tgt_ids) + 1).split(CHUNK):
+    for places in torch.split(torch.arange(len(tgt_ids) + 1), CHUNK):
         leaves: list[Tensor] = []
 
         def keep(x_CSD: Tensor, leaves: list[Tensor] = leaves) -> Tensor:
@@ -53,7 +53,7 @@ def erasure(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.ndarray:
     n_src = len(src_ids) + 1
     whole_T = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x)[0]
     columns = []
-    for places in torch.arange(n_src).split(CHUNK):
+    for places in torch.split(torch.arange(n_src), CHUNK):
         is_kept_CS = 1.0 - F.one_hot(places, n_src)
         batch = collate([src_ids] * len(places), [tgt_ids] * len(places))
         columns.append(whole_T - _gold_log_probs(model, batch, is_kept_CS[:, :, None].mul))
@@ -82,11 +82,10 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
 
 def attentions(model: Transformer) -> dict[str, list[SelfAttention] | list[CrossAttention]]:
     """The attention modules by kind, first layer first."""
-    decoder = list(model.decoder)
     return {
         "encoder": [cast(EncoderLayer, layer).self_attention for layer in model.encoder.layers],
-        "decoder": [layer.self_attention for layer in decoder],
-        "cross": [layer.cross_attention for layer in decoder],
+        "decoder": [layer.self_attention for layer in model.decoder],
+        "cross": [layer.cross_attention for layer in model.decoder],
     }
 
 

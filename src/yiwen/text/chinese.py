@@ -11,13 +11,10 @@ import itertools
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
-
-if TYPE_CHECKING:
-    from opencc import OpenCC
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Chinese characters, as the inside of a regular expression's brackets."""
@@ -35,10 +32,6 @@ _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
-
-
-def _full(found: re.Match[str]) -> str:
-    return found[0].translate(_TO_FULL)
 
 
 def _half(found: re.Match[str]) -> str:
@@ -74,7 +67,7 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
     ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’"),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
     ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
-    ("half-width mark", re.compile(_MARKS), _full),
+    ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
     ("blank", re.compile(_BLANKS), lambda found: ""),
 ]
 """(breach, where it may be, what belongs there), in the order in which they are mended."""
@@ -167,7 +160,7 @@ def _converted(text: str, config: str) -> str:
 
 
 @cache
-def _converter(config: str) -> OpenCC:
+def _converter(config: str) -> Any:
     from opencc import OpenCC
 
     return OpenCC(config)
