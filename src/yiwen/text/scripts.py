@@ -34,6 +34,7 @@ SPACED_MARKS: Final = re.sub(f"[{UNSPACED_LETTERS}]", "", MARKS)
 _UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
 LETTER: Final = re.compile(r"[^\W\d_]")
+"""Of any script."""
 
 
 def is_unspaced(character: str) -> bool:
