@@ -69,8 +69,7 @@ def align(
     both = [i for i in range(len(sources)) if src[i].ids and tgt[i].ids]
     found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
     weights = dict(zip(both, found, strict=True))
-    head = bundle.info.alignment
-    is_late = head is not None and head.is_late
+    is_late = bundle.info.alignment is not None and bundle.info.alignment.is_late
     return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late) for i in range(len(sources))]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, set_cell_size, split_graphemes
 
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import shortened
@@ -126,12 +126,10 @@ def _panel(weights_TS: np.ndarray, heads: list[list[str]], labels: list[str], co
     label_width = max(cell_len(label) for label in labels)
     margin = " " * (label_width + 2)
     frame = "─" * (column_width * len(heads))
-    height = max(len(head) for head in heads)
-    bottom_up = [[""] * (height - len(head)) + head for head in heads]  # heads rest on the frame
-    lines = [margin + "".join(set_cell_size(char, column_width) for char in row) for row in zip_longest(*bottom_up)]
+    bottom_up = [*zip_longest(*map(reversed, heads), fillvalue="")]  # heads rest on the frame
+    lines = [margin + "".join(set_cell_size(char, column_width) for char in row) for row in reversed(bottom_up)]
     lines.append(f"{margin[:-1]}┌{frame}┐")
-    levels_TS = np.searchsorted(THRESHOLDS, weights_TS, side="right")
-    levels_TS[np.isnan(weights_TS)] = 0
+    levels_TS = np.searchsorted(THRESHOLDS, np.nan_to_num(weights_TS), side="right")
     for label, levels in zip(labels, levels_TS, strict=True):
         cells = "".join(SHADES[level] * column_width for level in levels)
         lines.append(f"{' ' * (label_width - cell_len(label))}{label} │{cells}│")
@@ -151,13 +149,7 @@ def _legend(tokens: list[str], width: int) -> list[str]:
 
 def _characters(token: str) -> list[str]:
     """Characters with the combining marks that belong to them."""
-    result: list[str] = []
-    for char in token:
-        if result and cell_len(char) == 0:
-            result[-1] += char
-        else:
-            result.append(char)
-    return result
+    return [token[start:end] for start, end, _ in split_graphemes(token)[0]]
 
 
 def _printable(token: str) -> str:

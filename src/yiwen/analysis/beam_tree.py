@@ -14,6 +14,9 @@ from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
 from yiwen.text.subword import EOS_ID
 
+Fate = Literal["kept", "ended", "dropped"]
+"""Went on, is a result, or was not among the best."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
@@ -26,8 +29,7 @@ class Node:
     token: int
     log_prob: float
     """Of the whole hypothesis up to here."""
-    fate: Literal["kept", "ended", "dropped"]
-    """Went on, is a result, or was not among the best."""
+    fate: Fate
     score: float | None = None
     """What results are ordered by."""
 
@@ -50,20 +52,13 @@ class BeamTree:
             if log_prob == -math.inf or beam >= len(self._going):
                 continue
             is_end = token == EOS_ID
-            is_kept = not is_end and len(going) < width
-            is_result = is_end and rank < width
-            if is_kept:
+            has_room = (rank if is_end else len(going)) < width
+            fate: Fate = "dropped" if not has_room else "ended" if is_end else "kept"
+            score = log_prob / length_divisor(step + 1, self._config) if fate == "ended" else None
+            if fate == "kept":
                 going.append(len(self.nodes))
-            self.nodes.append(
-                Node(
-                    parent=self._going[beam],
-                    step=step,
-                    token=token,
-                    log_prob=log_prob,
-                    fate="kept" if is_kept else "ended" if is_result else "dropped",
-                    score=log_prob / length_divisor(step + 1, self._config) if is_result else None,
-                )
-            )
+            node = Node(parent=self._going[beam], step=step, token=token, log_prob=log_prob, fate=fate, score=score)
+            self.nodes.append(node)
         self._going = going
 
     def path(self, ids: Sequence[int]) -> list[int]:

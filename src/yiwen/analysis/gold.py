@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from yiwen.analysis.alignment import Alignment, Span, align
@@ -112,12 +113,8 @@ def projected(alignment: Alignment, gold: Gold) -> tuple[Links, Links]:
     """The sure and the possible links between the words of an alignment."""
     src, tgt = _overlaps(alignment.src, gold.src_spans), _overlaps(alignment.tgt, gold.tgt_spans)
     wanted = set(gold.alignment)
-    possible = {
-        (i, j)
-        for i, sources in enumerate(src)
-        for j, targets in enumerate(tgt)
-        if any((a, b) in wanted for a in sources for b in targets)
-    }
+    pairs = product(enumerate(src), enumerate(tgt))
+    possible = {(i, j) for (i, sources), (j, targets) in pairs if not wanted.isdisjoint(product(sources, targets))}
     return {(i, j) for i, j in possible if len(src[i]) == len(tgt[j]) == 1}, possible
 
 

@@ -58,8 +58,7 @@ def sentence(seen: Inspection) -> Figure:
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
         scaled = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         merged, src_words, tgt_words = word_weights(scaled, seen.src_tokens, seen.tgt_tokens)
-        _cells(axis, merged, src_words, tgt_words)
-        axis.set_title(name)
+        _cells(axis, merged, src_words, tgt_words, title=name)
     return figure
 
 
@@ -168,8 +167,7 @@ def masks() -> Figure:
     }
     figure, axes = _figure(1, 4, size=(16, 4.6))
     for axis, (name, (mask, rows, columns)) in zip(axes, shown.items(), strict=True):
-        _cells(axis, mask.float().numpy() * 0.7, columns, rows)
-        axis.set_title(name)
+        _cells(axis, mask.float().numpy() * 0.7, columns, rows, title=name)
     return figure
 
 
@@ -231,7 +229,7 @@ def lengths(src: np.ndarray, tgt: np.ndarray, *, languages: tuple[str, str]) -> 
     return figure
 
 
-def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequence[str]) -> None:
+def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, title: str) -> None:
     """A table of shares, 0 to 1, with names on both sides."""
     axis.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axis.set_xticks(range(len(columns)), columns, rotation=90)
@@ -240,6 +238,7 @@ def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequenc
     axis.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
     axis.grid(which="minor", color="white", linewidth=1.5)
     axis.tick_params(which="both", length=0)
+    axis.set_title(title)
 
 
 def _figure(n_rows: int, n_columns: int, *, size: tuple[float, float]) -> tuple[Figure, list[Any]]:

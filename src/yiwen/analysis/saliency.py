@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from yiwen.data.batching import Batch, collate
@@ -32,8 +33,7 @@ def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.n
     little here: behind a layer norm the size of an embedding hardly matters, so that its dimensions cancel out.
     """
     rows = []
-    for start in range(0, len(tgt_ids) + 1, CHUNK):
-        places = torch.arange(start, min(start + CHUNK, len(tgt_ids) + 1))
+    for places in torch.split(torch.arange(len(tgt_ids) + 1), CHUNK):
         leaves: list[Tensor] = []
 
         def keep(x_CSD: Tensor, leaves: list[Tensor] = leaves) -> Tensor:
@@ -42,8 +42,7 @@ def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.n
 
         with torch.enable_grad():
             gold_CT = _gold_log_probs(model, collate([src_ids] * len(places), [tgt_ids] * len(places)), keep)
-            chosen = gold_CT[torch.arange(len(places)), places].sum()
-            (gradient_CSD,) = torch.autograd.grad(chosen, leaves)
+            (gradient_CSD,) = torch.autograd.grad(gold_CT.gather(1, places[:, None]).sum(), leaves)
         rows.append((gradient_CSD * leaves[0]).abs().sum(dim=2).detach())
     return torch.cat(rows).numpy()
 
@@ -54,10 +53,8 @@ def erasure(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.ndarray:
     n_src = len(src_ids) + 1
     whole_T = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x)[0]
     columns = []
-    for start in range(0, n_src, CHUNK):
-        places = torch.arange(start, min(start + CHUNK, n_src))
-        is_kept_CS = torch.ones(len(places), n_src)
-        is_kept_CS[torch.arange(len(places)), places] = 0.0
+    for places in torch.split(torch.arange(n_src), CHUNK):
+        is_kept_CS = 1.0 - F.one_hot(places, n_src)
         batch = collate([src_ids] * len(places), [tgt_ids] * len(places))
         columns.append(whole_T - _gold_log_probs(model, batch, is_kept_CS[:, :, None].mul))
     return torch.cat(columns).T.numpy()
@@ -85,11 +82,10 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
 
 def attentions(model: Transformer) -> dict[str, list[SelfAttention] | list[CrossAttention]]:
     """The attention modules by kind, first layer first."""
-    decoder = list(model.decoder)
     return {
         "encoder": [cast(EncoderLayer, layer).self_attention for layer in model.encoder.layers],
-        "decoder": [layer.self_attention for layer in decoder],
-        "cross": [layer.cross_attention for layer in decoder],
+        "decoder": [layer.self_attention for layer in model.decoder],
+        "cross": [layer.cross_attention for layer in model.decoder],
     }
 
 

@@ -66,24 +66,17 @@ def _candidates(seen: Inspection) -> Table:
 
 def _tree(seen: Inspection) -> Tree:
     """Nodes that lead to a result; what follows without a fork stands on one line."""
-    children: dict[int, list[int]] = {}
-    leading = set()
-    for number, node in enumerate(seen.tree):
-        children.setdefault(node.parent, []).append(number)
-        if node.fate == "ended":
-            while number >= 0 and number not in leading:
-                leading.add(number)
-                number = seen.tree[number].parent
+    children: dict[int, list[int]] = {}  # of each node, those that lead to a result
+    for number, node in reversed([*enumerate(seen.tree)]):
+        if node.fate == "ended" or number in children:
+            children.setdefault(node.parent, []).insert(0, number)
     root = Tree("<s>")
 
     def grow(branch: Tree, number: int) -> None:
-        words = []
-        while True:
-            words.append(seen.node_tokens[number])
-            onward = [child for child in children.get(number, []) if child in leading]
-            if len(onward) != 1:
-                break
+        words = [seen.node_tokens[number]]
+        while len(onward := children.get(number, [])) == 1:
             number = onward[0]
+            words.append(seen.node_tokens[number])
         node = seen.tree[number]
         label = Text(" ".join(words))
         if node.score is not None:
@@ -93,8 +86,7 @@ def _tree(seen: Inspection) -> Tree:
             grow(grown, child)
 
     for number in children.get(-1, []):
-        if number in leading:
-            grow(root, number)
+        grow(root, number)
     return root
 
 

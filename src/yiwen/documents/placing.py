@@ -79,11 +79,12 @@ def linked(
     tgt: list[Span] = []
     by_src: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for (src_start, src_end, tgt_start, tgt_end), alignment in pieces:
-        here = alignment or by_place(text[src_start:src_end], target[tgt_start:tgt_end])
-        for i, j, weight in here.links:
+        known = (alignment.src, alignment.tgt, alignment.links) if alignment else None
+        words, others, links = known or by_place(text[src_start:src_end], target[tgt_start:tgt_end])
+        for i, j, weight in links:
             by_src[len(src) + i].append((len(tgt) + j, weight))
-        src += [(src_start + start, src_start + end) for start, end in here.src]
-        tgt += [(tgt_start + start, tgt_start + end) for start, end in here.tgt]
+        src += [(src_start + start, src_start + end) for start, end in words]
+        tgt += [(tgt_start + start, tgt_start + end) for start, end in others]
     own = {j for _, span in same for j in _reached(tgt, *span)}
     by_src = {i: [link for link in links if link[0] not in own] for i, links in by_src.items()}
     for source, span in same:
@@ -95,26 +96,16 @@ def linked(
     return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(sorted(span for _, span in same)))
 
 
-class ByPlace(NamedTuple):
-    """Words that belong together because they stand at the same part of their text."""
-
-    src: tuple[Span, ...]
-    tgt: tuple[Span, ...]
-    links: tuple[tuple[int, int, float], ...]
-
-
-def by_place(text: str, target: str) -> ByPlace:
-    """The rule where nothing is known: words in the middle of both texts belong together."""
-    src, tgt = (tuple(match.span() for match in _WORD.finditer(side)) for side in (text, target))
-    if not src:
-        return ByPlace(src, tgt, ())
+def by_place(text: str, target: str) -> tuple[list[Span], list[Span], list[tuple[int, int, float]]]:
+    """The rule where nothing is known: words in the middle of both texts belong together. Words, words and links."""
+    src, tgt = ([match.span() for match in _WORD.finditer(side)] for side in (text, target))
     if len(src) == len(tgt):
-        return ByPlace(src, tgt, tuple((i, i, SURE / 2) for i in range(len(src))))
+        return src, tgt, [(i, i, SURE / 2) for i in range(len(src))]
     links = []
-    for j, (start, end) in enumerate(tgt):
+    for j, (start, end) in enumerate(tgt if src else ()):
         middle = (start + end) / 2 / len(target) * len(text)
         links.append((min(bisect_left(src, middle, key=_END), len(src) - 1), j, SURE / 2))
-    return ByPlace(src, tgt, tuple(links))
+    return src, tgt, links
 
 
 def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
@@ -278,6 +269,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     anchors.append((len(known.text), len(known.target)))
     spots = _spots(known.target, known.tgt) if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
+    worth = [slack if known.target[start - 1] in _SENTENCE_END else 0.0 for start, _ in spots]
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
@@ -286,13 +278,9 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
             out.append((len(known.target), len(known.target)))
             continue
         ideal = _same_share(mark.start, anchors)
-
-        def cost(k: int, ideal: float = ideal) -> float:
-            ends = known.target[spots[k][0] - 1] in _SENTENCE_END
-            return abs(spots[k][0] - ideal) - (slack if ends else 0.0)
-
         near = bisect_left(spots, ideal, key=_START)
-        best = min(range(max(first, min(near - FAR, last - 1)), max(first + 1, min(near + FAR, last))), key=cost)
+        around = range(max(first, min(near - FAR, last - 1)), max(first + 1, min(near + FAR, last)))
+        _, best = min((abs(spots[k][0] - ideal) - worth[k], k) for k in around)
         out.append(spots[best])
         first = best + 1
     return out

@@ -34,10 +34,8 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
     out: list[Part] = []
     tokens: list[Token | str] = []
     at = 0
-    spans = [
-        (m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n")))
-        for m in (_VTT if is_vtt else _SRT).finditer(source)
-    ]
+    found = (_VTT if is_vtt else _SRT).finditer(source)
+    spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in found]
     for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=False):
         if not tokens:
             out.append(source[at:start])

@@ -62,7 +62,8 @@ class _Writing:
             else:
                 is_last = parent >= 0 and mark.start == mark.end and first == end  # no blank before `**`
                 source = f"{mark.before}{inner}{mark.after.rstrip() if is_last else mark.after}"
-                took_no_word = first == last and start < end and self._is_literal(mark)
+                is_literal = mark.is_code or (mark.start, mark.end) in self.unit.keep
+                took_no_word = first == last and start < end and is_literal
                 out += [between, self._between_words(source, first) if took_no_word else source]
             at, closing = last, mark.after if is_formatting else ""
         return "".join([*out, _wrapped(self.unit, self.text[at:end], wrap)])
@@ -72,10 +73,6 @@ class _Writing:
             return mark.after
         blank = self.text[first:last] if self.text[:first][-1:].isalnum() else ""
         return mark.before or blank  # a break that the source has not is one between words alone
-
-    def _is_literal(self, mark: Mark) -> bool:
-        """True for a mark around code or a placeholder, or that is one."""
-        return mark.is_code or (mark.start, mark.end) in self.unit.keep
 
     def _between_words(self, source: str, at: int) -> str:
         """Source with a blank on each side where a word touches it."""

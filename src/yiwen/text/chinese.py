@@ -11,13 +11,10 @@ import itertools
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
-
-if TYPE_CHECKING:
-    from opencc import OpenCC
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Chinese characters, as the inside of a regular expression's brackets."""
@@ -33,11 +30,8 @@ _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
+_WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
-
-
-def _full(found: re.Match[str]) -> str:
-    return found[0].translate(_TO_FULL)
 
 
 def _half(found: re.Match[str]) -> str:
@@ -55,6 +49,7 @@ def _quote(found: re.Match[str]) -> str:
     return f"“{found[0][1:-1]}”" if is_chinese else found[0]
 
 
+_SINGLE: Final = rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:,|[!?]+|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
     rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
@@ -66,21 +61,13 @@ _BLANKS: Final = (
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
-    (
-        "full-width sign",
-        re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII),
-        _half,
-    ),
+    ("full-width sign", _WIDE_SIGNS, _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
-    (
-        "straight quote",
-        re.compile(rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"),
-        lambda found: f"‘{found[1]}’",
-    ),
+    ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’"),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
     ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
-    ("half-width mark", re.compile(_MARKS), _full),
+    ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
     ("blank", re.compile(_BLANKS), lambda found: ""),
 ]
 """(breach, where it may be, what belongs there), in the order in which they are mended."""
@@ -173,7 +160,7 @@ def _converted(text: str, config: str) -> str:
 
 
 @cache
-def _converter(config: str) -> OpenCC:
+def _converter(config: str) -> Any:
     from opencc import OpenCC
 
     return OpenCC(config)
@@ -239,15 +226,13 @@ def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
     """Places of the opening and of the closing marks that have no partner."""
     opened: list[int] = []
     closed: list[int] = []
-    if left in line or right in line:
-        for place, character in enumerate(line):
-            if character == left:
-                opened.append(place)
-            elif character == right:
-                if opened:
-                    opened.pop()
-                else:
-                    closed.append(place)
+    for place, character in enumerate(line):
+        if character == left:
+            opened.append(place)
+        elif character == right and opened:
+            opened.pop()
+        elif character == right:
+            closed.append(place)
     return opened, closed
 
 

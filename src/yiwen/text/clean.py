@@ -75,6 +75,7 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
     """The checks that the config asks for, as (reason, predicate), in the order in which they are tried."""
     scripts = script_of(src_lang), script_of(tgt_lang)
     repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
+    in_wrong_script = partial(is_script_wrong, scripts=scripts, least=config.min_script)
     known: list[tuple[str, bool, Check]] = [
         ("empty side", True, is_empty),
         ("length", True, partial(is_length_wrong, least=config.min_length, greatest=config.max_length)),
@@ -82,11 +83,7 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
         ("too few letters", config.min_letters > 0, partial(has_few_letters, least=config.min_letters)),
         ("copied source", config.drop_copied and src_lang != tgt_lang, is_copied),
         ("markup", config.drop_markup, has_markup),
-        (
-            "wrong script",
-            config.min_script > 0 and any(scripts),
-            partial(is_script_wrong, scripts=scripts, least=config.min_script),
-        ),
+        ("wrong script", config.min_script > 0 and any(scripts), in_wrong_script),
         ("length ratio", config.max_ratio > 0, partial(is_ratio_wrong, greatest=config.max_ratio)),
     ]
     return tuple((reason, has_fault) for reason, is_wanted, has_fault in known if is_wanted)

@@ -12,29 +12,19 @@ from functools import cache
 from typing import Any, Final
 
 from yiwen.text.chinese import is_traditional
-from yiwen.text.languages import base, canonical
+from yiwen.text.languages import base, canonical, table
 from yiwen.text.protect import masked
-from yiwen.text.scripts import SCRIPTS, script_of, script_share
+from yiwen.text.scripts import LETTER, SCRIPTS, script_of, script_share
 
 _ENOUGH: Final = 30
 """Letters that the model needs to tell languages of one script apart for certain."""
 _CERTAIN: Final = 0.99
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _OWN: Final = {
     "Japanese": (re.compile("[\u3041-\u3096\u30a1-\u30fa]"), 0.2),
     "Korean": (re.compile("[\uac00-\ud7a3]"), 0.5),
 }
 """What is not Chinese in scripts that share its characters, and the share of a text's letters that are more than a word
 that it quotes."""
-_COMMON: Final = {
-    "en": frozenset("a the of and to in is are was on at with for that this into by two".split()),  # noqa: SIM905
-    "de": frozenset("der die das den dem und ein eine einen einem in ist auf mit nicht zu von im".split()),  # noqa: SIM905
-    "fr": frozenset("le la les l de des du un une et à a est dans sur avec que en".split()),  # noqa: SIM905
-    "es": frozenset("el la los las de del un una y a es en con que se por".split()),  # noqa: SIM905
-}
-"""Words that tell a language at once, so that the model need not be loaded for ordinary text."""
-
-
 _NAMES: Final = {"nb": "no", "fil": "tl"}
 """What the model calls languages of ours."""
 
@@ -60,7 +50,7 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
     ('zh-Hant', 'ja', 'und')
     """
     prose, _ = masked(text)
-    if not _LETTER.search(prose):
+    if not LETTER.search(prose):
         return Detected("und", 0.0)
     script = _main_script(prose)
     share = script_share(prose, script)
@@ -86,15 +76,15 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
     (True, False)
     """
     here, there = script_of(wanted), script_of(rather_than)
-    if here is None or there is None or base(wanted) == base(rather_than) or not _LETTER.search(prose):
+    if here is None or there is None or base(wanted) == base(rather_than) or not LETTER.search(prose):
         return False
     if here != there:
         if {here, there} <= {"Han", *_OWN}:
             return _is_own(prose, here) and not _is_own(prose, there)
         return script_share(prose, here) >= (1.0 if here == "Latin" else 0.7)
     words = set(prose.lower().split())
-    one, other = (words & _COMMON.get(base(code), frozenset()) for code in (rather_than, wanted))
-    if len(one - other) > len(other - one) or len(_LETTER.findall(prose)) < _ENOUGH:
+    one, other = (words & {*table()["common"].get(base(code), "").split()} for code in (rather_than, wanted))
+    if len(one - other) > len(other - one) or len(LETTER.findall(prose)) < _ENOUGH:
         return False
     ranked: list[tuple[str, float]] = _identifier().rank(prose)
     ours, theirs = (_NAMES.get(base(code), base(code)) for code in (wanted, rather_than))
@@ -103,8 +93,8 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
 
 
 def _is_own(prose: str, script: str) -> bool:
-    letters, least = _OWN.get(script, (_LETTER, 1.0))
-    return len(letters.findall(prose)) > least * len(_LETTER.findall(prose))
+    letters, least = _OWN.get(script, (LETTER, 1.0))
+    return len(letters.findall(prose)) > least * len(LETTER.findall(prose))
 
 
 def _main_script(prose: str) -> str:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from yiwen.errors import ConfigError
 
@@ -84,20 +84,18 @@ def name_of(code: str) -> tuple[str, str]:
     >>> name_of("zh-TW")
     ('Chinese (Traditional)', '繁體中文')
     """
-    code = canonical(code)
-    return _names().get(code) or _names().get(base(code)) or (code, code)
+    code, names = canonical(code), table()["names"]
+    english, native = names.get(code) or names.get(base(code)) or (code, code)
+    return english, native
 
 
 @cache
-def _names() -> dict[str, tuple[str, str]]:
-    names = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return {code: (english, native) for code, (english, native) in names.items()}
+def table() -> dict[str, dict[str, Any]]:
+    """What `languages.toml` says of languages."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @cache
 def _by_name() -> dict[str, str]:
     """What people write where a code is asked for. Norwegian for one is `no` and no other of its kinds."""
-    names = {name.casefold(): code for code, pair in _names().items() for name in pair}
-    countries = {"cn": "zh-Hans", "jp": "ja", "cz": "cs", "gr": "el", "dk": "da", "ua": "uk", "vn": "vi", "by": "be"}
-    countries |= {"rs": "sr", "ge": "ka"}  # which no language is
-    return names | countries | {"chs": "zh-Hans", "cht": "zh-Hant", "mandarin": "zh-Hans"}
+    return {name.casefold(): code for code, pair in table()["names"].items() for name in pair} | table()["also"]

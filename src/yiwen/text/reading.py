@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from yiwen.text.chinese import in_script, is_paired, rewritten, typeset
@@ -20,10 +19,9 @@ from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import masked, restored, symbols, unmasked
-from yiwen.text.scripts import script_of
+from yiwen.text.scripts import LETTER, script_of
 from yiwen.text.subword import Subword
 
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _FEW_CAPITALS: Final = 8
 """Fewer letters in capitals are abbreviations: USA, UK."""
@@ -33,7 +31,6 @@ _USUAL: Final = re.compile(r"(?<!\w)[^\W\d_A-ZÀ-ÞΑ-ΫЀ-ЯԱ-Ֆ]{5}")
 """The beginning of a long word in small letters, of which text in capitals or in Title Case has none."""
 _DOTTED: Final = ("tr", "az")
 """Languages that have an i with a dot and one without."""
-_NFC, _NFD = partial(unicodedata.normalize, "NFC"), partial(unicodedata.normalize, "NFD")
 _CASED: Final = ("Latin", "Cyrillic", "Greek", "Armenian")
 
 
@@ -114,7 +111,7 @@ class Reader:
         """What is written of a text that is not for the model; None for one that is."""
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
         prose, spans = masked(line, terms)
-        if not _LETTER.search(prose):
+        if not LETTER.search(prose):
             return Reading("", unmasked(prose, spans)) if terms else Reading("", same, ("passed_through",))
         if is_in(prose, self.tgt_lang, rather_than=self.src_lang):
             return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
@@ -162,7 +159,8 @@ def capitals(text: str, lang: str) -> str:
     ('İSTANBUL', 'ΚΑΛΗΜΕΡΑ')
     """
     text = (text.replace("i", "İ") if base(lang) in _DOTTED else text).upper()
-    return _NFC(_NFD(text).replace("\u0301", "")) if base(lang) == "el" else text
+    unaccented = unicodedata.normalize("NFD", text).replace("\u0301", "")
+    return unicodedata.normalize("NFC", unaccented) if base(lang) == "el" else text
 
 
 def small(text: str, lang: str) -> str:

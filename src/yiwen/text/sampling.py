@@ -42,14 +42,9 @@ class SubwordSampler:
             sampling: Probability of skipping a merge, or alpha.
         """
         self._processor, self.sampling = processor, sampling
-        numbers = range(processor.get_piece_size())
-        self._ids = {
-            str(processor.id_to_piece(n)): n
-            for n in numbers
-            if not (
-                processor.is_unknown(n) or processor.is_control(n) or processor.is_byte(n) or processor.is_unused(n)
-            )
-        }
+        special = processor.is_unknown, processor.is_control, processor.is_byte, processor.is_unused
+        plain = (n for n in range(processor.get_piece_size()) if not any(is_one(n) for is_one in special))
+        self._ids = {str(processor.id_to_piece(n)): n for n in plain}
         self._scores = {piece: float(processor.get_score(n)) for piece, n in self._ids.items()}
         self._bytes = [processor.piece_to_id(f"<0x{byte:02X}>") for byte in range(256)]
         # A symbol is never cut; it alone scores plain zero, where the first merge of a BPE model scores minus zero.
@@ -76,11 +71,10 @@ class SubwordSampler:
                 continue
             words = self._words.findall(part)
             for word, way in zip(words, random.randbytes(len(words)), strict=True):
-                ids += (
-                    self._remembered(word, way % _WAYS)
-                    if len(word) < _LONG
-                    else self._cut(word, random.getrandbits(64))
-                )
+                if len(word) < _LONG:
+                    ids += self._remembered(word, way % _WAYS)
+                else:
+                    ids += self._cut(word, random.getrandbits(64))
         return ids
 
     def _cut(self, word: str, way: int) -> tuple[int, ...]:

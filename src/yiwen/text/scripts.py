@@ -17,11 +17,9 @@ from yiwen.errors import ConfigError
 from yiwen.text.chinese import HAN
 from yiwen.text.languages import base, canonical
 
-_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SCRIPTS: Final[dict[str, tuple[str, str]]] = {
-    name: (letters.replace("{HAN}", HAN), languages) for name, (letters, languages) in _TABLE.items()
-}
-"""Script -> (the inside of a regular expression's brackets, language codes)."""
+_TABLE: Final = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8").replace("{HAN}", HAN)
+SCRIPTS: Final[dict[str, list[str]]] = tomllib.loads(_TABLE)
+"""Script -> [the inside of a regular expression's brackets, language codes]."""
 
 UNSPACED_LETTERS: Final = SCRIPTS["Japanese"][0] + "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff"
 """Scripts that put no spaces between words: each letter counts as a word of its own."""
@@ -35,7 +33,8 @@ SPACED_MARKS: Final = re.sub(f"[{UNSPACED_LETTERS}]", "", MARKS)
 
 _UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
-_LETTER = re.compile(r"[^\W\d_]")
+LETTER: Final = re.compile(r"[^\W\d_]")
+"""Of any script."""
 
 
 def is_unspaced(character: str) -> bool:
@@ -69,7 +68,7 @@ def script_share(text: str, script: str) -> float:
     if script == "Latin" and text.isascii():
         return 1.0
     letters = _letters(script)
-    if not _LETTER.search(letters.sub("", text)):  # the usual case, told quickly
+    if not LETTER.search(letters.sub("", text)):  # the usual case, told quickly
         return 1.0
     units = _UNIT.findall(text)
     return sum(letters.match(unit) is not None for unit in units) / len(units)
