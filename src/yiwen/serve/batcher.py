@@ -232,10 +232,9 @@ class SharedEngine:
         """Take batches for as long as there are calls; what a thread of a replica does all its life."""
         while True:
             with self._changed:
-                while not self._calls:
-                    if self._is_closed:
-                        return
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._calls or self._is_closed)
+                if not self._calls:
+                    return
                 batch = self._next_batch()
                 if self._calls:
                     self._changed.notify()

@@ -147,14 +147,14 @@ class Jobs:
         self._threads.submit(self._work, job)
         return job
 
-    def get(self, job_id: str, owner: str) -> Job:
-        """A document of somebody's own, or one that is open.
+    def get(self, call: Call) -> Job:
+        """The document that a path names: somebody's own, or one that is open.
 
         Raises:
             ApiError: 404 where they have none of that id.
         """
-        job = self._jobs.get(job_id)
-        if job is None or not (job.is_open or job.call.owner == owner) or job.is_old:
+        job = self._jobs.get(call.request.path_params["id"])
+        if job is None or not (job.is_open or job.call.owner == call.owner) or job.is_old:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
