@@ -62,12 +62,11 @@ class Cache:
     def get(self, key: Hashable) -> Found | None:
         """The hypotheses, or None."""
         with self._lock:
-            entry = self._found.get(key)
-            if entry is None:
+            if key not in self._found:
                 return None
             self._found.move_to_end(key)
             self.n_hits += 1
-            return entry[0]
+            return self._found[key][0]
 
     def put(self, key: Hashable, found: Found, *, n_ids: int) -> None:
         """Remember; `n_ids` is the length of the key."""

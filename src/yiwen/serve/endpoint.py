@@ -138,7 +138,8 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
 
 async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Admit the caller, read what is asked, and have it answered."""
-    fields, key_field = None, endpoint.dialect.key_field
+    fields = None
+    key_field = endpoint.dialect.key_field
     secret: Any = secret_of(request, is_needed=service.config.needs_key and key_field is None)
     if secret is None and key_field is not None:
         fields = await _fields(endpoint, service, request)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -104,10 +105,6 @@ class Job:
             except Overloaded:
                 time.sleep(_AGAIN_S)
         return found
-
-    def tell(self, progress: float) -> None:
-        """Note how far it is."""
-        self.progress = progress
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
         """Which words go with which, where formatting has to be put; nothing through another language."""
@@ -209,7 +206,7 @@ class Jobs:
                 limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
                 src_lang="" if job.src == AUTO else job.src,
                 tgt_lang=job.tgt,
-                progress=job.tell,
+                progress=partial(setattr, job, "progress"),
             )
             job.status, job.progress = "done", 1.0
             job.call.service.metrics.characters.inc(job.characters)
