@@ -75,7 +75,7 @@ def test_every_example_is_a_request_that_is_understood(address: str, document: A
             answer = httpx.post(f"{address}{endpoint.path}", data=fields, files=files, timeout=60)
         else:
             answer = httpx.post(f"{address}{endpoint.path}", json=example, timeout=60)
-        assert answer.status_code in (200, 201, 404), (endpoint.where, answer.text)
+        assert answer.status_code in (200, 201, 404), (endpoint.path, answer.text)
         assert (answer.status_code == 404) == ("{id}" in endpoint.path)
 
 

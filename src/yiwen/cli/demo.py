@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, Settings
+from yiwen.cli.options import AsJson, Settings, tell_json
 
 
 def demo(
@@ -27,5 +26,4 @@ def demo(
     console = Console(stderr=as_json)
     with stop_on_signals() as stop:
         tour = take_tour(console=console, texts=text or (), settings=settings or (), run=run, n_pairs=pairs, stop=stop)
-    if as_json:
-        print(json.dumps(tour.to_json(), ensure_ascii=False))
+    tell_json(tour.to_json(), wanted=as_json)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads, tell_json
 from yiwen.cli.train import tell_best
 
 
@@ -48,5 +47,4 @@ def distil(
         else:
             folder, progress = synthetic.distil(teacher, loaded, run=run, resume=resume, **how)
             result = tell_best(folder, progress, console, then=f"export {folder}")
-    if as_json:
-        print(json.dumps(result, ensure_ascii=False))
+    tell_json(result, wanted=as_json)

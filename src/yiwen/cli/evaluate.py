@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Checks, Device, DType, Engine, Ensemble, Mbr, Model, Penalty, Threads
+from yiwen.cli import options
 
 
 def evaluate(
-    model: Model,
+    model: options.Model,
     src: Annotated[Path | None, typer.Option(help="Source text; the recipe's test set where not given.")] = None,
     ref: Annotated[Path | None, typer.Option(help="Its reference translation.")] = None,
     compare: Annotated[Path | None, typer.Option(help="Another model: is the difference more than chance?")] = None,
-    beam_size: BeamSize = None,
-    length_penalty: Penalty = None,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.Penalty = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     output: Annotated[Path | None, typer.Option(help="JSON file; beside the run where not given.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML: scores, lengths, worst lines, flags, confidence.")] = None,
-    as_json: AsJson = False,
-    checks: Checks = True,
-    mbr: Mbr = None,
-    ensemble: Ensemble = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    dtype: DType = "auto",
-    threads: Threads = 0,
+    as_json: options.AsJson = False,
+    checks: options.Checks = True,
+    mbr: options.Mbr = None,
+    ensemble: options.Ensemble = None,
+    engine: options.Engine = "auto",
+    device: options.Device = "auto",
+    dtype: options.DType = "auto",
+    threads: options.Threads = 0,
 ) -> None:
     """Score a model on a test set, whatever its task is.
 
@@ -68,20 +67,18 @@ def evaluate(
             **how,
         )
     print_measurement(measurement, Console(stderr=as_json))
-    if as_json:
-        print(json.dumps(measurement.to_json(), ensure_ascii=False))
+    options.tell_json(measurement.to_json(), wanted=as_json)
 
 
-def _evaluate_encoder(model: Path, as_json: bool, **options: Any) -> None:
+def _evaluate_encoder(model: Path, as_json: bool, **how: Any) -> None:
     from rich.console import Console
 
     from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
     from yiwen.stop import stop_on_signals
 
     with stop_on_signals() as stop:
-        measurements = measure_encoder(model, stop=stop, **options)
+        measurements = measure_encoder(model, stop=stop, **how)
     for measurement in measurements:
         print_encoder_measurement(measurement, Console(stderr=as_json))
-    if as_json:
-        first, *more = [measurement.to_json() for measurement in measurements]
-        print(json.dumps(first | ({"more_tests": more} if more else {}), ensure_ascii=False))
+    first, *more = [measurement.to_json() for measurement in measurements]
+    options.tell_json(first | ({"more_tests": more} if more else {}), wanted=as_json)

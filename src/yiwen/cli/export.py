@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, Model
+from yiwen.cli.options import AsJson, Model, tell_json
 
 
 def export(
@@ -61,5 +60,4 @@ def export(
         else:
             report = export_encoder(bundle, dtype=dtype, valid=valid, output=output, stop=stop)
             print_encoder_report(report, console)
-    if as_json:
-        print(json.dumps(report.to_json(), ensure_ascii=False))
+    tell_json(report.to_json(), wanted=as_json)

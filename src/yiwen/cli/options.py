@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +32,12 @@ GlossaryFile = Annotated[Path | None, typer.Option("--glossary", help="TERM, TAB
 Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in SQLite.")]
 
 
+def tell_json(result: Mapping[str, Any], *, wanted: bool) -> None:
+    """Print a result for programs where `--json` asks for it."""
+    if wanted:
+        print(json.dumps(result, ensure_ascii=False))
+
+
 def state_folder() -> Path:
     """Where a service keeps its database and corrections."""
     from yiwen.recipe import runs_root
@@ -47,8 +55,6 @@ def need_serve() -> None:
 
     from yiwen.errors import MissingDependencyError
 
-    missing = [
-        name for name in ("limits", "prometheus_client", "sqlalchemy", "starlette", "uvicorn") if not find_spec(name)
-    ]
-    if missing:
+    needed = ("limits", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
+    if missing := [name for name in needed if not find_spec(name)]:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")

@@ -52,13 +52,13 @@ def _figure(what: str, of: list[str]) -> Figure:
         case "curves":
             return plots.lines(plots.run_curves([Path(run) for run in of]), x="step")
         case "schedule":
-            return _schedule(of)
+            return plots.lines({"learning rate": _rates(of)}, x="step")
         case _:
             return _lengths(of[0])
 
 
-def _schedule(recipes: list[str]) -> Figure:
-    from yiwen.analysis import plots
+def _rates(recipes: list[str]) -> dict[str, tuple[list[int], list[float]]]:
+    """The learning rate of every step, by recipe."""
     from yiwen.recipe import load_recipe
     from yiwen.training.schedule import learning_rate
 
@@ -68,7 +68,7 @@ def _schedule(recipes: list[str]) -> Figure:
         steps = range(1, recipe.training.max_steps + 1)
         rates = [learning_rate(step, recipe.training, d_model=recipe.model.d_model) for step in steps]
         curves[f"{name} ({recipe.training.schedule})"] = (list(steps), rates)
-    return plots.lines({"learning rate": curves}, x="step")
+    return curves
 
 
 def _lengths(recipe: str) -> Figure:

@@ -114,7 +114,7 @@ def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path,
         yield sides[0], sides[1]
 
 
-def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:
+def counted(items: Iterable[T]) -> Iterator[T]:
     """Pass items through; count them on stderr where that is a terminal."""
     if not sys.stderr.isatty():  # nobody watches: neither the import nor the counting costs anything
         yield from items
@@ -123,7 +123,7 @@ def counted(items: Iterable[T], *, unit: str = "lines") -> Iterator[T]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn(f"{{task.completed:,}} {unit}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
         for item in items:

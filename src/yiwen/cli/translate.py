@@ -10,35 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from yiwen.cli.options import (
-    BeamSize,
-    Checks,
-    Device,
-    DType,
-    Engine,
-    Ensemble,
-    GlossaryFile,
-    InputFile,
-    Mbr,
-    Model,
-    OutputFile,
-    Penalty,
-    TargetLanguage,
-    Threads,
-)
+from yiwen.cli import options
 
 if TYPE_CHECKING:
     from yiwen.translation import Translation
 
 
 def translate(
-    model: Model,
-    input_file: InputFile = None,
-    output_file: OutputFile = None,
-    beam_size: BeamSize = None,
-    length_penalty: Penalty = None,
-    tgt_lang: TargetLanguage = "",
-    glossary_file: GlossaryFile = None,
+    model: options.Model,
+    input_file: options.InputFile = None,
+    output_file: options.OutputFile = None,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.Penalty = None,
+    tgt_lang: options.TargetLanguage = "",
+    glossary_file: options.GlossaryFile = None,
     by_sentence: Annotated[bool, typer.Option("--by-sentence", help="Translate the sentences one by one.")] = False,
     n_best: Annotated[int | None, typer.Option(help="Translations a line, as LINE, SCORE, TEXT with tabs.")] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
@@ -47,14 +32,14 @@ def translate(
     top_p: Annotated[float | None, typer.Option(help="Sampling: the likeliest subwords of this probability.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, with flags and alternatives.")] = False,
-    checks: Checks = True,
+    checks: options.Checks = True,
     strict: Annotated[bool, typer.Option("--strict", help="Name each line with a fault, then exit with 5.")] = False,
-    mbr: Mbr = None,
-    ensemble: Ensemble = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    dtype: DType = "auto",
-    threads: Threads = 0,
+    mbr: options.Mbr = None,
+    ensemble: options.Ensemble = None,
+    engine: options.Engine = "auto",
+    device: options.Device = "auto",
+    dtype: options.DType = "auto",
+    threads: options.Threads = 0,
 ) -> None:
     """Translate text line by line: a line in gives a line out.
 
@@ -88,8 +73,8 @@ def translate(
     flags: Counter[str] = Counter()
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        options = {"by_sentence": by_sentence, "with_scores": search.n_best > 1 or as_json, "checks": checks}
-        translations = translator.translate_lines(lines, search=search, glossary=glossary, stop=stop, **options)
+        asked = {"by_sentence": by_sentence, "with_scores": search.n_best > 1 or as_json, "checks": checks}
+        translations = translator.translate_lines(lines, search=search, glossary=glossary, stop=stop, **asked)
         for number, translation in enumerate(counted(translations), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):

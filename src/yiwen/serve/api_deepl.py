@@ -12,11 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.errors import DataError
-from yiwen.serve.call import Call, glossary_of
+from yiwen.serve.call import Call, glossary_of, translate_marked
 from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
-from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import base, name_of
 from yiwen.translator import Translation
@@ -113,13 +112,8 @@ def _tags(given: str | list[str] | None) -> list[str]:
 async def languages(asked: DeepLSide, call: Call) -> Any:
     """Languages of one side, as DeepL."""
     pairs = call.service.pairs
-    if asked.type == "source":
-        return [_language(code) for code in pairs.sources]
-    return [{**_language(code), "supports_formality": False} for code in pairs.targets()]
-
-
-def _language(code: str) -> dict[str, Any]:
-    return {"language": code.upper(), "name": name_of(code)[0]}
+    codes, more = (pairs.sources, {}) if asked.type == "source" else (pairs.targets(), {"supports_formality": False})
+    return [{"language": code.upper(), "name": name_of(code)[0], **more} for code in codes]
 
 
 async def usage(asked: None, call: Call) -> Any:
@@ -243,23 +237,23 @@ def _described(kept: sa.Row[Any]) -> dict[str, Any]:
 
 
 def _job(asked: DeepLDocumentKey, call: Call) -> Job:
-    job = call.service.jobs.get(call.request.path_params["id"], call.owner)
+    job = call.service.jobs.get(call)
     if not hmac.compare_digest(job.secret.encode(), asked.document_key.encode()):
         raise ApiError(404, "document", "the document key is not that of this document; send what came with its id")
     return job
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /v2/translate", translate, DEEPL),
-    Endpoint("GET /v2/languages", languages, DEEPL),
-    Endpoint("GET /v2/usage", usage, DEEPL),
-    Endpoint("POST /v2/document", send_document, DEEPL),
-    Endpoint("POST /v2/document/{id}", document, DEEPL),
-    Endpoint("POST /v2/document/{id}/result", document_result, DEEPL),
-    Endpoint("POST /v2/glossaries", add_glossary, DEEPL, status=201),
-    Endpoint("GET /v2/glossaries", list_glossaries, DEEPL),
-    Endpoint("GET /v2/glossaries/{id}", get_glossary, DEEPL),
-    Endpoint("GET /v2/glossaries/{id}/entries", get_entries, DEEPL),
-    Endpoint("DELETE /v2/glossaries/{id}", remove_glossary, DEEPL, status=204),
-    Endpoint("GET /v2/glossary-language-pairs", glossary_pairs, DEEPL),
+    Endpoint("POST", "/v2/translate", translate, DEEPL),
+    Endpoint("GET", "/v2/languages", languages, DEEPL),
+    Endpoint("GET", "/v2/usage", usage, DEEPL),
+    Endpoint("POST", "/v2/document", send_document, DEEPL),
+    Endpoint("POST", "/v2/document/{id}", document, DEEPL),
+    Endpoint("POST", "/v2/document/{id}/result", document_result, DEEPL),
+    Endpoint("POST", "/v2/glossaries", add_glossary, DEEPL, status=201),
+    Endpoint("GET", "/v2/glossaries", list_glossaries, DEEPL),
+    Endpoint("GET", "/v2/glossaries/{id}", get_glossary, DEEPL),
+    Endpoint("GET", "/v2/glossaries/{id}/entries", get_entries, DEEPL),
+    Endpoint("DELETE", "/v2/glossaries/{id}", remove_glossary, DEEPL, status=204),
+    Endpoint("GET", "/v2/glossary-language-pairs", glossary_pairs, DEEPL),
 )

@@ -8,10 +8,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from yiwen.documents import formats
-from yiwen.serve.call import Call
+from yiwen.serve.call import Call, translate_marked
 from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
 from yiwen.serve.errors import ApiError
-from yiwen.serve.marked import translate_marked
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
 from yiwen.translator import Translation
@@ -124,14 +123,14 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
 
 async def download(asked: None, call: Call) -> Response:
     """Fetch a translated document, as LibreTranslate."""
-    return call.service.jobs.get(call.request.path_params["id"], call.owner).response()
+    return call.service.jobs.get(call).response()
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST /translate", translate, LIBRE),
-    Endpoint("POST /detect", detect_language, LIBRE),
-    Endpoint("GET /languages", languages, LIBRE, is_open=True),
-    Endpoint("GET /frontend/settings", settings, LIBRE, is_open=True),
-    Endpoint("POST /translate_file", translate_file, LIBRE),
-    Endpoint("GET /download_file/{id}", download, LIBRE, is_open=True),
+    Endpoint("POST", "/translate", translate, LIBRE),
+    Endpoint("POST", "/detect", detect_language, LIBRE),
+    Endpoint("GET", "/languages", languages, LIBRE, is_open=True),
+    Endpoint("GET", "/frontend/settings", settings, LIBRE, is_open=True),
+    Endpoint("POST", "/translate_file", translate_file, LIBRE),
+    Endpoint("GET", "/download_file/{id}", download, LIBRE, is_open=True),
 )

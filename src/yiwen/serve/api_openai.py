@@ -155,7 +155,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 ENDPOINTS: Final = (
-    Endpoint("GET /v1/models", models, OPENAI),
-    Endpoint("GET /v1/models/{id}", get_model, OPENAI),
-    Endpoint("POST /v1/chat/completions", complete, OPENAI),
+    Endpoint("GET", "/v1/models", models, OPENAI),
+    Endpoint("GET", "/v1/models/{id}", get_model, OPENAI),
+    Endpoint("POST", "/v1/chat/completions", complete, OPENAI),
 )

@@ -14,11 +14,11 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
 from yiwen.serve.endpoint import Endpoint
 from yiwen.serve.errors import ApiError
-from yiwen.serve.jobs import Job
 from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag
@@ -126,17 +126,14 @@ def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]
         "confidence": translation.confidence,
         "flags": translation.flags,
         "alternatives": [{"text": other.text, "score": other.score} for other in translation.alternatives],
-        "sentences": [
-            {
-                "source": (p.src_start, p.src_end),
-                "target": (p.tgt_start, p.tgt_end),
-                "flags": p.flags,
-                "confidence": p.confidence,
-            }
-            for p in translation.sentences
-        ],
+        "sentences": [_sentence(piece) for piece in translation.sentences],
         "alignment": links,
     }
+
+
+def _sentence(piece: Piece) -> dict[str, Any]:
+    spans = {"source": (piece.src_start, piece.src_end), "target": (piece.tgt_start, piece.tgt_end)}
+    return {**spans, "flags": piece.flags, "confidence": piece.confidence}
 
 
 def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any:
@@ -224,33 +221,29 @@ async def send_document(asked: DocumentForm, call: Call) -> Any:
 
 async def document(asked: None, call: Call) -> Any:
     """How far a document is."""
-    job = _job(call)
+    job = call.service.jobs.get(call)
     return {"status": job.status, "progress": job.progress, "filename": job.filename, "error": job.error}
 
 
 async def document_result(asked: None, call: Call) -> Response:
     """Fetch a translated document."""
-    return _job(call).response()
+    return call.service.jobs.get(call).response()
 
 
 async def forget_document(asked: None, call: Call) -> Any:
     """Stop and forget a document."""
-    call.service.jobs.remove(_job(call))
+    call.service.jobs.remove(call.service.jobs.get(call))
     return {"status": "forgotten"}
 
 
-def _job(call: Call) -> Job:
-    return call.service.jobs.get(call.request.path_params["id"], call.owner)
-
-
 ENDPOINTS: Final = (
-    Endpoint("POST /v1/translate", translate),
-    Endpoint("POST /v1/attention", attention),
-    Endpoint("GET /v1/languages", languages, is_open=True),
-    Endpoint("POST /v1/detect", detect_language),
-    Endpoint("POST /v1/corrections", correct),
-    Endpoint("POST /v1/documents", send_document),
-    Endpoint("GET /v1/documents/{id}", document),
-    Endpoint("GET /v1/documents/{id}/result", document_result),
-    Endpoint("DELETE /v1/documents/{id}", forget_document),
+    Endpoint("POST", "/v1/translate", translate),
+    Endpoint("POST", "/v1/attention", attention),
+    Endpoint("GET", "/v1/languages", languages, is_open=True),
+    Endpoint("POST", "/v1/detect", detect_language),
+    Endpoint("POST", "/v1/corrections", correct),
+    Endpoint("POST", "/v1/documents", send_document),
+    Endpoint("GET", "/v1/documents/{id}", document),
+    Endpoint("GET", "/v1/documents/{id}/result", document_result),
+    Endpoint("DELETE", "/v1/documents/{id}", forget_document),
 )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import resources
-from typing import Any, Final
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -68,8 +68,8 @@ def _routes(service: Service) -> list[BaseRoute]:
     return [
         *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in ENDPOINTS),
         Route("/", partial(_index, str(page / "index.html"))),
-        Route("/openapi.json", partial(_openapi, describe(ENDPOINTS))),
-        Route("/live", _live),
+        Route("/openapi.json", json_response(describe(ENDPOINTS)), methods=["GET"]),
+        Route("/live", json_response({"status": "ok"}), methods=["GET"]),
         Route("/ready", partial(_ready, service)),
         Route("/metrics", partial(_metrics, service)),
         Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
@@ -78,14 +78,6 @@ def _routes(service: Service) -> list[BaseRoute]:
 
 async def _index(file: str, request: Request) -> Response:
     return FileResponse(file, headers={"cache-control": "no-cache"})
-
-
-async def _openapi(description: dict[str, Any], request: Request) -> Response:
-    return json_response(description)
-
-
-async def _live(request: Request) -> Response:
-    return json_response({"status": "ok"})
 
 
 async def _ready(service: Service, request: Request) -> Response:

@@ -62,12 +62,11 @@ class Cache:
     def get(self, key: Hashable) -> Found | None:
         """The hypotheses, or None."""
         with self._lock:
-            entry = self._found.get(key)
-            if entry is None:
+            if key not in self._found:
                 return None
             self._found.move_to_end(key)
             self.n_hits += 1
-            return entry[0]
+            return self._found[key][0]
 
     def put(self, key: Hashable, found: Found, *, n_ids: int) -> None:
         """Remember; `n_ids` is the length of the key."""
@@ -232,10 +231,9 @@ class SharedEngine:
         """Take batches for as long as there are calls; what a thread of a replica does all its life."""
         while True:
             with self._changed:
-                while not self._calls:
-                    if self._is_closed:
-                        return
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._calls or self._is_closed)
+                if not self._calls:
+                    return
                 batch = self._next_batch()
                 if self._calls:
                     self._changed.notify()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from yiwen.documents import translate_markup
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Key
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary
+from yiwen.translator import Translation
 
 T = TypeVar("T")
 
@@ -54,11 +57,8 @@ class Call:
         Raises:
             ApiError: If a limit is passed or the pair is not served.
         """
-        characters = self.service.check_texts(texts)
-        pairs = self.service.pairs
-        pairs.check(src, tgt)  # no thread for a language that is not served
-        with self.charged(characters):
-            return await self.run(lambda stop: work(pairs.way_of(texts, src, tgt), stop))
+        with self.charged(texts, src, tgt):
+            return await self.run(lambda stop: work(self.service.pairs.way_of(texts, src, tgt), stop))
 
     def charge(self, characters: int) -> None:
         """Count characters.
@@ -72,8 +72,14 @@ class Call:
             raise ApiError(456, "quota", f"{used}, {characters} more are too many; wait for the next month")
 
     @contextmanager
-    def charged(self, characters: int) -> Iterator[list[int]]:
-        """Count characters for what happens in the block; what fails costs nothing but what it says was answered."""
+    def charged(self, texts: list[str], src: str, tgt: str) -> Iterator[list[int]]:
+        """Count characters for what happens in the block; what fails costs nothing but what it says was answered.
+
+        Raises:
+            ApiError: If a limit is passed or the pair is not served.
+        """
+        characters = self.service.check_texts(texts)
+        self.service.pairs.check(src, tgt)  # no thread for a language that is not served
         self.charge(characters)
         self.request.scope["characters"] = characters
         answered: list[int] = []
@@ -84,6 +90,46 @@ class Call:
             self.service.metrics.characters.inc(sum(answered))
             raise
         self.service.metrics.characters.inc(characters)
+
+
+async def translate_marked(
+    call: Call,
+    texts: list[str],
+    *,
+    src: str,
+    tgt: str,
+    markup: str | None,
+    then: Callable[[Way, list[Translation]], T],
+    ignored: Sequence[str] = (),
+    splitting: Sequence[str] = (),
+    **options: Any,
+) -> T:
+    """Translate texts that may hold tags, as DeepL and LibreTranslate take them: these are put back where they belong.
+
+    Args:
+        call: Who asks.
+        texts: Raw text, or with tags.
+        src, tgt: As for `Call.translate`.
+        markup: `html` or `xml`; None where a `<` is a character like any other.
+        then: Makes the answer from the way and the translations; of texts with tags, each is all that is known.
+        ignored: Names of tags whose content stays as it is.
+        splitting: Names of tags that end a text.
+        options: As `Way.translate` takes them.
+    """
+
+    def work(way: Way, stop: StopFlag) -> T:
+        def translate(inner: Sequence[str]) -> list[Translation]:
+            return way.translate(inner, with_scores=False, stop=stop, **options)
+
+        if markup is None:
+            return then(way, translate(texts))
+        align, is_html = partial(way.align, stop=stop), markup == "html"
+        marked = translate_markup(
+            texts, is_html=is_html, translate=translate, align=align, ignored=ignored, splitting=splitting
+        )
+        return then(way, [Translation(text, score=math.nan) for text in marked])
+
+    return await call.translate(texts, src=src, tgt=tgt, work=work)
 
 
 @lru_cache(maxsize=8)

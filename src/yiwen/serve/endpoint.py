@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final, get_type_hints
 from urllib.parse import parse_qs
 
@@ -28,7 +28,6 @@ from yiwen.serve.call import Call
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.metrics import LOG
 from yiwen.serve.service import Service
-from yiwen.serve.store import Key
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -60,24 +59,15 @@ V1: Final = Dialect(name="v1", refused=lambda error: {"error": str(error), "code
 class Endpoint:
     """A method and a path, and what answers there."""
 
-    where: str
-    """Such as `POST /v1/translate`."""
+    method: str
+    path: str
+    """With the names of its parameters, such as `/v1/documents/{id}`."""
     answer: Callable[[Any, Call], Awaitable[Any]]
     """Gets the request as an object of its model, or None; returns what becomes JSON, or a response."""
     dialect: Dialect = V1
     is_open: bool = False
     """True where nobody needs a key: what a client asks before it has one."""
     status: int = 200
-
-    @property
-    def method(self) -> str:
-        """The HTTP method."""
-        return self.where.partition(" ")[0]
-
-    @property
-    def path(self) -> str:
-        """The path, with the names of its parameters."""
-        return self.where.partition(" ")[2]
 
     @cached_property
     def model(self) -> type[BaseModel] | None:
@@ -148,25 +138,18 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
 
 async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
     """Admit the caller, read what is asked, and have it answered."""
-    admit = partial(_admitted, endpoint, service, request)
+    fields = None
     key_field = endpoint.dialect.key_field
-    secret = secret_of(request, is_needed=service.config.needs_key and key_field is None)
+    secret: Any = secret_of(request, is_needed=service.config.needs_key and key_field is None)
     if secret is None and key_field is not None:
         fields = await _fields(endpoint, service, request)
-        key = admit(fields.pop(key_field, None))
-    else:  # the body of a stranger is not read
-        key = admit(secret)
+        secret = fields.pop(key_field, None)
+    key = None if endpoint.is_open else service.admit(secret, address_of(request), is_work=endpoint.method == "POST")
+    if fields is None:  # the body of a stranger is not read
         fields = await _fields(endpoint, service, request)
     asked = None if endpoint.model is None else endpoint.model.model_validate(fields)
     given = await endpoint.answer(asked, Call(service, request, key))
     return given if isinstance(given, Response) else json_response(given, endpoint.status)
-
-
-def _admitted(endpoint: Endpoint, service: Service, request: Request, secret: Any) -> Key | None:
-    """The key of a caller; None where none is needed."""
-    if endpoint.is_open:
-        return None
-    return service.admit(secret, address_of(request), is_work=endpoint.method == "POST")
 
 
 def _refusal(error: Exception, request: Request) -> ApiError:

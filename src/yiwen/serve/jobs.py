@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -105,10 +106,6 @@ class Job:
                 time.sleep(_AGAIN_S)
         return found
 
-    def tell(self, progress: float) -> None:
-        """Note how far it is."""
-        self.progress = progress
-
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
         """Which words go with which, where formatting has to be put; nothing through another language."""
         assert self._way is not None  # it was translated before
@@ -147,14 +144,14 @@ class Jobs:
         self._threads.submit(self._work, job)
         return job
 
-    def get(self, job_id: str, owner: str) -> Job:
-        """A document of somebody's own, or one that is open.
+    def get(self, call: Call) -> Job:
+        """The document that a path names: somebody's own, or one that is open.
 
         Raises:
             ApiError: 404 where they have none of that id.
         """
-        job = self._jobs.get(job_id)
-        if job is None or not (job.is_open or job.call.owner == owner) or job.is_old:
+        job = self._jobs.get(call.request.path_params["id"])
+        if job is None or not (job.is_open or job.call.owner == call.owner) or job.is_old:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
@@ -209,7 +206,7 @@ class Jobs:
                 limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
                 src_lang="" if job.src == AUTO else job.src,
                 tgt_lang=job.tgt,
-                progress=job.tell,
+                progress=partial(setattr, job, "progress"),
             )
             job.status, job.progress = "done", 1.0
             job.call.service.metrics.characters.inc(job.characters)

@@ -61,11 +61,8 @@ def log_to_stderr() -> None:
     """Send the service's log, and that of its server, to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name, level in (
-        ("yiwen.serve", logging.INFO),
-        ("uvicorn.error", logging.WARNING),
-        ("python_multipart", logging.ERROR),
-    ):
+    levels = {"yiwen.serve": logging.INFO, "uvicorn.error": logging.WARNING, "python_multipart": logging.ERROR}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -29,7 +29,7 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 def _operation(endpoint: Endpoint, texts: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """One method of one path; an example holds `asked`, `given` by media type (`or` an answer of another shape), and
     `path` for its parameters."""
-    example = texts[endpoint.where]
+    example = texts[f"{endpoint.method} {endpoint.path}"]
     done: dict[str, Any] = {"description": "Done."}
     if given := example.get("given"):
         done["content"] = {media_type: _shown(value) for media_type, value in given.items()}

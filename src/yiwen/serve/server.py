@@ -32,9 +32,8 @@ def listen(config: ServeConfig) -> socket.socket:
         ConfigError: If it cannot be bound.
     """
     try:
-        return socket.create_server(
-            (config.host, config.port), family=socket.AF_INET6 if ":" in config.host else socket.AF_INET, backlog=1024
-        )
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        return socket.create_server((config.host, config.port), family=family, backlog=1024)
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {config.host} port {config.port} ({error.strerror or error}); choose another --port"
@@ -58,15 +57,12 @@ def make_server(service: Service) -> uvicorn.Server:
     )
     server = uvicorn.Server(uvicorn_config)
 
-    def close_doors() -> None:
-        server.should_exit = True
-
     def drain(signum: int, frame: Any) -> None:
         if service.is_draining:
             server.force_exit = server.should_exit = True
             return
         service.is_draining = True  # first nothing new is begun and /ready says so, then nobody is let in any more
-        threading.Timer(_NOTICE_S, close_doors).start()
+        threading.Timer(_NOTICE_S, setattr, (server, "should_exit", True)).start()
 
     server.handle_exit = drain  # type: ignore[method-assign, assignment]
     return server
@@ -177,7 +173,6 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             waiting = self.transport.get_write_buffer_size()
             if self._sending is not None:
                 self._sending.cancel()
-                self._sending = None
             if waiting > before - _LEAST_BYTES_S * receive_s:
                 self.transport.abort()
             elif waiting:

@@ -88,19 +88,18 @@ class Store:
         self._unwritten: Counter[str] = Counter()
         self._by_hash: Mapping[str, Key] = {}
         self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._keep_in_step, name="store", daemon=True)
         with _told():
             self.sync()
 
     def start(self) -> None:
         """Write usage and read keys every second until `close`."""
-        self._thread = threading.Thread(target=self._keep_in_step, name="store", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Write what is not written yet; what cannot be stays in `n_unwritten`."""
         self._closing.set()
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join()
         any(self._try_sync() for _ in range(_LAST_TRIES))
         self._database.dispose()

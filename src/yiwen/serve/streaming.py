@@ -50,15 +50,12 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
 
 async def _translated(call: Call, text: str, *, src: str, tgt: str, **options: Any) -> AsyncIterator[Part]:
     """Parts as a thread makes them, charged for."""
-    characters = call.service.check_texts([text])
-    pairs = call.service.pairs
-    pairs.check(src, tgt)
-    with call.charged(characters) as answered:
+    with call.charged([text], src, tgt) as answered:
         ready: asyncio.Queue[Part | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def work(stop: StopFlag) -> None:
-            way = pairs.way_of([text], src, tgt)
+            way = call.service.pairs.way_of([text], src, tgt)
             for part in _parts(way, text, stop, options):
                 loop.call_soon_threadsafe(ready.put_nowait, part)
 
