@@ -20,7 +20,7 @@ Acts = tuple[tuple[Filler, tuple[Filler, ...]], ...]
 """What is done, or where, each with what it may be done to."""
 
 _MAKERS: Final[dict[str, Callable[..., Filler]]] = {
-    "people": phrase,
+    "people": person,
     "nouns": noun,
     "phrases": phrase,
     "verbs_alone": verb,
@@ -43,14 +43,6 @@ def _acts(rows: list[Any]) -> Acts:
     return tuple((verb(en, zh, past=past, ing=ing), listed(*parts)) for en, zh, past, ing, parts in rows)
 
 
-LISTS["names"] = tuple(person(name.name, name.chinese) for name in LISTS["names"])
-LISTS["pronouns"] = tuple(
-    person(en, zh, obj=obj, poss=own, be=be) for en, zh, obj, own, be in _TABLE["pronouns"]["rows"]
-)
-LISTS["relatives"] = tuple(
-    person(f"my/o {en}", f"我/o {zh}", poss=f"my/o {en}'s") for en, zh in map(columns, _TABLE["people"]["relatives"])
-)
-LISTS["others"] = tuple(person(f"~the {who.name}", who.chinese) for who in LISTS["others"])
 LISTS.update(months=times.months(), dates=times.dates(), years=times.years())
 for _name, _parts in _TABLE["joined"].items():
     LISTS[_name] = listed(*_parts)

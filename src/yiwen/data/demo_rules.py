@@ -16,7 +16,7 @@ from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
 from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
-from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, person, phrase, verb
+from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, phrase, verb
 
 _TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -44,9 +44,7 @@ def _choosers() -> dict[str, Chooser]:
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
     contents = one_pair((noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items())
     routines = tuple(
-        (verb(act.name, act.chinese, past=_TABLE["pasts"][act.name.split()[0]]), times.clock_times(part))
-        for part, acts in _TABLE["routines"].items()
-        for act in made_of(acts, phrase)
+        (act, times.clock_times(part)) for part, acts in _TABLE["routines"].items() for act in made_of(acts, verb)
     )
 
     def contents_counted(rng: Random) -> tuple[Filler, ...]:
@@ -62,7 +60,6 @@ def _choosers() -> dict[str, Chooser]:
         "routine and time": one_pair(routines),
         "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _TABLE["wishes"]),
         # things and places
-        "this or that": one_of([person("this", "这"), person("that", "那")]),
         "place and what it has": contents,
         "place and its number": contents_counted,
         "two buildings": two_of(buildings, buildings),

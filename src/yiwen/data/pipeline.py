@@ -119,10 +119,9 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
         for name, pairs in given.items()
     }
     if {"valid", "test"} <= held_out.keys():
-        n_both = int(overlaps(held_out["valid"], held_out["test"]).sum())
-        if n_both:
-            n_valid = len(given["valid"].src)
-            findings.note(f"{n_both} of the {n_valid} validation pairs share a side with a test pair")
+        shared = overlaps(held_out["valid"], held_out["test"])
+        if n_both := int(shared.sum()):
+            findings.note(f"{n_both} of the {len(shared)} validation pairs share a side with a test pair")
     overlap = overlaps(keys, joined(list(held_out.values())))
     repeated = duplicates(keys.pair) if data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
