@@ -131,7 +131,13 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
     path = Path(name_or_path)
     base = path.resolve().parent
     if path.suffix != ".toml" and not path.is_file():
-        path, base = _builtin(name_or_path), Path.cwd()  # nobody's text lies in the package
+        names = builtin_names()
+        if name_or_path not in names:
+            raise ConfigError(
+                f"{name_or_path!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; "
+                "a file ends in .toml"
+            )
+        path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), settings)
     source = f"{path}{' with --set' if settings else ''}"
     return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=path.stem, base=base)
@@ -153,12 +159,3 @@ def builtin_names() -> list[str]:
 def runs_root() -> Path:
     """The folder of all runs: YIWEN_RUNS, or `runs` here."""
     return Path(os.environ.get("YIWEN_RUNS") or "runs")
-
-
-def _builtin(name: str) -> Path:
-    names = builtin_names()
-    if name not in names:
-        raise ConfigError(
-            f"{name!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; a file ends in .toml"
-        )
-    return _RECIPES / f"{name}.toml"

@@ -16,7 +16,7 @@ from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
 from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
-from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, phrase, verb
+from yiwen.data.demo_words import Filler, columns, made_of, noun, number, phrase, verb
 
 _TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -40,16 +40,14 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def _choosers() -> dict[str, Chooser]:
-    few = _TABLE["counts"]["few"]
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
-    contents = one_pair((noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items())
+    contents = [(noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items()]
     routines = tuple(
         (act, times.clock_times(part)) for part, acts in _TABLE["routines"].items() for act in made_of(acts, verb)
     )
 
-    def contents_counted(rng: Random) -> tuple[Filler, ...]:
-        place, thing = contents(rng)
-        return place, counted(_amount(rng), thing)
+    def few(rng: Random) -> int:
+        return int(drawn(rng, _TABLE["counts"]["few"]))
 
     return {
         # what they do
@@ -60,8 +58,8 @@ def _choosers() -> dict[str, Chooser]:
         "routine and time": one_pair(routines),
         "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _TABLE["wishes"]),
         # things and places
-        "place and what it has": contents,
-        "place and its number": contents_counted,
+        "place and what it has": one_pair(contents),
+        "place and its number": pair_with_count(contents, _amount),
         "two buildings": two_of(buildings, buildings),
         "shop": one_of(shop for shop, _ in lexicon.SHOPS_AND_GOODS),
         "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, few),

@@ -22,7 +22,6 @@ from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, wri
 from yiwen.data.workers import Workers, in_threads
 from yiwen.errors import DataError
 from yiwen.files import write_bytes
-from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, train_subword
 
 _SAMPLE_SEED: Final = 0
@@ -111,12 +110,7 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
     data = intake.job.data
     held_out = {
-        name: keys_of(
-            list(map(normalise, pairs.src)),
-            list(map(normalise, pairs.tgt)),
-            is_labelled=intake.job.cleaning.is_labelled,
-        )
-        for name, pairs in given.items()
+        name: keys_of(*pairs.normalised(), is_labelled=intake.job.cleaning.is_labelled) for name, pairs in given.items()
     }
     if {"valid", "test"} <= held_out.keys():
         shared = overlaps(held_out["valid"], held_out["test"])
