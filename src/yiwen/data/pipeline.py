@@ -128,7 +128,7 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
         rows = choose(keys, free & may_go, n_pairs=n_pairs)
         if len(rows) < n_pairs:
             findings.note(f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)")
-        shared = overlaps(keys, keys.at(rows)) & free
+        shared = overlaps(keys, Keys(*(column[rows] for column in keys))) & free
         shared[rows] = False
         overlap |= shared
         free &= ~shared

@@ -27,10 +27,6 @@ class Keys(NamedTuple):
     tgt: np.ndarray
     """Of the target without regard to case."""
 
-    def at(self, rows: np.ndarray) -> Keys:
-        """Those of some rows."""
-        return Keys(self.pair[rows], self.src[rows], self.tgt[rows])
-
 
 def keys_of(src: Sequence[str], tgt: Sequence[str], *, is_labelled: bool = False) -> Keys:
     """Hash normalised pairs with BLAKE2b: the same on every machine.
