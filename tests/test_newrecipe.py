@@ -16,9 +16,8 @@ from rich.cells import cell_len
 
 from yiwen.data.corpus import CorpusConfig, corpus_files
 from yiwen.errors import ConfigError, DataError, Stopped
-from yiwen.newrecipe import Survey, new_recipe, recipe_text, what_next
+from yiwen.newrecipe import MAX_STEPS, SIZES, Survey, new_recipe, recipe_text, size_for, what_next
 from yiwen.recipe import load_recipe
-from yiwen.sizes import MAX_STEPS, SIZES, size_for
 from yiwen.stop import StopFlag
 
 ENGLISH = [f"This is sentence number {n}." for n in range(120)]

@@ -16,7 +16,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -158,11 +158,10 @@ def is_complete(folder: Path) -> bool:
 
 def is_whole(folder: Path) -> bool:
     """True for a published folder without a flaw; a damaged one is to be made again."""
-    try:
+    with suppress(CheckpointError):
         verify_manifest(folder)
-    except CheckpointError:
-        return False
-    return True
+        return True
+    return False
 
 
 def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collection[str]:
@@ -199,6 +198,11 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collect
     if problems:
         raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
     return hashes.keys()
+
+
+def absolute_path(path: Path) -> Path:
+    """The path from the root on, without `..`; links stay as they are."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  Path.resolve follows links, Path.absolute keeps `..`
 
 
 def may_write(path: Path) -> bool:

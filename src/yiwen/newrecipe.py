@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +13,8 @@ from yiwen.data.corpus import CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import write_text
+from yiwen.files import absolute_path, write_text
 from yiwen.recipe import runs_root
-from yiwen.sizes import FEWEST_STEPS, LETTERLIKE, MAX_STEPS, Size, size_for
 from yiwen.stop import StopFlag, poll
 from yiwen.text.chinese import shortened
 from yiwen.text.langid import is_in
@@ -32,6 +31,46 @@ _MANY_SPANS: Final = 0.05
 _TEMPLATE: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
+FEWEST_STEPS: Final = 500
+"""Updates below which hardly anything is learnt, however small the corpus."""
+MAX_STEPS: Final = 300_000
+"""Updates of the big model in the paper; more are seldom worth it."""
+LETTERLIKE: Final = ("Han", "Japanese", "Korean")
+"""Scripts of thousands of characters: each wants a subword of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """What fits a corpus of up to so many pairs."""
+
+    below: float
+    """Pairs."""
+    name: str
+    """What it is called in the recipe."""
+    preset: str
+    """Of the model."""
+    dropout: float
+    vocab_size: int
+    epochs: int
+    """Times through the text."""
+    update_tokens: int
+    """Target tokens an update, of which `batch_tokens` at a time."""
+    batch_tokens: int
+    optimizer: str
+    learning_rate: float
+    warmup_steps: int
+    advice: str
+    """What its owner should know."""
+
+
+_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SIZES: Final = tuple(Size(**row) for row in _TABLE["sizes"])
+"""Classes of corpora, smallest first."""
+
+
+def size_for(n_pairs: int) -> Size:
+    """The class of a corpus."""
+    return next(size for size in SIZES if n_pairs < size.below)
 
 
 @dataclass
@@ -234,5 +273,5 @@ def _corpus_lines(corpus: CorpusConfig, folder: Path) -> str:
 
 def _path_from(folder: Path, path: Path) -> str:
     """Relative where the file is below the folder, so that both can be moved together; else absolute."""
-    absolute, start = Path(os.path.abspath(path)), Path(os.path.abspath(folder))  # noqa: PTH100  links stay as they are
+    absolute, start = absolute_path(path), absolute_path(folder)
     return absolute.relative_to(start).as_posix() if absolute.is_relative_to(start) else str(absolute)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from yiwen.config import STRICT, Table, override, parse, read_toml
 from yiwen.data.prepare import DataConfig
@@ -18,6 +17,8 @@ from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import METRICS, TARGETS, EncoderConfig, Task
 from yiwen.text.subword import TokenizerConfig
 from yiwen.training.config import TrainingConfig
+
+_RECIPES: Final = Path(__file__).with_name("recipes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,13 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
     path = Path(name_or_path)
     base = path.resolve().parent
     if path.suffix != ".toml" and not path.is_file():
-        path, base = _builtin(name_or_path), Path.cwd()  # nobody's text lies in the package
+        names = builtin_names()
+        if name_or_path not in names:
+            raise ConfigError(
+                f"{name_or_path!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; "
+                "a file ends in .toml"
+            )
+        path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), settings)
     source = f"{path}{' with --set' if settings else ''}"
     return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=path.stem, base=base)
@@ -138,30 +145,17 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
 
 def with_preset(table: Table) -> Table:
     """Fill the model's settings that are not given from the preset it names."""
-    model = table.get("model", {})
-    if not isinstance(model, dict) or "preset" not in model:
-        return table
-    preset = model["preset"]
-    if not isinstance(preset, str) or preset not in PRESETS:
-        return table  # told with all other mistakes
-    return {**table, "model": {**PRESETS[preset], **model}}
+    match table:
+        case {"model": {"preset": str(preset), **given}} if preset in PRESETS:
+            return {**table, "model": {**PRESETS[preset], "preset": preset, **given}}
+    return table  # what is wrong with it is told with all other mistakes
 
 
 def builtin_names() -> list[str]:
     """Names of the recipes in the package."""
-    folder = resources.files("yiwen") / "recipes"
-    return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(path.stem for path in _RECIPES.glob("*.toml"))
 
 
 def runs_root() -> Path:
     """The folder of all runs: YIWEN_RUNS, or `runs` here."""
     return Path(os.environ.get("YIWEN_RUNS") or "runs")
-
-
-def _builtin(name: str) -> Path:
-    names = builtin_names()
-    if name not in names:
-        raise ConfigError(
-            f"{name!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; a file ends in .toml"
-        )
-    return Path(str(resources.files("yiwen") / "recipes" / f"{name}.toml"))

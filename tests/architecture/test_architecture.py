@@ -39,7 +39,6 @@ ORDER = [
     {"measure"},
     {"encoder"},
     {"synthetic"},
-    {"sizes"},
     {"documents"},
     {"newrecipe", "sweep", "tour"},
     {"serve"},

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from yiwen.bundle import open_bundle
 from yiwen.search.config import SearchConfig
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 from yiwen.translator import Translation
 
 
@@ -24,14 +24,14 @@ class Teacher:
         self.until_killed = 10**9
 
     def translate_lines(
-        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, checks: bool, stop: StopFlag
+        self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, checks: bool, stop: StopFlag | None
     ) -> Iterator[Translation]:
         """One translation a line; pretends to be killed after so many."""
         assert not with_scores  # nobody would look at them
         assert not checks  # a student learns from what its teacher writes at once
         self.search = search
         for line in lines:
-            stop.check("translation")
+            poll(stop, "translation")
             if len(self.asked) == self.until_killed:
                 raise KeyboardInterrupt
             self.asked.append(line.decode("utf-8"))

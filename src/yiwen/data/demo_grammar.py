@@ -121,13 +121,13 @@ def some(nouns: Iterable[Filler], counts: Sequence[int]) -> Chooser:
     return lambda rng: (counted(drawn(rng, counts), drawn(rng, choices)),)
 
 
-def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], counts: Sequence[int]) -> Chooser:
+def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], count: Callable[[Random], int]) -> Chooser:
     """Choose a verb, one of its objects and how many of it."""
     pair = one_pair(groups)
 
     def choose(rng: Random) -> tuple[Filler, ...]:
         first, second = pair(rng)
-        return first, counted(drawn(rng, counts), second)
+        return first, counted(count(rng), second)
 
     return choose
 

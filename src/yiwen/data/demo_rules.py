@@ -7,7 +7,6 @@ The rules are in demo_rules.toml: what people do (daily life, shopping, gifts, t
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -17,90 +16,65 @@ from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
 from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
-from yiwen.data.demo_words import Filler, columns, counted, made_of, noun, number, person, phrase, verb
+from yiwen.data.demo_words import Filler, columns, made_of, noun, number, phrase, verb
 
-_SIZES: Final = ((21, 99),) * 3 + ((100, 999),) * 4 + ((1000, 9999),) * 2 + ((10_000, 99_999),)
-_CURRENCIES: Final = (("yuan", "元"), ("dollar", "美元"), ("pound", "英镑"), ("euro", "欧元"))
-_WISHES: Final = ("drink", "eat", "buy", "read", "learn", "cook")
+_TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """All rules, compiled once. Each is drawn as often: a topic with more to say has more of them."""
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    choosers = _choosers(table)
-    for name, lists in table["one_of"].items():
+    choosers = _choosers()
+    for name, lists in _TABLE["one_of"].items():
         choosers[name] = one_of(listed(*lists))
-    for name, two in table["two_of"].items():
+    for name, two in _TABLE["two_of"].items():
         choosers[name] = two_of(*map(listed, two))
-    for name, (how_many, *lists) in table["some"].items():
-        choosers[name] = some(listed(*lists), table["counts"][how_many])
-    for name, (first, last) in table["numbers"].items():
+    for name, (how_many, *lists) in _TABLE["some"].items():
+        choosers[name] = some(listed(*lists), _TABLE["counts"][how_many])
+    for name, (first, last) in _TABLE["numbers"].items():
         choosers[name] = one_of(map(number, range(first, last)))
     return tuple(
         rule(topic, en, zh, {slots: choosers[name] for slots, name in chosen_by.items()}, combine=combine)
-        for topic, en, zh, chosen_by, combine in table["rules"]
+        for topic, en, zh, chosen_by, combine in _TABLE["rules"]
     )
 
 
-def _choosers(table: Mapping[str, Any]) -> dict[str, Chooser]:
-    past, dates, few = times.past_times(), times.dates(), table["counts"]["few"]
-    speech = tuple(phrase(f"speak/s {lang.name}", f"说/s {lang.chinese}") for lang in listed("languages"))
+def _choosers() -> dict[str, Chooser]:
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
-    contents = one_pair((noun(*columns(place)), made_of(things, noun)) for place, things in table["contents"].items())
+    contents = [(noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items()]
     routines = tuple(
-        (verb(act.name, act.chinese, past=table["pasts"][act.name.split()[0]]), times.clock_times(part))
-        for part, acts in table["routines"].items()
-        for act in made_of(acts, phrase)
+        (act, times.clock_times(part)) for part, acts in _TABLE["routines"].items() for act in made_of(acts, verb)
     )
 
-    def contents_counted(rng: Random) -> tuple[Filler, ...]:
-        place, thing = contents(rng)
-        return place, counted(_amount(rng), thing)
+    def few(rng: Random) -> int:
+        return int(drawn(rng, _TABLE["counts"]["few"]))
 
     return {
-        "skill": one_of(listed("skills") + speech),
         # what they do
         "act": one_pair(lexicon.VERBS_AND_OBJECTS),
         "act indoors": one_pair(lexicon.VERBS_IN_ROOMS),
         "act on some things": pair_with_count(lexicon.VERBS_AND_THINGS, few),
         "routine": one_of(act for act, _ in routines),
         "routine and time": one_pair(routines),
-        "want": one_of([verb("want", "想")]),
-        "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _WISHES),
-        "like": one_of([verb("like", "喜欢")]),
+        "what one wants to do": one_of(act for act, _ in lexicon.VERBS_AND_OBJECTS if act.name in _TABLE["wishes"]),
         # things and places
-        "this or that": one_of([person("this", "这"), person("that", "那")]),
-        "place and what it has": contents,
-        "place and its number": contents_counted,
+        "place and what it has": one_pair(contents),
+        "place and its number": pair_with_count(contents, _amount),
         "two buildings": two_of(buildings, buildings),
         "shop": one_of(shop for shop, _ in lexicon.SHOPS_AND_GOODS),
         "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, few),
-        # weather
-        "rain or snow": one_of((verb("rain", "下雨"), verb("snow", "下雪"))),
-        # numbers
+        # numbers and times
         "bus line": one_of(phrase(str(line), str(line)) for line in range(1, 400)),
         "distance": made_by(lambda rng: number(_amount(rng))),
         "sum of money": made_by(_sum_of_money),
-        # times
-        "past": one_of(past),
-        "yesterday": one_of(past[:1]),
-        "future": one_of(times.future_times()),
-        "habit": one_of(times.HABITS),
-        "every day": one_of(times.HABITS[:1]),
-        "every day or on a weekday": one_of((*times.HABITS[:1], *times.ON_WEEKDAY)),
-        "day": one_of(dates + times.ON_WEEKDAY),
-        "date": one_of(dates),
-        "month": one_of(times.MONTH_NAMES),
-        "season or month": one_of(listed("seasons") + times.MONTH_NAMES),
-        "year": one_of(times.years()),
-        "time of day": one_of(time for part in table["routines"] for time in times.clock_times(part)),
+        "time of day": one_of(time for part in _TABLE["routines"] for time in times.clock_times(part)),
     }
 
 
 def _sum_of_money(rng: Random) -> Filler:
     """Two hundred and thirty-seven yuan, 二百三十七元."""
-    en, zh = _CURRENCIES[int(rng.random() ** 2 * len(_CURRENCIES))]
+    currencies = _TABLE["currencies"]
+    en, zh = currencies[int(rng.random() ** 2 * len(currencies))]
     value = _amount(rng)
     amount = number(value)
     unit = en if value == 1 or en == "yuan" else f"{en}s"
@@ -110,6 +84,6 @@ def _sum_of_money(rng: Random) -> Filler:
 
 def _amount(rng: Random) -> int:
     """Mostly two and three digits, sometimes four and five."""
-    low, high = drawn(rng, _SIZES)
-    value = low + int(rng.random() * (high - low + 1))
+    low, high = drawn(rng, _TABLE["sizes"])
+    value: int = low + int(rng.random() * (high - low + 1))
     return value if value < 1000 or rng.random() < 0.5 else value // 100 * 100

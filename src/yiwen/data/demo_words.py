@@ -80,7 +80,7 @@ def adjective(en: str, more: str, zh: str) -> Filler:
     return Filler(en, {"": words(en), "er": words(more)}, {"": words(zh)})
 
 
-def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -> Filler:
+def person(en: str, zh: str, obj: str = "", poss: str = "", be: str = "is") -> Filler:
     """A subject with the forms that agree with it: be, was, do, have; and its object and possessive forms."""
     is_third = be == "is"
     agreeing = {
@@ -94,7 +94,7 @@ def person(en: str, zh: str, *, obj: str = "", poss: str = "", be: str = "is") -
     return Filler(_plain(words(en)), forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
 
 
-def verb(en: str, zh: str, *, past: str = "", ing: str = "") -> Filler:
+def verb(en: str, zh: str, past: str = "", ing: str = "") -> Filler:
     """A verb with its third person, past and -ing form (irregular ones given); particles stay behind the verb."""
     head, *particles = en.split()
     forms = {

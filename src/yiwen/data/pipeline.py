@@ -22,7 +22,6 @@ from yiwen.data.store import StoreInfo, TextPairs, write_info, write_shards, wri
 from yiwen.data.workers import Workers, in_threads
 from yiwen.errors import DataError
 from yiwen.files import write_bytes
-from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, train_subword
 
 _SAMPLE_SEED: Final = 0
@@ -111,18 +110,12 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
     data = intake.job.data
     held_out = {
-        name: keys_of(
-            list(map(normalise, pairs.src)),
-            list(map(normalise, pairs.tgt)),
-            is_labelled=intake.job.cleaning.is_labelled,
-        )
-        for name, pairs in given.items()
+        name: keys_of(*pairs.normalised(), is_labelled=intake.job.cleaning.is_labelled) for name, pairs in given.items()
     }
     if {"valid", "test"} <= held_out.keys():
-        n_both = int(overlaps(held_out["valid"], held_out["test"]).sum())
-        if n_both:
-            n_valid = len(given["valid"].src)
-            findings.note(f"{n_both} of the {n_valid} validation pairs share a side with a test pair")
+        shared = overlaps(held_out["valid"], held_out["test"])
+        if n_both := int(shared.sum()):
+            findings.note(f"{n_both} of the {len(shared)} validation pairs share a side with a test pair")
     overlap = overlaps(keys, joined(list(held_out.values())))
     repeated = duplicates(keys.pair) if data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap
@@ -135,7 +128,7 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
         rows = choose(keys, free & may_go, n_pairs=n_pairs)
         if len(rows) < n_pairs:
             findings.note(f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)")
-        shared = overlaps(keys, keys.at(rows)) & free
+        shared = overlaps(keys, Keys(*(column[rows] for column in keys))) & free
         shared[rows] = False
         overlap |= shared
         free &= ~shared

@@ -137,14 +137,12 @@ def _wait_for(lock: Path, stack: ExitStack, stop: StopFlag) -> None:
 @contextmanager
 def _progress(is_wanted: bool) -> Iterator[Callable[[str, int], None]]:
     """Give a function that is told (step, pairs done) and moves a bar, or does nothing."""
-    if not is_wanted or not sys.stderr.isatty():
-        yield lambda step, pairs: None
-        return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    text = TextColumn("{task.description} {task.completed:,} pairs")
-    with Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} pairs"), TimeElapsedColumn())
+    is_hidden = not (is_wanted and sys.stderr.isatty())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=is_hidden) as bar:
         steps = {}
 
         def tick(step: str, pairs: int) -> None:

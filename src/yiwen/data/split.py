@@ -10,6 +10,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 MOST_HELD_OUT: Final = 0.1
 """Greatest share of the pairs that validation or test takes where no file is given."""
@@ -24,10 +26,6 @@ class Keys(NamedTuple):
     """Of the source without regard to case."""
     tgt: np.ndarray
     """Of the target without regard to case."""
-
-    def at(self, rows: np.ndarray) -> Keys:
-        """Those of some rows."""
-        return Keys(self.pair[rows], self.src[rows], self.tgt[rows])
 
 
 def keys_of(src: Sequence[str], tgt: Sequence[str], *, is_labelled: bool = False) -> Keys:
@@ -111,8 +109,4 @@ def _hashes(texts: list[str]) -> np.ndarray:
 
 
 def _is_in(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    wanted = np.unique(wanted)
-    if not len(wanted):
-        return np.zeros(len(values), bool)
-    nearest = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    return cast("np.ndarray", wanted[nearest] == values)
+    return np.asarray(pc.is_in(pa.array(values), value_set=pa.array(wanted)))

@@ -29,6 +29,7 @@ from yiwen.config import STRICT, parse
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
+from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, TokenizerConfig
 
 FORMAT: Final = 1
@@ -46,6 +47,10 @@ class TextPairs(NamedTuple):
     def only(self, is_kept: list[bool]) -> TextPairs:
         """Those for which it is true."""
         return TextPairs(list(compress(self.src, is_kept)), list(compress(self.tgt, is_kept)))
+
+    def normalised(self) -> TextPairs:
+        """Both sides as a model reads them."""
+        return TextPairs(*([normalise(text) for text in side] for side in self))
 
 
 @dataclass(frozen=True, kw_only=True)

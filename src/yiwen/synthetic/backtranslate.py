@@ -10,7 +10,6 @@ the first did (the self-learning of Zhang and Zong 2016; for a smaller one, `dis
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from yiwen.data.lines import plain_suffix
 from yiwen.data.prepare import prepare
 from yiwen.data.report import Report
 from yiwen.errors import ConfigError
-from yiwen.files import swap_link
+from yiwen.files import absolute_path, swap_link
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
 from yiwen.synthetic.teacher import Made, make_pairs
@@ -91,7 +90,6 @@ def back_translate(
     """
     from yiwen.data.store import Store
 
-    stop = StopFlag() if stop is None else stop  # an unset flag is false
     tag = _checked_tag(tag, forward=forward)
     if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
@@ -107,7 +105,7 @@ def back_translate(
         max_tokens=min(info.max_src_tokens, info.model.max_len),
     )
     translator = Translator.load(teacher, engine=engine, device=device, threads=threads, ensemble=ensemble)
-    tokenizer = TokenizerConfig(model=os.path.abspath(translator.bundle.folder))  # noqa: PTH100  links stay as they are
+    tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)))
     prepared = prepare(
         data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
     )
@@ -139,7 +137,7 @@ def _corpus(text: Path, column: str) -> CorpusConfig:
 def _recipe_lines(made: Made, pairs: Path, data: DataConfig, *, forward: bool, tag: str) -> str:
     """The corpora as a recipe of the teacher's direction names them, or one of the other."""
     lines = [f"# [tokenizer] symbols = {toml_text([tag])}"] if tag else []
-    folder = os.path.abspath(pairs)  # noqa: PTH100
+    folder = absolute_path(pairs)
     languages = (data.src_lang, data.tgt_lang) if forward else (data.tgt_lang, data.src_lang)
     for name in made.corpora:
         src, tgt = (f"{folder}/{name}.{language}" for language in languages)

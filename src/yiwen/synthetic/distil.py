@@ -7,7 +7,6 @@ smaller model can learn that by heart. The student is an ordinary run of an ordi
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from yiwen.bundle import open_bundle, require_translator
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
+from yiwen.files import absolute_path
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.runs import check_start, initial_model, prepare_recipe, refuse_changes, train_recipe
 from yiwen.stop import StopFlag
@@ -107,7 +107,7 @@ def _student(loaded: LoadedRecipe, data: DataConfig) -> Recipe:
     """The recipe with a teacher's pairs for its data; what it names has paths that hold everywhere."""
     old, initial = loaded.recipe, initial_model(loaded)
     tokenizer = dataclasses.replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
-    init_from = os.path.abspath(initial.folder) if initial else ""  # noqa: PTH100  links stay as they are
+    init_from = str(absolute_path(initial.folder)) if initial else ""
     training = dataclasses.replace(old.training, init_from=init_from)
     return dataclasses.replace(old, data=data, tokenizer=tokenizer, training=training)
 
@@ -144,7 +144,6 @@ def translate_corpus(
         DataError: If no translation can be used.
         TrainingError: If another process is translating the same.
     """
-    stop = StopFlag() if stop is None else stop  # an unset flag is false
     _require_same_languages(teacher, loaded)
     store = _plain_text(loaded, stop=stop, progress=console is not None)
     translator = Translator.load(teacher, device=device, threads=threads, ensemble=ensemble)
@@ -163,7 +162,7 @@ def translate_corpus(
     return Distilled(made, student_data(loaded, made.folder, store, made.corpora))
 
 
-def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag, progress: bool) -> Store:
+def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool) -> Store:
     """A recipe's text without symbols (`tokenizer.placeholders`): a teacher is to read what stands there."""
     from yiwen.data.store import Store
 

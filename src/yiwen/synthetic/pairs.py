@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from yiwen.data import lines
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import DataError
-from yiwen.files import new_folder, write_json, write_lines
+from yiwen.files import absolute_path, new_folder, write_json, write_lines
 from yiwen.recipe import LoadedRecipe
 from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of
 from yiwen.text.clean import is_copied
@@ -47,15 +46,16 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
     """
     n_pairs: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
+    languages = store.src_lang, store.tgt_lang
     with new_folder(pairs) as temporary:
         with ExitStack() as stack:
-            files = {
-                name: [
-                    stack.enter_context(_created(temporary / f"{name}.{language}")) for language in _languages(store)
-                ]
-                for name in (corpus_name(corpus) for corpus in np.unique(store.corpus))
-            }
-            named = stack.enter_context(_created(temporary / LEFT_OUT))
+
+            def created(name: str) -> TextIO:
+                return stack.enter_context((temporary / name).open("w", encoding="utf-8", newline="\n"))
+
+            names = map(corpus_name, np.unique(store.corpus))
+            files = {name: [created(f"{name}.{language}") for language in languages] for name in names}
+            named = created(LEFT_OUT)
             for row, source, target, reason in _translated(folder, store):
                 if tag and not reason and is_copied(source, target):
                     reason = "copied"
@@ -74,7 +74,7 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
             )
         for name, given, held_out in (("valid", data.valid, store.valid), ("test", data.test, store.test)):
             if given is None and held_out.src:  # split off from the corpora: must not be split off from translations
-                for language, texts in zip(_languages(store), held_out, strict=True):
+                for language, texts in zip(languages, held_out, strict=True):
                     write_lines(temporary / f"{name}.{language}", texts)
         write_json(temporary / NOTES, {"corpora": dict(sorted(n_pairs.items())), "left_out": dict(reasons)})
 
@@ -88,7 +88,7 @@ def student_data(loaded: LoadedRecipe, pairs: Path, store: Store, names: Collect
         store: What they are or will be made of.
         names: Of the corpora that have pairs.
     """
-    data, pairs = loaded.recipe.data, Path(os.path.abspath(pairs))  # noqa: PTH100  links stay as they are
+    data, pairs = loaded.recipe.data, absolute_path(pairs)
 
     def made(name: str, weight: float = 0.0) -> CorpusConfig:
         src, tgt = (str(pairs / f"{name}.{language}") for language in (data.src_lang, data.tgt_lang))
@@ -119,7 +119,7 @@ def absolute(path: str, base: Path) -> str:
     if not path:
         return ""
     folder = base / lines.expanded(path)
-    return os.path.abspath(folder if folder.is_dir() else lines.find(path, base=base))  # noqa: PTH100  links stay
+    return str(absolute_path(folder if folder.is_dir() else lines.find(path, base=base)))
 
 
 def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str]]:
@@ -136,11 +136,3 @@ def _translated(folder: Path, store: Store) -> Iterator[tuple[int, str, str, str
 def corpus_name(index: int) -> str:
     """What the files of the pairs of a corpus are called."""
     return f"corpus-{index}"
-
-
-def _languages(store: Store) -> tuple[str, str]:
-    return store.src_lang, store.tgt_lang
-
-
-def _created(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", newline="\n")

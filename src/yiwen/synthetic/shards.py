@@ -11,8 +11,7 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +24,7 @@ from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.progress import Progress
 
     from yiwen.data.store import Store
 
@@ -65,7 +64,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def translate_missing(
-    folder: Path, translator: Translator, store: Store, search: SearchConfig, *, stop: StopFlag, console: Console | None
+    folder: Path, translator: Translator, store: Store, search: SearchConfig, *, stop: StopFlag | None, bar: Progress
 ) -> int:
     """Write every shard that is missing or damaged; returns how many sources that were."""
     missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]
@@ -75,22 +74,25 @@ def translate_missing(
         sources = (source.encode("utf-8") for rows in parts for source in sources_of(store, rows))
         return translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
 
-    with _progress(console, total=len(store), done=len(store) - n_missing) as tick:
-        # One stream for all shards: the engine looks ahead, and no core waits between two of them.
-        stream = stream_of(missing, search)
-        for rows in missing:
-            if search.sampling:  # each shard draws by itself: which others are missing must not matter
-                stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
-            translations = list(itertools.islice(stream, len(rows)))
-            left_out = {
-                str(place): "cut" if "cut" in translation.flags else "empty"
-                for place, translation in enumerate(translations)
-                if "cut" in translation.flags or not translation.text.strip()
-            }
-            with new_folder(shard_of(folder, rows)) as shard:
-                write_lines(shard / TEXT, [translation.text for translation in translations])
-                write_json(shard / NOTES, left_out)
-            tick(len(rows))
+    task = bar.add_task("translating", total=len(store), completed=len(store) - n_missing, rate="")
+    began, n_done = time.perf_counter(), 0
+    # One stream for all shards: the engine looks ahead, and no core waits between two of them.
+    stream = stream_of(missing, search)
+    for rows in missing:
+        if search.sampling:  # each shard draws by itself: which others are missing must not matter
+            stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
+        translations = list(itertools.islice(stream, len(rows)))
+        left_out = {
+            str(place): "cut" if "cut" in translation.flags else "empty"
+            for place, translation in enumerate(translations)
+            if "cut" in translation.flags or not translation.text.strip()
+        }
+        with new_folder(shard_of(folder, rows)) as shard:
+            write_lines(shard / TEXT, [translation.text for translation in translations])
+            write_json(shard / NOTES, left_out)
+        n_done += len(rows)
+        rate = f"{n_done / (time.perf_counter() - began):,.0f} sentences/s"
+        bar.update(task, advance=len(rows), rate=rate)
     return n_missing
 
 
@@ -110,25 +112,3 @@ def sources_of(store: Store, rows: np.ndarray) -> list[str]:
     if store.tokenizer.sampling > 0:
         return store.texts(rows)[0]
     return store.source.decode([ids.tolist() for ids in store.src_ids(rows)])
-
-
-@contextmanager
-def _progress(console: Console | None, *, total: int, done: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told how many sources were translated and moves a bar, or does nothing."""
-    if console is None or not console.is_terminal or total == done:
-        yield lambda n: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    rate = TextColumn("{task.fields[rate]}")
-    columns = (TextColumn("translating"), BarColumn(bar_width=None), MofNCompleteColumn(), rate, TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total, completed=done, rate="")
-        began, n_done = time.perf_counter(), 0
-
-        def tick(n: int) -> None:
-            nonlocal n_done
-            n_done += n
-            bar.update(task, advance=n, rate=f"{n_done / (time.perf_counter() - began):,.0f} sentences/s")
-
-        yield tick

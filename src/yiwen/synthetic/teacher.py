@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
@@ -23,11 +25,10 @@ from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
+from yiwen.training.log import bar_with_rate
 from yiwen.translator import Translator
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from yiwen.data.store import Store
 
 
@@ -72,7 +73,7 @@ def make_pairs(
     ensemble: Sequence[Path] = (),
     tag: str = "",
     check: Callable[[Path], None] = lambda pairs: None,
-    stop: StopFlag,
+    stop: StopFlag | None,
     console: Console | None,
 ) -> Made:
     """Translate what is missing of a store's sources, and write all pairs.
@@ -109,7 +110,8 @@ def make_pairs(
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"
         if not is_whole(pairs):
             check(pairs)
-        n_translated = translate_missing(folder, translator, store, config, stop=stop, console=console)
+        with bar_with_rate(console or Console(quiet=True, stderr=True)) as bar:
+            n_translated = translate_missing(folder, translator, store, config, stop=stop, bar=bar)
         if not is_whole(pairs):
             write_pairs(pairs, folder, store, data, tag=tag)
     notes = json.loads((pairs / NOTES).read_text(encoding="utf-8"))

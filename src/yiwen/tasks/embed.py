@@ -34,8 +34,7 @@ def embed_loss(temperature: float) -> LossFn:
             scores_BB = src_BD @ tgt_BD.t() / temperature
         # A text that stands twice in the batch is not wrong as the partner of its own translation.
         is_same = _equal_rows(batch.src_ids) | _equal_rows(batch.tgt_out)
-        itself = torch.eye(len(scores_BB), dtype=torch.bool, device=scores_BB.device)
-        scores_BB = scores_BB.masked_fill(is_same & ~itself, -torch.inf)
+        scores_BB = scores_BB.masked_fill(is_same.fill_diagonal_(False), -torch.inf)
         gold_B = torch.arange(len(scores_BB), device=scores_BB.device)
         both = [F.cross_entropy(scores, gold_B, reduction="sum") for scores in (scores_BB, scores_BB.t())]
         return (both[0] + both[1]) / 2, batch.n_tokens

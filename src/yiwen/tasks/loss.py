@@ -101,8 +101,7 @@ class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         states_grad, weight_grad = ctx.saved_tensors
-        (grad,) = grads
-        return grad * states_grad, grad * weight_grad, None, None, None
+        return grads[0] * states_grad, grads[0] * weight_grad, None, None, None
 
 
 def _log_norm(z: Tensor, p: Tensor, z_gold: Tensor, gold: Tensor) -> Tensor:

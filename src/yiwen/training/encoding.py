@@ -63,9 +63,7 @@ def encoder_job(
         is_frozen=encoder.is_frozen,
     )
     if initial is not None:
-        with torch.no_grad():
-            for mine, theirs in zip(model.body.parameters(), load_encoder(initial).body.parameters(), strict=True):
-                mine.copy_(theirs)
+        model.body.load_state_dict(load_encoder(initial).body.state_dict())
     model = model.to(hardware.device)
     apply_to_model(model, hardware)
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)

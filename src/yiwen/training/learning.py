@@ -24,7 +24,6 @@ from yiwen.tasks.embed import embed_loss, vectors
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.loss import LossFn
 from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
-from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID, PAD_ID
 from yiwen.training.config import TrainingConfig
 from yiwen.training.validation import N_SAMPLES, chunks_of
@@ -55,7 +54,7 @@ def labelling(
     if encoder.class_weights == "balanced":
         counts = np.bincount(np.concatenate(store.tgt_ids(np.arange(len(store)))), minlength=len(store.labels) + 1)
         weights_K = balanced_weights(counts[1:])
-    texts, targets = ([normalise(text) for text in side] for side in store.valid)
+    texts, targets = store.valid.normalised()
     gold = [labels_of(target, store.targets) for target in targets]
     if config.metric == "span_f1" and not any(map(spans_of, gold)):
         raise DataError(
@@ -99,7 +98,7 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
     starts = word_starts(store.source)
     rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": starts}
-    src_ids = store.source.encode([normalise(text) for text in store.valid.src])
+    src_ids = store.source.encode(store.valid.normalised().src)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
     batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
@@ -127,7 +126,7 @@ def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
-    sides = [store.source.encode([normalise(text) for text in side]) for side in store.valid]
+    sides = [store.source.encode(texts) for texts in store.valid.normalised()]
     chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:

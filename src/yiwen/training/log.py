@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -64,6 +64,14 @@ def whole_lines(path: Path) -> int:
     return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
 
 
+def bar_with_rate(console: Console) -> Progress:
+    """A progress bar with room for a `rate` beside it; on a terminal alone, and gone at the end."""
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), rate)
+    is_hidden = not console.is_terminal
+    return Progress(*columns, TimeRemainingColumn(), console=console, disable=is_hidden, transient=True)
+
+
 class TrainingLog:
     """All outputs of one training process, opened and closed together."""
 
@@ -72,49 +80,31 @@ class TrainingLog:
         from torch.utils.tensorboard import SummaryWriter
 
         timing = run / "timing.jsonl"
-        self._seconds_before = _seconds_at(timing, step)
+        self.train_seconds = _seconds_at(timing, step)
+        """Spent on updates since the run began, all starts together."""
         with ExitStack() as opened:  # where one cannot be opened, those before it are closed
-            self.metrics = Record(run / "metrics.jsonl", n_bytes=metrics_bytes)
-            opened.callback(self.metrics.close)
-            self._timing = Record(timing, n_bytes=whole_lines(timing))
-            opened.callback(self._timing.close)
+            self.metrics = opened.enter_context(closing(Record(run / "metrics.jsonl", n_bytes=metrics_bytes)))
+            self._timing = opened.enter_context(closing(Record(timing, n_bytes=whole_lines(timing))))
             self._folder = run / "tensorboard"
             # purge_step hides what a killed start wrote after its last checkpoint.
-            self._board = SummaryWriter(str(self._folder), purge_step=step + 1)
-            opened.callback(self._board.close)
+            self._board = opened.enter_context(closing(SummaryWriter(str(self._folder), purge_step=step + 1)))
             self._opened = opened.pop_all()
         self._console = console or Console(quiet=True, stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-            transient=True,
-        )
+        self._progress = bar_with_rate(self._console)
         self._task = self._progress.add_task("training", total=max_steps, completed=step, rate="")
-        self._train_seconds = 0.0
         self._seconds_since = 0.0
         self._tokens_since = 0
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._opened.enter_context(self._progress)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
         self._opened.close()
-
-    @property
-    def train_seconds(self) -> float:
-        """Seconds spent on updates since the run began, all starts together."""
-        return self._seconds_before + self._train_seconds
 
     def update(self, step: int, *, seconds: float, n_tokens: int) -> None:
         """Count one update: its wall time and its real target tokens."""
-        self._train_seconds += seconds
+        self.train_seconds += seconds
         self._seconds_since += seconds
         self._tokens_since += n_tokens
         self._progress.update(self._task, completed=step)

@@ -24,7 +24,6 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
-from yiwen.text.normalise import normalise
 from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
 
@@ -57,8 +56,8 @@ class ValidationSet:
         self.src, self.ref = store.valid
         self.store = store
         self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
-        self.src_ids = store.source.encode([normalise(text) for text in self.src])
-        self.ref_ids = store.target.encode([normalise(text) for text in self.ref])
+        src, ref = store.valid.normalised()
+        self.src_ids, self.ref_ids = store.source.encode(src), store.target.encode(ref)
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
         self.loss_batches = chunks_of(
