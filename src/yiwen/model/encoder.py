@@ -26,8 +26,7 @@ class EncoderLayer(nn.Module):
     def forward(self, x_BSD: Tensor, bias: Bias) -> Tensor:
         """(B, S, D) -> (B, S, D); bias is broadcast to (B, H, S, S)."""
         x_BSD = self.self_residual(x_BSD, lambda y_BSD: self.self_attention(y_BSD, bias))
-        x_BSD = self.feed_residual(x_BSD, self.feed_forward)
-        return x_BSD
+        return self.feed_residual(x_BSD, self.feed_forward)
 
 
 class Encoder(nn.Module):
