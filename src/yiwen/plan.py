@@ -61,12 +61,7 @@ def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
     """Offsets of the lines of a text, or of its sentences."""
     if by_sentence:
         return sentences(text, lang)
-    spans: list[Span] = []
-    start = 0
-    for line in text.split("\n"):
-        spans.append((start, start + len(line)))
-        start += len(line) + 1
-    return spans
+    return [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
 
 
 def plan(

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
-TORCH_DTYPE: Final = "float32"
-"""What `dtype="auto"` is for the torch engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +219,7 @@ def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]
 
     from yiwen import hardware
 
-    dtype = TORCH_DTYPE if dtype == "auto" else dtype
+    dtype = "float32" if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
     threads = threads if os.getpid() == _first_process(torch.set_num_threads) else 1
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")

@@ -19,11 +19,9 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
-            config.d_model, config.n_heads, config.kv_heads, config.attention_dropout, rotary
-        )
+        self.self_attention = SelfAttention(config, rotary)
         self.self_residual = build_residual(config)
-        self.cross_attention = CrossAttention(config.d_model, config.n_heads, config.kv_heads, config.attention_dropout)
+        self.cross_attention = CrossAttention(config)
         self.cross_residual = build_residual(config)
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)

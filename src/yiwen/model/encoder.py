@@ -16,9 +16,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
-            config.d_model, config.n_heads, config.kv_heads, config.attention_dropout, rotary
-        )
+        self.self_attention = SelfAttention(config, rotary)
         self.self_residual = build_residual(config)
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)
