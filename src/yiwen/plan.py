@@ -18,7 +18,6 @@ from yiwen.text.scripts import MARKS
 from yiwen.text.segment import Span, clauses, sentences, words
 
 _DRAWN_TOGETHER = re.compile(f"\u200d|.[\u200d{MARKS}]", re.DOTALL)
-Cutter = Callable[[str], list[Span]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         (ids,) = reader.subword.encode([reader.read(part[start:end], must=True).text])
         return len(ids) <= limit or end - start == 1
 
-    def packed(part: str, cutters: tuple[Cutter, ...]) -> list[Span]:
+    def packed(part: str, cutters: tuple[Callable[[str], list[Span]], ...]) -> list[Span]:
         found: list[Span] = []
         is_open = False  # whether the last one found may become longer
         for start, end in cutters[0](part):

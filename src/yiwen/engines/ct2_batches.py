@@ -61,5 +61,4 @@ def _greedy(
         ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
         # The call goes on past every limit, so what is within its limit has ended.
         log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
-        hypothesis = settled_greedy(ids, log_prob, limit=limit, config=config)
-        yield None if hypothesis is None else [hypothesis]
+        yield settled_greedy(ids, log_prob, limit=limit, config=config)

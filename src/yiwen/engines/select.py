@@ -99,7 +99,7 @@ def open_engine(
     note = ""
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
-        has_trained = (bundle.folder / WEIGHTS).is_file() and _has_torch()
+        has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
             finder = _once(partial(_torch, bundle, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)
@@ -141,10 +141,6 @@ def _obstacle(bundle: Bundle) -> str:
     if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
         return ""
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
-
-
-def _has_torch() -> bool:
-    return find_spec("torch") is not None
 
 
 def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
@@ -189,7 +185,7 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
 
 
 def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Sequence[Bundle] = ()) -> TorchEngine:
-    if not _has_torch():
+    if find_spec("torch") is None:
         remedy = (
             "leave engine, device and dtype out to use the exported engine that the bundle holds"
             if (bundle.folder / EXPORTED).is_dir()

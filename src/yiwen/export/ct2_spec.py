@@ -207,10 +207,9 @@ def _feed_forward(spec: Any, network: Any, norm: Any) -> None:
     if isinstance(network, FeedForward):
         _linear(spec.linear_0, network.inner)
         return
-    gate, inner = _copy(network.gate_inner.weight), _copy(network.gate_inner.bias)
-    half = len(inner) // 2  # the first half is the gate, which the activation is applied to
-    spec.linear_0.weight, spec.linear_0_noact.weight = gate[:half].copy(), gate[half:].copy()
-    spec.linear_0.bias, spec.linear_0_noact.bias = inner[:half].copy(), inner[half:].copy()
+    gate_inner = network.gate_inner  # its first half is the gate, which the activation is applied to
+    spec.linear_0.weight, spec.linear_0_noact.weight = map(_copy, gate_inner.weight.chunk(2))
+    spec.linear_0.bias, spec.linear_0_noact.bias = map(_copy, gate_inner.bias.chunk(2))
 
 
 def _linear(spec: Any, linear: nn.Linear) -> None:
