@@ -39,10 +39,9 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
 from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
-from yiwen.evaluation.calibration import Calibration, Usual, sentence_scores, usual_lengths
+from yiwen.evaluation.calibration import Calibration, Usual, Weights, sentence_scores, usual_lengths
 from yiwen.evaluation.checks import FAULTS, check
 from yiwen.evaluation.metrics import quick_score
-from yiwen.evaluation.omission import Weights
 from yiwen.evaluation.review import Answer, Rules, review
 from yiwen.evaluation.weights import learn_weights
 from yiwen.measure import calibrate_once

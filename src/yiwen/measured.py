@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T", str, int)
-Question = Mapping[str, str | int]
-"""What an answer depends on: the processor, the version of torch, the sizes tried ..."""
 
 TIE: Final = 1.05
 """How many times faster a way must be for us to leave the usual one: clocks on a busy machine are no better."""
@@ -38,13 +36,13 @@ _LENGTHS: Final = (16, 24, 48)
 """Sentences, and subwords of short, usual and long ones: what attention is timed on."""
 
 
-def remembered(question: Question, *, is_answer: Callable[[Any], bool], measure: Callable[[], T]) -> T:
+def remembered(question: Mapping[str, str | int], *, is_answer: Callable[[Any], bool], measure: Callable[[], T]) -> T:
     """The answer to a question about this machine: from the cache, or measured now and kept there.
 
     A cache that cannot be read or written costs the measurement again and nothing else.
 
     Args:
-        question: Everything that the answer depends on.
+        question: Everything that the answer depends on: the processor, the version of torch, the sizes tried ...
         is_answer: Whether what stands in the cache can be one.
         measure: Finds the answer.
     """

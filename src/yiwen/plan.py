@@ -18,7 +18,6 @@ from yiwen.text.scripts import MARKS
 from yiwen.text.segment import Span, clauses, sentences, words
 
 _DRAWN_TOGETHER = re.compile(f"\u200d|.[\u200d{MARKS}]", re.DOTALL)
-Cutter = Callable[[str], list[Span]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +60,7 @@ def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
     """Offsets of the lines of a text, or of its sentences."""
     if by_sentence:
         return sentences(text, lang)
-    spans: list[Span] = []
-    start = 0
-    for line in text.split("\n"):
-        spans.append((start, start + len(line)))
-        start += len(line) + 1
-    return spans
+    return [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
 
 
 def plan(
@@ -115,7 +109,7 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         (ids,) = reader.subword.encode([reader.read(part[start:end], must=True).text])
         return len(ids) <= limit or end - start == 1
 
-    def packed(part: str, cutters: tuple[Cutter, ...]) -> list[Span]:
+    def packed(part: str, cutters: tuple[Callable[[str], list[Span]], ...]) -> list[Span]:
         found: list[Span] = []
         is_open = False  # whether the last one found may become longer
         for start, end in cutters[0](part):

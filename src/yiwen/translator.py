@@ -82,10 +82,8 @@ class Translator:
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
-        if isinstance(engine, FindsTerms):
-            self._finder: Callable[[], FindsTerms] | None = lambda: engine
-        else:
-            self._finder = None if self._n_symbols else finder
+        itself: Callable[[], FindsTerms] | None = (lambda: engine) if isinstance(engine, FindsTerms) else None
+        self._finder = itself or (None if self._n_symbols else finder)
 
     @classmethod
     def load(

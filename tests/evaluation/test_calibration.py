@@ -19,8 +19,15 @@ from yiwen.data.store import Store, TextPairs
 from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
-from yiwen.evaluation.calibration import MOST_DOUBT, Usual, calibrate, fit_confidence, open_calibration, usual_lengths
-from yiwen.evaluation.omission import Weights
+from yiwen.evaluation.calibration import (
+    MOST_DOUBT,
+    Usual,
+    Weights,
+    calibrate,
+    fit_confidence,
+    open_calibration,
+    usual_lengths,
+)
 from yiwen.measure import calibrate_once
 from yiwen.translator import Translator
 

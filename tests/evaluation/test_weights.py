@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yiwen.evaluation.omission import Weights
+from yiwen.evaluation.calibration import SPARED, Weights
 from yiwen.evaluation.weights import COUNTED, LEAST_WEIGHT, N_STEPS, RIDGE, _fitted, _Side, learn_weights
 
 N_WORDS, N_PAIRS = 11, 3000
@@ -119,3 +120,11 @@ def test_no_word_can_be_left_out_for_nothing() -> None:
     tgt: list[Any] = [[1] for _ in src]  # 3 is never translated
     weights = learn_weights(Pairs(src, tgt))  # type: ignore[arg-type]
     assert weights.src[3] == LEAST_WEIGHT
+
+
+def test_shortness_grows_as_a_translation_shrinks() -> None:
+    weights = Weights((1.0, 2.0), (0.5, 3.0))
+    assert weights.shortness([0, 1], [1]) == 0.0
+    assert weights.shortness([0, 1, 1], [1]) == pytest.approx(math.log((5 + SPARED) / (3 + SPARED)))
+    assert weights.shortness([1], [1, 0]) == pytest.approx(-math.log((3.5 + SPARED) / (2 + SPARED)))
+    assert weights.shortness([], []) == 0.0

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from yiwen.model import Transformer
+from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import (
     CrossAttention,
     MultiHeadAttention,
@@ -96,8 +96,8 @@ def test_splitting_and_merging_heads_are_inverse_and_put_each_head_together() ->
 def test_grouped_queries_equal_full_heads_with_repeated_weights() -> None:
     torch.manual_seed(1)
     d_model, n_heads, n_kv_heads, K = 24, 6, 2, 4
-    grouped = SelfAttention(d_model, n_heads, n_kv_heads, 0.0, None)
-    full = SelfAttention(d_model, n_heads, n_heads, 0.0, None)
+    grouped = SelfAttention(ModelConfig(d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads), None)
+    full = SelfAttention(ModelConfig(d_model=d_model, n_heads=n_heads), None)
     d_kv = n_kv_heads * K
     with torch.no_grad():
         full.heads.load_state_dict(grouped.heads.state_dict())
@@ -116,7 +116,8 @@ def test_grouped_queries_equal_full_heads_with_repeated_weights() -> None:
 @torch.no_grad()
 def test_self_attention_step_by_step_equals_self_attention_over_the_whole(positions: str) -> None:
     torch.manual_seed(1)
-    attention = SelfAttention(24, 6, 3, 0.0, RotaryPositions(11, 4) if positions == "rotary" else None)
+    config = ModelConfig(d_model=24, n_heads=6, n_kv_heads=3)
+    attention = SelfAttention(config, RotaryPositions(11, 4) if positions == "rotary" else None)
     x = torch.randn(B, 7, 24)
     lower_triangle = torch.ones(7, 7, dtype=torch.bool).tril()[None, None]
     whole = attention(x, attention_bias(lower_triangle, torch.float32))
@@ -127,14 +128,14 @@ def test_self_attention_step_by_step_equals_self_attention_over_the_whole(positi
 
 
 def test_cross_attention_projects_the_memory_to_its_few_heads() -> None:
-    attention = CrossAttention(24, 6, 2, 0.0)
+    attention = CrossAttention(ModelConfig(d_model=24, n_heads=6, n_kv_heads=2))
     memory = attention.project(torch.randn(B, M, 24))
     assert memory.key.shape == memory.value.shape == (B, 2, M, 4)
     assert attention(torch.randn(B, Q, 24), memory, None).shape == (B, Q, 24)
 
 
 def test_attention_dropout_is_off_in_evaluation() -> None:
-    attention = SelfAttention(24, 6, 6, 0.5, None)
+    attention = SelfAttention(ModelConfig(d_model=24, n_heads=6, attention_dropout=0.5), None)
     x = torch.randn(B, Q, 24)
     assert not torch.equal(attention(x, None), attention(x, None))
     attention.eval()

@@ -44,7 +44,8 @@ def search_once(
         if is_greedy:
             settled = _greedy(runtime, calls, of_batch, config, with_scores=with_scores)
         else:
-            settled = _beam(runtime, calls, of_batch, config)
+            seen = zip(runtime.seen(calls, config), of_batch, strict=True)
+            settled = (settled_beam(of_one, limit=limit, config=config) for of_one, limit in seen)
         for i, found in zip(batch, settled, strict=True):
             if found is not None:
                 yield i, found
@@ -60,13 +61,4 @@ def _greedy(
         ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
         # The call goes on past every limit, so what is within its limit has ended.
         log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
-        hypothesis = settled_greedy(ids, log_prob, limit=limit, config=config)
-        yield None if hypothesis is None else [hypothesis]
-
-
-def _beam(
-    runtime: Runtime, calls: list[Any], limits: Sequence[int], config: SearchConfig
-) -> Iterator[list[Hypothesis] | None]:
-    """The same with a beam."""
-    for seen, limit in zip(runtime.seen(calls, config), limits, strict=True):
-        yield settled_beam(seen, limit=limit, config=config)
+        yield settled_greedy(ids, log_prob, limit=limit, config=config)

@@ -54,7 +54,7 @@ def exponent(config: SearchConfig) -> float:
 
 def settled_greedy(
     ids: tuple[int, ...], log_prob: float | None, *, limit: int, config: SearchConfig
-) -> Hypothesis | None:
+) -> list[Hypothesis] | None:
     """Our greedy translation, where CTranslate2's tells it; None where that has to be searched again.
 
     Greedy search takes the likeliest subword of each step whatever comes later: up to our limit its and ours differ
@@ -67,10 +67,10 @@ def settled_greedy(
         config: Our rules.
     """
     if log_prob is None:
-        return Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)
+        return [Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)]
     if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
         return None
-    return scored(ids, log_prob, config)
+    return [scored(ids, log_prob, config)]
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:

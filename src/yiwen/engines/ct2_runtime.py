@@ -77,12 +77,11 @@ class Runtime:
 
     def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
-        rows: list[list[float]] = [[] for _ in sources]
         # Few at a time: each token has scores for a whole vocabulary, and large memory costs half as much again to get.
         size = self.batch_tokens // 8
-        for i, result in self._forced(self._translator.score_batch, size, sources, targets, "scoring", stop):
-            rows[i] = list(result.log_probs)
-        return rows
+        found = self._forced(self._translator.score_batch, size, sources, targets, "scoring", stop)
+        rows = {i: list(result.log_probs) for i, result in found}
+        return [rows[i] for i in range(len(sources))]
 
     def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head for given translations, (T + 1, S + 1) a sentence, eos last.

@@ -44,7 +44,10 @@ class TorchEncoder:
         """Take over a model: it is moved, converted and set to inference."""
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
-        self.head = head_arrays(model)
+        named: dict[str, torch.Tensor | None] = {"query": model.pool_query}
+        if model.head is not None:
+            named |= {"weight": model.head.weight, "bias": model.head.bias}
+        self.head = {name: value.detach().float().cpu().numpy() for name, value in named.items() if value is not None}
         self.body = ready(model.body, device=device, dtype=dtype)
         use_attention(self.body, plain_attention if device == "cpu" and dtype != torch.float32 else fused_attention)
 
@@ -55,14 +58,6 @@ class TorchEncoder:
         is_last = layer == self.body.config.n_encoder_layers
         states_BSD: Array = (self.body(src_ids) if is_last else self.body.states(src_ids, layer)).float().cpu().numpy()
         return states_BSD
-
-
-def head_arrays(model: EncoderModel) -> dict[str, Array]:
-    """What a task needs beside the encoder."""
-    named: dict[str, torch.Tensor | None] = {"query": model.pool_query}
-    if model.head is not None:
-        named |= {"weight": model.head.weight, "bias": model.head.bias}
-    return {name: value.detach().float().cpu().numpy() for name, value in named.items() if value is not None}
 
 
 def load_encoder(bundle: Bundle) -> EncoderModel:

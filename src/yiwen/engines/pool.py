@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 from yiwen.stop import StopFlag
@@ -48,8 +48,6 @@ def ahead(
         for item in items:
             yield function(item, stop)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
     given_up = StopFlag()  # its own: a caller who takes no more results leaves without any signal
     under_way: deque[Future[R]] = deque()
     with ThreadPoolExecutor(n_at_once) as threads:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 ENGINES: Final = ("auto", "torch", "ctranslate2")
 DTYPES: Final = ("auto", "float32", "bf16")
-TORCH_DTYPE: Final = "float32"
-"""What `dtype="auto"` is for the torch engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +99,7 @@ def open_engine(
     note = ""
     if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
-        has_trained = (bundle.folder / WEIGHTS).is_file() and _has_torch()
+        has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
             finder = _once(partial(_torch, bundle, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)
@@ -143,10 +141,6 @@ def _obstacle(bundle: Bundle) -> str:
     if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
         return ""
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
-
-
-def _has_torch() -> bool:
-    return find_spec("torch") is not None
 
 
 def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
@@ -191,7 +185,7 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
 
 
 def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Sequence[Bundle] = ()) -> TorchEngine:
-    if not _has_torch():
+    if find_spec("torch") is None:
         remedy = (
             "leave engine, device and dtype out to use the exported engine that the bundle holds"
             if (bundle.folder / EXPORTED).is_dir()
@@ -221,7 +215,7 @@ def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]
 
     from yiwen import hardware
 
-    dtype = TORCH_DTYPE if dtype == "auto" else dtype
+    dtype = "float32" if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
     threads = threads if os.getpid() == _first_process(torch.set_num_threads) else 1
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")

@@ -100,16 +100,15 @@ class TorchEngine:
         Returns:
             For each source its hypotheses, best first.
         """
-        found: list[list[Hypothesis]] = [[] for _ in sources]
+        found: dict[int, list[Hypothesis]] = {}
         generator = torch.Generator(self.device).manual_seed(config.seed)
         width = config.n_best if config.sampling else config.beam_size
         for batch in longest_first([len(ids) for ids in sources], BATCH_TOKENS // width):
             poll(stop, "translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
             results = self._search_batch([sources[i] for i in batch], chosen, config, generator, watch)
-            for i, hypotheses in zip(batch, results, strict=True):
-                found[i] = hypotheses
-        return found
+            found |= zip(batch, results, strict=True)
+        return [found[i] for i in range(len(sources))]
 
     @torch.inference_mode()
     def search_terms(

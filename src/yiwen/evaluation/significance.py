@@ -98,31 +98,22 @@ def _resampled(
 ) -> Difference:
     import numpy as np
 
-    (of_system, of_baseline), gains = _gains(metric, system, baseline, references, n_resamples)
-    gain = of_system.score - of_baseline.score
-    n_farther = int((np.abs(gains - gains.mean()) >= abs(gain)).sum())
-    low, high = np.percentile(gains, (2.5, 97.5)).tolist()
-    signature = metric.get_signature()
-    signature.update("bs", n_resamples)
-    signature.update("seed", _SEED)
-    p_value = (n_farther + 1) / (n_resamples + 1)
-    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), str(signature))
-
-
-def _gains(
-    metric: Any, system: Sequence[str], baseline: Sequence[str], references: Sequence[str], n_resamples: int
-) -> tuple[list[Any], np.ndarray]:
-    """Both scores, and by how much `system` lies above `baseline` in each resampled set."""
-    import numpy as np
-
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
+    of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)
     found = []
     for _ in range(n_resamples):
         draw = random.integers(0, len(references), len(references))
         ours, theirs = (_total(metric, side[draw]).score for side in stats)
         found.append(ours - theirs)
-    return [_total(metric, side) for side in stats], np.array(found)
+    gains = np.array(found)
+    n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
+    low, high = np.percentile(gains, (2.5, 97.5)).tolist()
+    signature = metric.get_signature()
+    signature.update("bs", n_resamples)
+    signature.update("seed", _SEED)
+    p_value = (n_farther + 1) / (n_resamples + 1)
+    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), str(signature))
 
 
 def _total(metric: Any, stats: np.ndarray) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from yiwen.data.lexical import sample
-from yiwen.evaluation.omission import Weights
+from yiwen.evaluation.calibration import Weights
 from yiwen.text.subword import Subword
 
 if TYPE_CHECKING:

@@ -13,28 +13,16 @@ from torch import Tensor, nn
 
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import ConfigError, ExportError
+from yiwen.model.attention import SelfAttention
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.layers import FeedForward
-from yiwen.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from yiwen.model.positions import sinusoids
 from yiwen.model.text_encoder import TextEncoder
 from yiwen.model.transformer import Transformer
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Subword
 
 SPARE_POSITIONS: Final = 8
 """Rows that the position tables have beyond the model's own: the engine looks one or two subwords past a limit."""
-
-
-def check_exportable(config: ModelConfig) -> None:
-    """Refuse what CTranslate2 cannot compute.
-
-    Raises:
-        ExportError: Naming the setting, the reason and the way out.
-    """
-    if config.positions == "alibi":
-        raise ExportError(
-            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
-            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
-        )
 
 
 def write_model(
@@ -96,9 +84,14 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
 
 
 def _check(config: ModelConfig, dtype: str) -> None:
+    """Refuse what CTranslate2 cannot compute."""
     if dtype not in COMPUTE_TYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
-    check_exportable(config)
+    if config.positions == "alibi":
+        raise ExportError(
+            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
+            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
+        )
 
 
 def _save(spec: Any, folder: Path, dtype: str) -> None:
@@ -130,8 +123,8 @@ def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> An
     if config.norm_order == "pre":
         _norm(decoder.layer_norm, model.decoder.final_norm)
     for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
-        _cross_attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
+        _attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
         _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
     if alignment.head is not None:
         _bring_first(decoder.layer[alignment.layer].attention.linear, alignment.head, config)
@@ -149,21 +142,19 @@ def _encoder_spec(model: Transformer | TextEncoder) -> Any:
     if config.norm_order == "pre":
         _norm(encoder.layer_norm, model.encoder.final_norm)
     for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
-        _self_attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
+        _attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
         _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
     return encoder
 
 
 def _common(config: ModelConfig) -> dict[str, Any]:
     """What both halves are told alike."""
-    from ctranslate2.specs import common_spec
+    from ctranslate2.specs.common_spec import Activation
 
-    activations = common_spec.Activation
+    activations = {"relu": Activation.RELU, "gelu": Activation.GELU, "swiglu": Activation.SWISH}
     return {
         "pre_norm": config.norm_order == "pre",
-        "activation": {"relu": activations.RELU, "gelu": activations.GELU, "swiglu": activations.SWISH}[
-            config.activation
-        ],
+        "activation": activations[config.activation],
         "ffn_glu": config.activation == "swiglu",
         "rms_norm": config.norm == "rms",
         "num_heads_kv": config.kv_heads if config.kv_heads != config.n_heads else None,
@@ -193,34 +184,21 @@ def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:
     out.weight = np.ascontiguousarray(moved(out.weight.T, order).T)
 
 
-def _position_table(positions: nn.Module, config: ModelConfig) -> np.ndarray:
+def _position_table(positions: Any, config: ModelConfig) -> np.ndarray:
     """The model's own table, a little longer: the runtime fails for a whole batch where a position has no row.
 
     Without a table it would use sinusoids of its own, from position 1 and of another time scale.
     """
-    n_rows = config.max_len + SPARE_POSITIONS
-    match positions:
-        case SinusoidalPositions():
-            return _copy(sinusoids(n_rows, config.d_model))
-        case LearnedPositions():
-            table = np.zeros((n_rows, config.d_model), dtype=np.float32)
-            table[: config.max_len] = _copy(positions.weight)
-            return table
-        case _:
-            raise AssertionError(f"{type(positions).__name__} has no table")
+    if config.positions == "sinusoidal":
+        return _copy(sinusoids(config.max_len + SPARE_POSITIONS, config.d_model))
+    return np.pad(_copy(positions.weight), ((0, SPARE_POSITIONS), (0, 0)))
 
 
-def _self_attention(spec: Any, attention: Any, norm: Any) -> None:
+def _attention(spec: Any, attention: Any, norm: Any) -> None:
     _norm(spec.layer_norm, norm)
-    _linear(spec.linear[0], attention.qkv_proj)
-    _linear(spec.linear[1], attention.heads.out_proj)
-
-
-def _cross_attention(spec: Any, attention: Any, norm: Any) -> None:
-    _norm(spec.layer_norm, norm)
-    _linear(spec.linear[0], attention.q_proj)
-    _linear(spec.linear[1], attention.kv_proj)
-    _linear(spec.linear[2], attention.heads.out_proj)
+    into = [attention.qkv_proj] if isinstance(attention, SelfAttention) else [attention.q_proj, attention.kv_proj]
+    for projection_spec, projection in zip(spec.linear, [*into, attention.heads.out_proj], strict=True):
+        _linear(projection_spec, projection)
 
 
 def _feed_forward(spec: Any, network: Any, norm: Any) -> None:
@@ -229,10 +207,9 @@ def _feed_forward(spec: Any, network: Any, norm: Any) -> None:
     if isinstance(network, FeedForward):
         _linear(spec.linear_0, network.inner)
         return
-    gate, inner = _copy(network.gate_inner.weight), _copy(network.gate_inner.bias)
-    half = len(inner) // 2  # the first half is the gate, which the activation is applied to
-    spec.linear_0.weight, spec.linear_0_noact.weight = gate[:half].copy(), gate[half:].copy()
-    spec.linear_0.bias, spec.linear_0_noact.bias = inner[:half].copy(), inner[half:].copy()
+    gate_inner = network.gate_inner  # its first half is the gate, which the activation is applied to
+    spec.linear_0.weight, spec.linear_0_noact.weight = map(_copy, gate_inner.weight.chunk(2))
+    spec.linear_0.bias, spec.linear_0_noact.bias = map(_copy, gate_inner.bias.chunk(2))
 
 
 def _linear(spec: Any, linear: nn.Linear) -> None:
@@ -245,6 +222,5 @@ def _norm(spec: Any, norm: Any) -> None:
         spec.beta = _copy(norm.bias)
 
 
-def _copy(tensor: Any) -> np.ndarray:
-    weights: Tensor = tensor
-    return np.array(weights.detach().float().cpu().numpy(), dtype=np.float32, copy=True, order="C")
+def _copy(tensor: Tensor) -> np.ndarray:
+    return np.array(tensor.detach().float().cpu().numpy(), dtype=np.float32, copy=True, order="C")

@@ -92,7 +92,10 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
         info = write(temporary)
     if output is not None:
         try:
-            _copy_bundle(bundle, output)
+            with new_folder(output) as copied:
+                (copied / CARD).write_bytes(card_of(bundle))
+                for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
+                    shutil.copyfile(bundle.folder / name, copied / name)
             if (bundle.folder / CALIBRATION).is_dir():
                 shutil.copytree(bundle.folder / CALIBRATION, output / CALIBRATION)
             folder.rename(output / EXPORTED)
@@ -155,14 +158,6 @@ def _write_verified(
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info
-
-
-def _copy_bundle(bundle: Bundle, output: Path) -> None:
-    """Everything of a bundle but its weights and exports."""
-    with new_folder(output) as temporary:
-        (temporary / CARD).write_bytes(card_of(bundle))
-        for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
-            shutil.copyfile(bundle.folder / name, temporary / name)
 
 
 def print_report(report: ExportReport, console: Console) -> None:

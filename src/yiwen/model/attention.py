@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
 
 from yiwen.data.batching import Packing
+from yiwen.model.config import ModelConfig
 from yiwen.model.dropout import dropout
 from yiwen.model.layers import softmax
 from yiwen.model.linear import Linear
@@ -109,14 +110,14 @@ def merge_heads(x_BHLK: Tensor) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """What self-attention and cross-attention share: attend with each head, join the heads, project."""
 
-    def __init__(self, d_model: int, n_heads: int, n_kv_heads: int, dropout: float) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.d_head = d_model // n_heads
-        self.d_kv = n_kv_heads * self.d_head
-        self.n_shared = n_heads // n_kv_heads
-        self.dropout = dropout
+        self.d_head = config.d_head
+        self.d_kv = config.kv_heads * config.d_head
+        self.n_shared = config.n_heads // config.kv_heads
+        self.dropout = config.attention_dropout
         self.attend: Attend = plain_attention
-        self.out_proj = Linear(d_model, d_model)
+        self.out_proj = Linear(config.d_model, config.d_model)
 
     def forward(self, q_BHQK: Tensor, memory: KeyValue, bias: Bias) -> Tensor:
         """Attend from queries to keys and values: (B, Q, D)."""
@@ -137,12 +138,10 @@ class SelfAttention(nn.Module):
     Parameters: qkv_proj.weight (D + 2 x kv heads x K, D), qkv_proj.bias, heads.out_proj.weight (D, D), .bias (D).
     """
 
-    def __init__(
-        self, d_model: int, n_heads: int, n_kv_heads: int, dropout: float, rotary: RotaryPositions | None
-    ) -> None:
+    def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
-        self.heads = MultiHeadAttention(d_model, n_heads, n_kv_heads, dropout)
-        self.qkv_proj = Linear(d_model, d_model + 2 * self.heads.d_kv)
+        self.heads = MultiHeadAttention(config)
+        self.qkv_proj = Linear(config.d_model, config.d_model + 2 * self.heads.d_kv)
         self.rotary = rotary
 
     def forward(self, x_BQD: Tensor, bias: Bias) -> Tensor:
@@ -185,11 +184,11 @@ class CrossAttention(nn.Module):
     Parameters: q_proj.weight (D, D), kv_proj.weight (2 x kv heads x K, D), heads.out_proj.weight (D, D), and biases.
     """
 
-    def __init__(self, d_model: int, n_heads: int, n_kv_heads: int, dropout: float) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.heads = MultiHeadAttention(d_model, n_heads, n_kv_heads, dropout)
-        self.q_proj = Linear(d_model, d_model)
-        self.kv_proj = Linear(d_model, 2 * self.heads.d_kv)
+        self.heads = MultiHeadAttention(config)
+        self.q_proj = Linear(config.d_model, config.d_model)
+        self.kv_proj = Linear(config.d_model, 2 * self.heads.d_kv)
 
     def project(self, memory_BSD: Tensor) -> KeyValue:
         """Keys and values of the memory, each (B, kv heads, S, K); computed once per sentence."""

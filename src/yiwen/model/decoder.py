@@ -19,11 +19,9 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
-            config.d_model, config.n_heads, config.kv_heads, config.attention_dropout, rotary
-        )
+        self.self_attention = SelfAttention(config, rotary)
         self.self_residual = build_residual(config)
-        self.cross_attention = CrossAttention(config.d_model, config.n_heads, config.kv_heads, config.attention_dropout)
+        self.cross_attention = CrossAttention(config)
         self.cross_residual = build_residual(config)
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)
@@ -32,8 +30,7 @@ class DecoderLayer(nn.Module):
         """All target positions at once: (B, T, D) -> (B, T, D)."""
         x_BTD = self.self_residual(x_BTD, lambda y_BTD: self.self_attention(y_BTD, self_bias))
         x_BTD = self.cross_residual(x_BTD, lambda y_BTD: self.cross_attention(y_BTD, memory, cross_bias))
-        x_BTD = self.feed_residual(x_BTD, self.feed_forward)
-        return x_BTD
+        return self.feed_residual(x_BTD, self.feed_forward)
 
     def step(
         self, x_RD: Tensor, past_M2RE: Tensor, position: int, memory: KeyValue, self_bias: Tensor, cross_bias: Tensor
@@ -50,8 +47,7 @@ class DecoderLayer(nn.Module):
         """
         x_RD = self.self_residual(x_RD, lambda y_RD: self.self_attention.step(y_RD, past_M2RE, position, self_bias))
         x_RD = self.cross_residual(x_RD, lambda y_RD: self.cross_attention.step(y_RD, memory, cross_bias))
-        x_RD = self.feed_residual(x_RD, self.feed_forward)
-        return x_RD
+        return self.feed_residual(x_RD, self.feed_forward)
 
 
 class Decoder(nn.Module):

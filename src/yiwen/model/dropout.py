@@ -50,7 +50,7 @@ def dropout(x: Tensor, p: float) -> Tensor:
         return x
     if x.device.type != "cpu":
         return F.dropout(x, p)
-    return _Dropout.apply(x, _n_dropped(p))  # type: ignore[no-untyped-call]
+    return _Dropped.apply(x, _n_dropped(p), None)  # type: ignore[no-untyped-call]
 
 
 def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
@@ -59,7 +59,7 @@ def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
         return x + y
     if x.device.type != "cpu" or x.dtype != y.dtype:
         return x + dropout(y, p)
-    return _DroppedSum.apply(x, y, _n_dropped(p))  # type: ignore[no-untyped-call]
+    return _Dropped.apply(y, _n_dropped(p), x)  # type: ignore[no-untyped-call]
 
 
 def is_left_out(p: float) -> bool:
@@ -89,32 +89,22 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-class _Dropout(torch.autograd.Function):
+class _Dropped(torch.autograd.Function):
+    """dropout(x), added to `whole` where that is given."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, n_dropped: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, n_dropped: int, whole: Tensor | None) -> Tensor:
         mask = _mask(x, n_dropped)
         ctx.save_for_backward(mask)
         ctx.scale = 256 / (256 - n_dropped)
-        return _keep(x, mask).mul_(ctx.scale)
+        kept = _keep(x, mask)
+        return kept.mul_(ctx.scale) if whole is None else torch.add(whole, kept, alpha=ctx.scale)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (mask,) = ctx.saved_tensors
-        return _keep(grads[0], mask).mul_(ctx.scale), None
-
-
-class _DroppedSum(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, n_dropped: int) -> Tensor:
-        mask = _mask(y, n_dropped)
-        ctx.save_for_backward(mask)
-        ctx.scale = 256 / (256 - n_dropped)
-        return torch.add(x, _keep(y, mask), alpha=ctx.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        (mask,) = ctx.saved_tensors
-        return grads[0], _keep(grads[0], mask).mul_(ctx.scale), None
+        x_grad = _keep(grads[0], mask).mul_(ctx.scale)
+        return x_grad, None, grads[0] if ctx.needs_input_grad[2] else None
 
 
 def _n_dropped(p: float) -> int:

@@ -16,9 +16,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, rotary: RotaryPositions | None) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
-            config.d_model, config.n_heads, config.kv_heads, config.attention_dropout, rotary
-        )
+        self.self_attention = SelfAttention(config, rotary)
         self.self_residual = build_residual(config)
         self.feed_forward = build_feed_forward(config)
         self.feed_residual = build_residual(config)
@@ -26,8 +24,7 @@ class EncoderLayer(nn.Module):
     def forward(self, x_BSD: Tensor, bias: Bias) -> Tensor:
         """(B, S, D) -> (B, S, D); bias is broadcast to (B, H, S, S)."""
         x_BSD = self.self_residual(x_BSD, lambda y_BSD: self.self_attention(y_BSD, bias))
-        x_BSD = self.feed_residual(x_BSD, self.feed_forward)
-        return x_BSD
+        return self.feed_residual(x_BSD, self.feed_forward)
 
 
 class Encoder(nn.Module):

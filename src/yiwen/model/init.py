@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from yiwen.model.attention import CrossAttention, SelfAttention
 from yiwen.model.layers import GatedFeedForward
@@ -38,7 +38,6 @@ def initialise(model: nn.Module, d_model: int) -> None:
 
 
 def _linear(linear: nn.Linear, parts: list[int]) -> None:
-    weight: Tensor
     for weight in torch.split(linear.weight, parts):
         nn.init.xavier_uniform_(weight)
     if linear.bias is not None:

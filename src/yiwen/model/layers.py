@@ -92,20 +92,14 @@ class PreNorm(Residual):
 
 def build_norm(config: ModelConfig) -> nn.Module:
     """LayerNorm or RMSNorm over D, epsilon 1e-6."""
-    match config.norm:
-        case "layer":
-            return nn.LayerNorm(config.d_model, eps=1e-6)
-        case "rms":
-            return nn.RMSNorm(config.d_model, eps=1e-6)
+    norm = nn.LayerNorm if config.norm == "layer" else nn.RMSNorm
+    return norm(config.d_model, eps=1e-6)
 
 
 def build_residual(config: ModelConfig) -> PostNorm | PreNorm:
     """The residual connection around one sub-layer."""
-    match config.norm_order:
-        case "post":
-            return PostNorm(build_norm(config), config.dropout)
-        case "pre":
-            return PreNorm(build_norm(config), config.dropout)
+    order = PostNorm if config.norm_order == "post" else PreNorm
+    return order(build_norm(config), config.dropout)
 
 
 def build_final_norm(config: ModelConfig) -> nn.Module:

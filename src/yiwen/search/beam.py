@@ -93,9 +93,8 @@ def beam_search(
             places = torch.tensor(kept, device=task.device)
             sums_BW, rows_BW, tokens_BW = sums_BW[places], rows_BW[places], tokens_BW[places]
             batch = [batch[place] for place in kept]
-            state = state.select(rows_BW.flatten()).select_sentences(places)
-        else:
-            state = state.select(rows_BW.flatten())
+            state = state.select_sentences(places)
+        state = state.select(rows_BW.flatten())
         history_BWT = torch.cat([history_BWT.flatten(0, 1)[rows_BW], tokens_BW[:, :, None]], dim=2)
         last_ids = tokens_BW.flatten()
     return [best_first(sentence.found, sentence.n_first)[: config.n_best] for sentence in sentences]

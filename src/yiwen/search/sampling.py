@@ -32,8 +32,4 @@ def truncated_probs(log_probs: Tensor, config: SearchConfig) -> Tensor:
 
 def sampler(config: SearchConfig, generator: torch.Generator) -> Pick:
     """A pick for `extend` that draws from `truncated_probs` with its own generator."""
-
-    def pick(log_probs: Tensor) -> Tensor:
-        return torch.multinomial(truncated_probs(log_probs, config), 1, generator=generator)[:, 0]
-
-    return pick
+    return lambda log_probs: torch.multinomial(truncated_probs(log_probs, config), 1, generator=generator)[:, 0]
