@@ -17,10 +17,11 @@ from lesson import heat, show
 from torch import nn
 
 from yiwen.model.attention import SelfAttention, merge_heads, plain_attention, split_heads
+from yiwen.model.config import ModelConfig
 
 B, L, D, H = 2, 5, 12, 3
 torch.manual_seed(0)
-attention = SelfAttention(d_model=D, n_heads=H, n_kv_heads=H, dropout=0.0, rotary=None)
+attention = SelfAttention(ModelConfig(d_model=D, n_heads=H), rotary=None)
 x_BLD = torch.randn(B, L, D)
 show(split_heads, merge_heads)
 
@@ -94,5 +95,5 @@ plt.show()
 
 # %%
 for n_heads in (1, 8, 32):
-    module = SelfAttention(d_model=512, n_heads=n_heads, n_kv_heads=n_heads, dropout=0.0, rotary=None)
+    module = SelfAttention(ModelConfig(d_model=512, n_heads=n_heads), rotary=None)
     print(n_heads, "heads:", sum(parameter.numel() for parameter in module.parameters()), "parameters")

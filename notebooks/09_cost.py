@@ -18,12 +18,13 @@ import torch
 from lesson import show
 
 from yiwen.model.attention import SelfAttention, fused_attention, plain_attention, use_attention
+from yiwen.model.config import ModelConfig
 from yiwen.model.layers import FeedForward
 
 torch.manual_seed(0)
 D = 256
 parts = {
-    "attention": SelfAttention(D, 4, 4, 0.0, None),
+    "attention": SelfAttention(ModelConfig(d_model=D, n_heads=4), rotary=None),
     "feed-forward": FeedForward(D, 4 * D, torch.nn.functional.relu),
 }
 
