@@ -99,7 +99,7 @@ def attend_step(q_NGK: Tensor, k_NKM: Tensor, v_NMK: Tensor, bias: Tensor) -> Te
 
 def split_heads(x_BLD: Tensor, d_head: int) -> Tensor:
     """(B, L, heads x K) -> (B, heads, L, K)."""
-    return x_BLD.view(x_BLD.size(0), x_BLD.size(1), -1, d_head).transpose(1, 2)
+    return x_BLD.unflatten(2, (-1, d_head)).transpose(1, 2)
 
 
 def merge_heads(x_BHLK: Tensor) -> Tensor:
@@ -115,6 +115,7 @@ class MultiHeadAttention(nn.Module):
         self.d_head = config.d_head
         self.d_kv = config.kv_heads * config.d_head
         self.n_shared = config.n_heads // config.kv_heads
+        self.qkv_heads = [config.n_heads, config.kv_heads, config.kv_heads]
         self.dropout = config.attention_dropout
         self.attend: Attend = plain_attention
         self.out_proj = Linear(config.d_model, config.d_model)
@@ -146,13 +147,14 @@ class SelfAttention(nn.Module):
 
     def forward(self, x_BQD: Tensor, bias: Bias) -> Tensor:
         """Attend within x, (B, Q, D) -> (B, Q, D); the bias is broadcast to (B, H, Q, Q)."""
-        d_head, d_kv = self.heads.d_head, self.heads.d_kv
-        parts = self.qkv_proj(x_BQD).split([x_BQD.size(2), d_kv, d_kv], dim=2)
-        q_BHQK, k_BHQK, v_BHQK = (split_heads(part, d_head) for part in parts)
+        heads = self.heads
+        # Cut between heads, not before there are any: joining the three gradients then copies them once, not twice.
+        parts_BQHK = self.qkv_proj(x_BQD).unflatten(2, (-1, heads.d_head)).split(heads.qkv_heads, dim=2)
+        q_BHQK, k_BHQK, v_BHQK = (part.transpose(1, 2) for part in parts_BQHK)
         if self.rotary is not None:
             where = bias.queries.places if isinstance(bias, Packed) else 0
             q_BHQK, k_BHQK = self.rotary(q_BHQK, where), self.rotary(k_BHQK, where)
-        return self.heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
+        return heads(q_BHQK, KeyValue(k_BHQK, v_BHQK), bias)
 
     def step(self, x_RD: Tensor, past_M2RE: Tensor, position: int, bias: Tensor) -> Tensor:
         """One new position of R sequences attends to itself and to all before it.
@@ -192,8 +194,8 @@ class CrossAttention(nn.Module):
 
     def project(self, memory_BSD: Tensor) -> KeyValue:
         """Keys and values of the memory, each (B, kv heads, S, K); computed once per sentence."""
-        k_BSD, v_BSD = self.kv_proj(memory_BSD).chunk(2, dim=2)
-        return KeyValue(split_heads(k_BSD, self.heads.d_head), split_heads(v_BSD, self.heads.d_head))
+        parts_BSHK = self.kv_proj(memory_BSD).unflatten(2, (-1, self.heads.d_head)).chunk(2, dim=2)
+        return KeyValue(*(part.transpose(1, 2) for part in parts_BSHK))
 
     def forward(self, x_BQD: Tensor, memory: KeyValue, bias: Bias) -> Tensor:
         """Attend from x, (B, Q, D), to the projected memory: (B, Q, D)."""

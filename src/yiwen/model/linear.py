@@ -87,7 +87,7 @@ class _OneDnnProduct(torch.autograd.Function):
             x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape).to(ctx.x_dtype)
         # Of two equal products the one that has to turn the narrower matrix is a sixth faster.
         if x_NI.size(1) <= grad_NO.size(1):
-            weight_grad = _product(x_NI.t(), grad_NO).t().to(ctx.weight_dtype).contiguous()
+            weight_grad = _product(x_NI.t(), grad_NO).t().contiguous().to(ctx.weight_dtype)
         else:
             weight_grad = _product(grad_NO.t(), x_NI).to(ctx.weight_dtype)
         return x_grad, weight_grad, grad_NO.sum(dim=0).to(ctx.weight_dtype), None, None
