@@ -252,6 +252,14 @@ def test_a_sentence_of_one_speaker_goes_on_over_cues_and_of_two_does_not() -> No
     assert texts_of(both.format("Ann"), "vtt") == ["I went to the", "house"]
 
 
+@pytest.mark.parametrize("close", ["</rt>", ""])
+def test_how_a_word_of_a_cue_is_read_is_no_part_of_the_sentence(close: str) -> None:
+    source = f"WEBVTT\n\n00:01.000 --> 00:02.000\n我住在<ruby>学<rt>xué</rt>校<rp>(</rp><rt>xiào{close}</ruby>里。\n"
+    assert texts_of(source, "vtt") == ["我住在学校里。"]
+    assert translated_here(source, "vtt", str).decode() == source
+    assert texts_of(f'["<ruby>学<rt>xué{close}</ruby>校"]', "json") == ["学校"]
+
+
 def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from yiwen.documents.unit import Mark, Unit, Wrap
+
+_UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+|~~)[^\w\s*~]|[^\w\s*~](?:\*+|~~)\0[\w*]")
+"""Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark, flanking)."""
 
 
 def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
@@ -32,6 +37,15 @@ def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
 
 def _wrapped(unit: Unit, text: str, wrap: Wrap) -> str:
     return f"{wrap[0]}{unit.escape(text)}{wrap[1]}" if text else ""
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """All parts, with a blank between a word and stars that would mark nothing beside it."""
+    out: list[str] = []
+    for part in filter(None, parts):
+        edge = f"{out[-1][-5:]}\0{part[:5]}" if out else ""
+        out.append(f" {part}" if _UNMARKED.search(edge) else part)
+    return "".join(out)
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ class _Writing:
                 took_no_word = first == last and start < end and is_literal
                 out += [between, self._between_words(source, first) if took_no_word else source]
             at, closing = last, mark.after if is_formatting else ""
-        return "".join([*out, _wrapped(self.unit, self.text[at:end], wrap)])
+        return _joined([*out, _wrapped(self.unit, self.text[at:end], wrap)])
 
     def _break(self, mark: Mark, first: int, last: int) -> str:
         if first == len(self.text):
