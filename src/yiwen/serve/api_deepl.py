@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import hmac
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -27,7 +27,7 @@ DEEPL: Final = Dialect(
     takes=(JSON, FORM),
     key_field="auth_key",
 )
-GlossaryIds = Annotated[str | list[str] | None, Field(validation_alias=AliasChoices("glossary_id", "glossary_ids"))]
+GlossaryIds = str | list[str] | None
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
 
@@ -42,6 +42,7 @@ class DeepLTranslate(BaseModel):
     ignore_tags: str | list[str] | None = None
     splitting_tags: str | list[str] | None = None
     glossary_id: GlossaryIds = None
+    glossary_ids: GlossaryIds = None
     show_billed_characters: bool = False
 
 
@@ -59,6 +60,7 @@ class DeepLDocument(BaseModel):
     target_lang: str = Field(max_length=35)
     source_lang: str | None = Field(None, max_length=35)
     glossary_id: GlossaryIds = None
+    glossary_ids: GlossaryIds = None
     output_format: str | None = Field(None, max_length=35)
 
 
@@ -215,7 +217,8 @@ async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
 
 async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> tuple[str, Any]:
     """The source language of a request and its glossary, which as with DeepL is for any region or script."""
-    ids = asked.glossary_id.split(",") if isinstance(asked.glossary_id, str) else asked.glossary_id or []
+    given = asked.glossary_id or asked.glossary_ids or []
+    ids = given.split(",") if isinstance(given, str) else given
     if not any(ids):
         return asked.source_lang or AUTO, None
     if len(ids) > 1:

@@ -234,6 +234,9 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
             short += [langcodes.get(code).to_alpha3(variant=variant) for variant in ("T", "B")]
         for each in short:
             found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
+    for code, twin in (("no", "nb"), ("nb", "no")):  # Norwegian as such is Bokmål
+        if code in found:
+            found.setdefault(twin, found[code])
     chinese = {spelling: canonical(spelling) for spelling in _CHINESE.split()}
     if "zh" in found:  # somebody who writes `zh` means the one that there is
         chinese["zh"] = found["zh"]
