@@ -23,7 +23,9 @@ SURE: Final = 0.5
 """Attention from which a word is taken to stand for a number."""
 FAR: Final = 40
 """Words, or places for a break, that are looked at on each side of where something should stand."""
-_LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}][{MARKS}]*"
+_JOINED: Final = rf"[{MARKS}ะาำๅๆฯະາຳຽໆ]|(?<=[\u1039\u17d2])[{UNSPACED_LETTERS}]|[\u1000-\u1021](?=[\u1037\u103a])"
+"""What belongs to the letter before it: signs, vowels of Thai and Lao, letters below and last ones of Burmese."""
+_LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}](?:{_JOINED})*"
 _WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
@@ -269,7 +271,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     anchors.append((len(known.text), len(known.target)))
     spots = _spots(known.target, known.tgt) if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
-    worth = [slack if known.target[start - 1] in _SENTENCE_END else 0.0 for start, _ in spots]
+    worth = [slack * _is_phrase_end(known.target, *spot) for spot in spots]
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
@@ -284,6 +286,12 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
         out.append(spots[best])
         first = best + 1
     return out
+
+
+def _is_phrase_end(target: str, start: int, end: int) -> bool:
+    """True behind a sign that ends a sentence or a part of one, and for a blank of a script that has few."""
+    last = target[start - 1]
+    return last in _SENTENCE_END or (start < end and is_unspaced(last) and not is_cjk(last))
 
 
 def _same_share(place: int, anchors: Sequence[tuple[int, int]]) -> float:
