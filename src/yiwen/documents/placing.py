@@ -30,7 +30,8 @@ _WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")
-_SENTENCE_END: Final = set("。！？；.!?;…，,：:")
+_PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:]|[\u0e00-\u109f\u1780-\u17ff](?=\s)")
+"""A sign behind a sentence or a part of one, and what stands before a blank in scripts that have few."""
 
 Piece = tuple[int, int, int, int]
 """src_start, src_end, tgt_start, tgt_end: characters that are each other's translation."""
@@ -271,7 +272,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     anchors.append((len(known.text), len(known.target)))
     spots = _spots(known.target, known.tgt) if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
-    worth = [slack * _is_phrase_end(known.target, *spot) for spot in spots]
+    worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
@@ -286,12 +287,6 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
         out.append(spots[best])
         first = best + 1
     return out
-
-
-def _is_phrase_end(target: str, start: int, end: int) -> bool:
-    """True behind a sign that ends a sentence or a part of one, and for a blank of a script that has few."""
-    last = target[start - 1]
-    return last in _SENTENCE_END or (start < end and is_unspaced(last) and not is_cjk(last))
 
 
 def _same_share(place: int, anchors: Sequence[tuple[int, int]]) -> float:

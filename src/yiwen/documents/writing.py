@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
-from yiwen.documents.unit import Mark, Unit, Wrap
+from yiwen.documents.unit import Answer, Mark, Part, Unit, Wrap
 
 _UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+|~~)[^\w\s*~]|[^\w\s*~](?:\*+|~~)\0[\w*]")
 """Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark, flanking)."""
 
 
-def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
+def all_written(parts: Iterable[Part], answers: Iterator[Answer]) -> str:
+    """The source of parts, of each unit with the next of the answers."""
+    return "".join(_written(part, *next(answers)) if isinstance(part, Unit) else part for part in parts)
+
+
+def _written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
     """The source of a unit that says `text`.
 
     Args:
@@ -41,11 +47,8 @@ def _wrapped(unit: Unit, text: str, wrap: Wrap) -> str:
 
 def _joined(parts: Sequence[str]) -> str:
     """All parts, with a blank between a word and stars that would mark nothing beside it."""
-    out: list[str] = []
-    for part in filter(None, parts):
-        edge = f"{out[-1][-5:]}\0{part[:5]}" if out else ""
-        out.append(f" {part}" if _UNMARKED.search(edge) else part)
-    return "".join(out)
+    neighbours = pairwise(["", *filter(None, parts)])
+    return "".join(f" {part}" if _UNMARKED.search(f"{last[-5:]}\0{part[:5]}") else part for last, part in neighbours)
 
 
 @dataclass(frozen=True)
