@@ -151,6 +151,19 @@ def test_stars_beside_a_sign_still_mark_what_they_marked(source: str, target: st
     assert {*was} == {*now}
 
 
+def test_stars_around_a_word_that_was_lost_are_none() -> None:
+    for source, target, written in (
+        ("**Big** *dog* here", "狗", "**狗**"),
+        ("a **big** ~~red~~ *dog*", "狗", "**狗**"),
+        ("a *red* {n}", "{n}", "{n}"),
+        ("*[big](x)* **dog**", "狗", "*[狗](x)*"),
+        ("**big**![i](a.png) dog", "", "![i](a.png)"),
+        ("**[big](x)** [dog](y)", "狗", "[](y)**[狗](x)**"),
+    ):
+        out = translated_here(source, "md", lambda text, target=target: target).decode()
+        assert out.replace(" ", "") == written
+
+
 def test_terms_and_their_definitions_are_texts_of_their_own() -> None:
     source = "A term\n: What it\n  means.\n\n    More of it.\n\nOther *term*\n\n:   One thing\n:   Another\n"
     assert texts_of(source, "md") == ["A term", "What it means.", "More of it.", "Other term", "One thing", "Another"]

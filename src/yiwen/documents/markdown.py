@@ -152,8 +152,7 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
 def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
     """A part of a text without marks; the box of a task at its beginning is none of it."""
     raw = located.raw(start, end)
-    box = _TASK.match(raw) if start == 0 else None
-    n = len(box[0]) if box else 0
+    n = len(box[0]) if start == 0 and (box := _TASK.match(raw)) else 0
     if n:
         yield Token("point", raw[:n])
     if raw[n:]:

@@ -77,11 +77,12 @@ class _Writing:
             elif mark.is_break:
                 out += [between, self._break(mark, first, last)]
             else:
-                is_last = parent >= 0 and mark.start == mark.end and first == end  # no blank before `**`
-                source = f"{mark.before}{inner}{mark.after.rstrip() if is_last else mark.after}"
-                is_literal = mark.is_code or (mark.start, mark.end) in self.unit.keep
-                took_no_word = first == last and start < end and is_literal
-                out += [between, self._between_words(source, first) if took_no_word else source]
+                # No blank stands before `**`, nor `**` around nothing.
+                after = mark.after.rstrip() if mark.start == mark.end and parent >= 0 and first == end else mark.after
+                source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
+                if first == last and start < end and (mark.is_code or (mark.start, mark.end) in self.unit.keep):
+                    source = self._between_words(source, first)  # it took no word
+                out += [between, source]
             at, closing = last, mark.after if is_formatting else ""
         return _joined([*out, _wrapped(self.unit, self.text[at:end], wrap)])
 
