@@ -146,6 +146,10 @@ def test_a_word_of_any_length_is_done() -> None:
     assert translate("a-1." * 40_000 + "\n", "txt") == b"A-1." * 40_000 + b"\n"
 
 
+def test_footnotes_never_closed_take_no_time() -> None:
+    assert translate("[^" * 6_000 + "x", "md", Limits(seconds=6)).replace(b"\\", b"") == b"[^" * 6_000 + b"X"
+
+
 def test_a_long_document_is_done() -> None:
     data = docx_of(PARAGRAPH * 5_000)
     out = zipfile.ZipFile(io.BytesIO(translate(data, "docx", Limits(max_ratio=1_000)))).read("word/document.xml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from markdown_it import MarkdownIt
 from papers import Fake, texts_of, translated_here
 
 
@@ -126,3 +127,45 @@ def test_attributes_of_images_and_code_stay_with_them() -> None:
 def test_a_link_that_its_own_words_name_is_named_with_the_marks_in_them() -> None:
     out = translated_here("Use [a *b* c][] now.\n\n[a *b* c]: u\n", "md").decode()
     assert out == "USE [A *B* C][a *b* c] NOW.\n\n[a *b* c]: u\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "written"),
+    [
+        ("He **is![i](a.png)** there", "他是那", "他**是![i](a.png)** 那"),
+        ("He **[is](x)** there", "他是那", "他 **[是](x)** 那"),
+        ("He ~~[is](x)~~ *[there](x)*", "他是那", "他 ~~[是](x)~~ *[那](x)*"),
+        ("He **is** *[there](x)*", "他是那", "他**是** *[那](x)*"),
+        ("**[He](x)** is **there**", "他是那", "**[他](x)** 是**那**"),
+        ("**[He](x)** **is** there", "他是那", "**[他](x)是**那"),
+        ("[**![i](a.png)He** is](x) there", "他是那", "[**![i](a.png)他**是](x)那"),
+    ],
+)
+def test_stars_beside_a_sign_still_mark_what_they_marked(source: str, target: str, written: str) -> None:
+    fake = Fake({"He is there": target}, {"He is there": [(0, 0), (1, 1), (2, 2)]})
+    out = translated_here(source, "md", fake=fake).decode()
+    assert out == written
+    was, now = (
+        re.findall("<(strong|em|s)>", MarkdownIt().enable("strikethrough").render(text)) for text in (source, out)
+    )
+    assert {*was} == {*now}
+
+
+def test_stars_around_a_word_that_was_lost_are_none() -> None:
+    for source, target, written in (
+        ("**Big** *dog* here", "狗", "**狗**"),
+        ("a **big** ~~red~~ *dog*", "狗", "**狗**"),
+        ("a *red* {n}", "{n}", "{n}"),
+        ("*[big](x)* **dog**", "狗", "*[狗](x)*"),
+        ("**big**![i](a.png) dog", "", "![i](a.png)"),
+        ("**[big](x)** [dog](y)", "狗", "[](y)**[狗](x)**"),
+    ):
+        out = translated_here(source, "md", lambda text, target=target: target).decode()
+        assert out.replace(" ", "") == written
+
+
+def test_terms_and_their_definitions_are_texts_of_their_own() -> None:
+    source = "A term\n: What it\n  means.\n\n    More of it.\n\nOther *term*\n\n:   One thing\n:   Another\n"
+    assert texts_of(source, "md") == ["A term", "What it means.", "More of it.", "Other term", "One thing", "Another"]
+    written = "A TERM\n: WHAT IT MEANS.\n\n    MORE OF IT.\n\nOTHER *TERM*\n\n:   ONE THING\n:   ANOTHER\n"
+    assert translated_here(source, "md").decode() == written

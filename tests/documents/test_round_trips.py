@@ -397,6 +397,15 @@ def test_tmx_tells_kinds_of_chinese_apart_and_knows_other_spellings() -> None:
     assert 'xml:lang="zh-Hant"><seg>ONE' in translated_here(unit, "tmx", src_lang="en", tgt_lang="zh-Hant").decode()
 
 
+def test_norwegian_in_tmx_is_bokmal_where_nothing_says_that_closer() -> None:
+    unit = '<tmx><tu><tuv xml:lang="{}"><seg>en bok</seg></tuv></tu></tmx>'
+    for named, asked in (("no", "nb"), ("nb-NO", "no")):
+        out = translated_here(unit.format(named), "tmx", src_lang=asked, tgt_lang="en").decode()
+        assert 'xml:lang="en"><seg>EN BOK' in out
+    done = '<tmx><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="no"><seg>b</seg></tuv></tu></tmx>'
+    assert translated_here(done, "tmx", src_lang="en", tgt_lang="nb").decode() == done
+
+
 def test_xliff_2_names_the_language_of_its_targets() -> None:
     source = XLIFF2.replace(' trgLang="de"', "")
     root = etree.fromstring(translated_here(source, "xliff", tgt_lang="de"))

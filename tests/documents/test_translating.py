@@ -252,6 +252,38 @@ def test_a_sentence_of_one_speaker_goes_on_over_cues_and_of_two_does_not() -> No
     assert texts_of(both.format("Ann"), "vtt") == ["I went to the", "house"]
 
 
+@pytest.mark.parametrize("close", ["</rt>", ""])
+def test_how_a_word_of_a_cue_is_read_is_no_part_of_the_sentence(close: str) -> None:
+    source = f"WEBVTT\n\n00:01.000 --> 00:02.000\n我住在<ruby>学<rt>xué</rt>校<rp>(</rp><rt>xiào{close}</ruby>里。\n"
+    assert texts_of(source, "vtt") == ["我住在学校里。"]
+    assert translated_here(source, "vtt", str).decode() == source
+    assert texts_of(f'["<ruby>学<rt>xué{close}</ruby>校"]', "json") == ["学校"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("ฉันไปตลาด", "และซื้อปลาแล้ว", "กลับบ้าน"),
+        ("ຂ້ອຍໄປຕະຫຼາດ", "ແລະຊື້ປາແລ້ວ", "ກັບບ້ານ"),
+        ("ခွေးတစ်ကောင်သည်", "မြက်ပေါ်တွင်", "ပြေးနေသည်။"),
+        ("ខ្ញុំបានទៅផ្សារ", "ហើយទិញត្រីខ្លះ", "រួចមកផ្ទះវិញ។"),
+    ],
+)
+def test_cues_of_scripts_with_few_blanks_end_at_those_there_are(rows: tuple[str, ...]) -> None:
+    source = cue(1, "I went to town") + cue(2, "and bought a fish,") + cue(3, "then came home.")
+    written = "".join(cue(number, row) for number, row in enumerate(rows, 1))
+    assert translated_here(source, "srt", lambda text: " ".join(rows)).decode() == written
+
+
+def test_cues_without_blanks_never_end_inside_of_a_syllable_that_can_be_told() -> None:
+    for syllables in (["ตะ", "ลา", "น้ำ"], ["ຕະ", "ລາ", "ນ້ຳ"], ["တစ်", "ကောင်", "သည်"], ["ត្រី", "ទៅ", "ផ្សា"]):
+        for number in range(1, len(syllables) * 3):
+            source = cue(1, "a" * number) + cue(2, "b" * 9)
+            out = translated_here(source, "srt", lambda text: "".join(syllables * 3)).decode()  # noqa: B023
+            first = out.split("\n")[2]
+            assert first in {"".join((syllables * 3)[:n]) for n in range(10)}
+
+
 def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]

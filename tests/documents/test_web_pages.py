@@ -24,6 +24,24 @@ def test_an_attribute_inside_of_a_value_is_none(source: str, written: str) -> No
     assert translated_here(source, "html", tgt_lang="de").decode() == written
 
 
+@pytest.mark.parametrize(
+    ("source", "tgt_lang", "written"),
+    [
+        ("<html lang=en><p>a b", "ar", '<html dir="rtl" lang="ar"><p>A B'),
+        ("<html><p>a b", "he", '<html dir="rtl"><p>A B'),
+        ('<HTML dir=ltr lang="en"><p>a b', "fa-IR", '<HTML dir="rtl" lang="fa-IR"><p>A B'),
+        ('<html dir="auto"><bdo dir=ltr>a b', "ur", '<html dir="rtl"><bdo dir=ltr>A B'),
+        ('<html lang="ar" dir="rtl"><p dir="rtl">a b', "en", '<html lang="en" dir="ltr"><p dir="rtl">A B'),
+        ('<html dir="rtl"><p>a b', "", '<html dir="rtl"><p>A B'),
+        ("<html lang=en><p>a b</html>", "zh-Hant", '<html lang="zh-Hant"><p>A B</html>'),
+        ('<html xml:lang="en" lang="en"><p>a b', "ckb", '<html dir="rtl" xml:lang="ckb" lang="ckb"><p>A B'),
+        ("<p>a b</p>", "ar", "<p>A B</p>"),
+    ],
+)
+def test_a_page_runs_in_the_direction_of_its_new_language(source: str, tgt_lang: str, written: str) -> None:
+    assert translated_here(source, "html", tgt_lang=tgt_lang).decode() == written
+
+
 def test_labels_of_buttons_and_choices_are_texts() -> None:
     source = '<input type=submit value="a b"><input value="c"><optgroup label="d e"><option label="f g">x</option>'
     assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]

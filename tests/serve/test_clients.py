@@ -96,6 +96,10 @@ def test_deepl_glossaries(
     assert client.get_glossary_entries(made) == {"Deti": "Xyxy"}
     for named in ({"glossary": made}, {"glossary": made.glossary_id}, {"glossary_ids": [made]}):
         assert "Xyxy" in client.translate_text("Deti gedi.", **pair, **named).text  # type: ignore[union-attr]
+    named = {"auth_key": secret, "text": "Deti gedi.", "target_lang": "DE", "glossary_id": None}
+    for ids in ([made.glossary_id], made.glossary_id):
+        asked = json.dumps({**named, "glossary_ids": ids}).encode()
+        assert "Xyxy" in ask(address, request("/v2/translate", asked)).json["translations"][0]["text"]
     source, target = tmp_path / "a.txt", tmp_path / "a.de.txt"
     source.write_text("Deti gedi.")
     client.translate_document_from_filepath(source, target, **pair, glossary=made)

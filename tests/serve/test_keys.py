@@ -331,6 +331,17 @@ def test_services_that_start_together_make_their_tables_together(tmp_path: Path)
         store.close()
 
 
+def test_glossaries_that_are_sent_together_are_as_many_as_may_be(store: Store) -> None:
+    def add(name: int) -> bool:
+        fields = {"name": f"{name}", "source_lang": "en", "target_lang": "de", "entries": "a\tb"}
+        return store.add_glossary(owner=f"owner {name % 9}", most=3, **fields) is not None
+
+    with ThreadPoolExecutor(9) as threads:
+        added = [*threads.map(add, range(72))]
+    assert sum(added) == 9 * 3
+    assert [len(store.glossaries(f"owner {number}")) for number in range(9)] == [3] * 9
+
+
 def test_a_store_that_nobody_uses_writes_nothing(store: Store) -> None:
     store.charge(ANYBODY, 5)
     store.sync()

@@ -20,7 +20,7 @@ from tiny_model import TinyRun, exported, tampered
 from yiwen.search.config import SearchConfig
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError
-from yiwen.serve.pairs import Way
+from yiwen.serve.pairs import Pairs, Way
 from yiwen.serve.service import Service
 from yiwen.serve.store import Store
 from yiwen.translator import Translation, Translator
@@ -146,6 +146,16 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
 )
 def test_a_language_is_known_by_its_spellings(written: str, code: str, service: tuple[Service, str]) -> None:
     assert service[0].pairs.code(written) == code
+
+
+def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:
+    model: Any = SimpleNamespace()
+    for code, spellings in (("no", "no nb NB-NO no_NO Norsk"), ("nb", "nb no NO-no nob")):
+        pairs = Pairs({(code, "en"): model})
+        assert {pairs.code(spelling) for spelling in spellings.split()} == {code}
+        assert pairs.code("nn") == "nn"
+    both = Pairs({("no", "en"): model, ("nb", "en"): model})
+    assert (both.code("no-NO"), both.code("nb_NO")) == ("no", "nb")
 
 
 def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[Service, str]) -> None:

@@ -11,7 +11,7 @@ from yiwen.documents.translating import Align, Flag, Translate, translated
 from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.web import KEPT
 from yiwen.documents.web import texts as web_texts
-from yiwen.documents.writing import written
+from yiwen.documents.writing import all_written
 from yiwen.errors import ConfigError, DataError
 
 
@@ -98,7 +98,4 @@ def translate_markup(
     for unit in units:
         unit.check()
     answers = translated(units, translate=translate, align=align, progress=None)
-    return [
-        "".join(written(part, *next(answers)) if isinstance(part, Unit) else part for part in parts)
-        for parts in parts_of
-    ]
+    return [all_written(parts, answers) for parts in parts_of]

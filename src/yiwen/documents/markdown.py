@@ -33,6 +33,8 @@ _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|de
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
+_FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
+"""Asked before the rule, which would look as far as the end for each `[^`."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,7 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
 def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
     """A part of a text without marks; the box of a task at its beginning is none of it."""
     raw = located.raw(start, end)
-    box = _TASK.match(raw) if start == 0 else None
-    n = len(box[0]) if box else 0
+    n = len(box[0]) if start == 0 and (box := _TASK.match(raw)) else 0
     if n:
         yield Token("point", raw[:n])
     if raw[n:]:
@@ -180,11 +181,12 @@ def _as_paragraph(text: str) -> str:
 def _parser() -> Any:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.admon import admon_plugin
+    from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.footnote import footnote_plugin
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
-    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    parser.use(deflist_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False)
     parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
@@ -197,7 +199,7 @@ def _located(rule: Callable[[Any, bool], bool], name: str) -> Callable[[Any, boo
 
     def located(state: Any, silent: bool) -> bool:
         start, n_before = state.pos, len(state.tokens)
-        if not rule(state, silent):
+        if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
             return False
         new, end = state.tokens[n_before:], state.pos
         if silent or not new:

@@ -32,11 +32,12 @@ _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+)"
-    r"|<(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
-    rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|{_OTHER})"  # {{\an8}} of SubRip, <00:00:01.000> of WebVTT
+    r"|<(?!r[tp]>)(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
+    rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})"
     r"|[^<{]+|.",
     re.DOTALL,
 )
+"""Points are {\\an8} of SubRip, <00:00:01.000> of WebVTT, and how a word is read."""
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 

@@ -23,12 +23,15 @@ SURE: Final = 0.5
 """Attention from which a word is taken to stand for a number."""
 FAR: Final = 40
 """Words, or places for a break, that are looked at on each side of where something should stand."""
-_LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}][{MARKS}]*"
+_JOINED: Final = rf"[{MARKS}ะาำๅๆฯະາຳຽໆ]|(?<=[\u1039\u17d2])[{UNSPACED_LETTERS}]|[\u1000-\u1021](?=[\u1037\u103a])"
+"""What belongs to the letter before it: signs, vowels of Thai and Lao, letters below and last ones of Burmese."""
+_LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}](?:{_JOINED})*"
 _WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
 _OPENING: Final = set("（【「『“‘([{")
-_SENTENCE_END: Final = set("。！？；.!?;…，,：:")
+_PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:]|[\u0e00-\u109f\u1780-\u17ff](?=\s)")
+"""A sign behind a sentence or a part of one, and what stands before a blank in scripts that have few."""
 
 Piece = tuple[int, int, int, int]
 """src_start, src_end, tgt_start, tgt_end: characters that are each other's translation."""
@@ -269,7 +272,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     anchors.append((len(known.text), len(known.target)))
     spots = _spots(known.target, known.tgt) if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
-    worth = [slack if known.target[start - 1] in _SENTENCE_END else 0.0 for start, _ in spots]
+    worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):

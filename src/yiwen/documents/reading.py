@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from yiwen.documents import exchange, markdown, office, subtitles, tables, web
 from yiwen.documents.sandbox import Limits
 from yiwen.documents.unit import Answer, Part, Unit
-from yiwen.documents.writing import written
+from yiwen.documents.writing import all_written
 from yiwen.errors import DataError
 
 Parser = Callable[[str], list[Part]]
@@ -119,16 +119,10 @@ class Document:
 
 
 def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer], *, is_packed: bool) -> str:
-    out, is_same = [], is_packed
-    for part in parts:
-        if isinstance(part, Unit):
-            target, spans = next(answers)
-            is_same &= target == part.text
-            out.append(written(part, target, spans))
-        else:
-            out.append(part)
+    new = all_written(parts, answers)
     # Runs of Office documents are taken apart: equal in meaning, not in bytes.
-    return text if is_same else "".join(out)
+    is_same = is_packed and new == "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
+    return text if is_same else new
 
 
 def opened(data: bytes, suffix: str, limits: Limits) -> Document:

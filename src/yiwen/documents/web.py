@@ -13,6 +13,7 @@ from typing import Final
 from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token
+from yiwen.text.scripts import script_of
 
 BLOCKS: Final = frozenset(
     """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
@@ -28,6 +29,8 @@ _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
+_LEFTWARDS: Final = ("Arabic", "Hebrew")
+"""Scripts that are written from right to left."""
 _ATTRIBUTE: Final = re.compile(
     r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
 )
@@ -35,16 +38,19 @@ _ATTRIBUTE: Final = re.compile(
 
 
 def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
-    """The texts of attributes; `<html lang>` becomes the target language where that is known."""
+    """The texts of attributes; `<html lang>` and `dir` become those of the target language where that is known."""
     out: list[Part] = []
+    own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if script_of(tgt_lang) in _LEFTWARDS else "ltr"}
     for piece in html_pieces(source):
         at = end = 0
+        if (piece.kind, piece.name, own["dir"]) == ("open", "html", "rtl") and "dir" not in piece.attributes:
+            piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
         names = _read(piece)
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"] or "", match.end()
             new: list[Part] = []
-            if (piece.name, name) == ("html", "lang") and value and tgt_lang:
-                new = [f'"{html.escape(tgt_lang)}"']
+            if piece.name == "html" and value and tgt_lang and name in own:
+                new = [f'"{html.escape(own[name])}"']
             elif name in names and value and not _is_untranslated(piece):
                 tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
                 new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
 
-from yiwen.documents.unit import Mark, Unit, Wrap
+from yiwen.documents.unit import Answer, Mark, Part, Unit, Wrap
+
+_UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+|~~)[^\w\s*~]|[^\w\s*~](?:\*+|~~)\0[\w*]")
+"""Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark, flanking)."""
 
 
-def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
+def all_written(parts: Iterable[Part], answers: Iterator[Answer]) -> str:
+    """The source of parts, of each unit with the next of the answers."""
+    return "".join(_written(part, *next(answers)) if isinstance(part, Unit) else part for part in parts)
+
+
+def _written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
     """The source of a unit that says `text`.
 
     Args:
@@ -32,6 +43,12 @@ def written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
 
 def _wrapped(unit: Unit, text: str, wrap: Wrap) -> str:
     return f"{wrap[0]}{unit.escape(text)}{wrap[1]}" if text else ""
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """All parts, with a blank between a word and stars that would mark nothing beside it."""
+    neighbours = pairwise(["", *filter(None, parts)])
+    return "".join(f" {part}" if _UNMARKED.search(f"{last[-5:]}\0{part[:5]}") else part for last, part in neighbours)
 
 
 @dataclass(frozen=True)
@@ -60,13 +77,14 @@ class _Writing:
             elif mark.is_break:
                 out += [between, self._break(mark, first, last)]
             else:
-                is_last = parent >= 0 and mark.start == mark.end and first == end  # no blank before `**`
-                source = f"{mark.before}{inner}{mark.after.rstrip() if is_last else mark.after}"
-                is_literal = mark.is_code or (mark.start, mark.end) in self.unit.keep
-                took_no_word = first == last and start < end and is_literal
-                out += [between, self._between_words(source, first) if took_no_word else source]
+                # No blank stands before `**`, nor `**` around nothing.
+                after = mark.after.rstrip() if mark.start == mark.end and parent >= 0 and first == end else mark.after
+                source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
+                if first == last and start < end and (mark.is_code or (mark.start, mark.end) in self.unit.keep):
+                    source = self._between_words(source, first)  # it took no word
+                out += [between, source]
             at, closing = last, mark.after if is_formatting else ""
-        return "".join([*out, _wrapped(self.unit, self.text[at:end], wrap)])
+        return _joined([*out, _wrapped(self.unit, self.text[at:end], wrap)])
 
     def _break(self, mark: Mark, first: int, last: int) -> str:
         if first == len(self.text):

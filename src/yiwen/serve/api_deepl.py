@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import hmac
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -27,21 +27,26 @@ DEEPL: Final = Dialect(
     takes=(JSON, FORM),
     key_field="auth_key",
 )
-GlossaryIds = Annotated[str | list[str] | None, Field(validation_alias=AliasChoices("glossary_id", "glossary_ids"))]
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
 
 
-class DeepLTranslate(BaseModel):
+class DeepLAsked(BaseModel):
+    """From which language to which, and with which terms; none is named by null, as by nothing."""
+
+    target_lang: str = Field(max_length=35)
+    source_lang: str | None = Field(None, max_length=35)
+    glossary_id: str | list[str] | None = None
+    glossary_ids: str | list[str] | None = None
+
+
+class DeepLTranslate(DeepLAsked):
     """What is translated; what DeepL has and we have not (formality, context ...) is accepted and ignored."""
 
     text: str | list[str]
-    target_lang: str = Field(max_length=35)
-    source_lang: str | None = Field(None, max_length=35)
     tag_handling: Literal["html", "xml", ""] | None = None
     ignore_tags: str | list[str] | None = None
     splitting_tags: str | list[str] | None = None
-    glossary_id: GlossaryIds = None
     show_billed_characters: bool = False
 
 
@@ -51,14 +56,11 @@ class DeepLSide(BaseModel):
     type: Literal["source", "target"] = "source"
 
 
-class DeepLDocument(BaseModel):
+class DeepLDocument(DeepLAsked):
     """A file."""
 
     file: bytes
     filename: str = Field("", max_length=255)
-    target_lang: str = Field(max_length=35)
-    source_lang: str | None = Field(None, max_length=35)
-    glossary_id: GlossaryIds = None
     output_format: str | None = Field(None, max_length=35)
 
 
@@ -83,11 +85,9 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
 
     def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
-        given: list[dict[str, Any]] = [{"detected_source_language": way.src.upper(), "text": one.text} for one in found]
-        if asked.show_billed_characters:
-            for one, text in zip(given, texts, strict=True):
-                one["billed_characters"] = len(text)
-        return {"translations": given}
+        named = {"detected_source_language": way.src.upper()}
+        bills = [{"billed_characters": len(text)} if asked.show_billed_characters else {} for text in texts]
+        return {"translations": [{**named, "text": one.text, **bill} for one, bill in zip(found, bills, strict=True)]}
 
     src, glossary = await _terms(asked, call)
     return await translate_marked(
@@ -96,17 +96,17 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling or None,
-        ignored=_tags(asked.ignore_tags),
-        splitting=_tags(asked.splitting_tags),
+        ignored=_listed(asked.ignore_tags),
+        splitting=_listed(asked.splitting_tags),
         then=answer,
         glossary=glossary,
     )
 
 
-def _tags(given: str | list[str] | None) -> list[str]:
-    """Names of tags, given one by one or between commas."""
+def _listed(given: str | list[str] | None) -> list[str]:
+    """Names of tags or glossaries, given one by one or between commas."""
     listed = ",".join([given] if isinstance(given, str) else given or [])
-    return [tag.strip() for tag in listed.split(",") if tag.strip()]
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 async def languages(asked: DeepLSide, call: Call) -> Any:
@@ -213,10 +213,10 @@ async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
     raise ApiError(404, "glossary", "there is no such glossary; GET /v2/glossaries lists those that there are")
 
 
-async def _terms(asked: DeepLTranslate | DeepLDocument, call: Call) -> tuple[str, Any]:
+async def _terms(asked: DeepLAsked, call: Call) -> tuple[str, Any]:
     """The source language of a request and its glossary, which as with DeepL is for any region or script."""
-    ids = asked.glossary_id.split(",") if isinstance(asked.glossary_id, str) else asked.glossary_id or []
-    if not any(ids):
+    ids = _listed(asked.glossary_id) or _listed(asked.glossary_ids)
+    if not ids:
         return asked.source_lang or AUTO, None
     if len(ids) > 1:
         raise ApiError(400, "glossary", f"glossary_ids names {len(ids)} glossaries; join them, and name that one")

@@ -227,7 +227,7 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
 
     found: dict[str, str] = {}
     for code in codes:
-        found.setdefault(code.split("-")[0].lower(), code)
+        found.setdefault({"no": "nb", "nb": "no"}.get(code, code.lower()), code)  # Norwegian as such is Bokmål
         found |= {spelling.lower(): code for spelling in (code, *name_of(code))}
         short, script = [code.split("-")[0]], langcodes.get(code).maximize().script
         with suppress(LookupError):  # a made-up language has no code of three letters
@@ -235,6 +235,4 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
         for each in short:
             found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
     chinese = {spelling: canonical(spelling) for spelling in _CHINESE.split()}
-    if "zh" in found:  # somebody who writes `zh` means the one that there is
-        chinese["zh"] = found["zh"]
-    return {**chinese, **found}
+    return {**chinese, **found}  # somebody who writes `zh` means the one that there is

@@ -188,10 +188,12 @@ class Store:
         """
         kept = {"id": secrets.token_hex(16), "owner": owner, "created": _now(), **fields}
         count = sa.select(sa.func.count()).select_from(_glossaries).where(_glossaries.c.owner == owner)
+        row = sa.select(*map(sa.literal, kept.values())).where(count.scalar_subquery() < most)
+        added = _glossaries.insert().from_select(list(kept), row).returning(*_glossaries.c)
         with self._database.begin() as connection:
-            if connection.execute(count).scalar_one() >= most:
-                return None
-            return connection.execute(_glossaries.insert().values(kept).returning(*_glossaries.c)).one()
+            if connection.dialect.name == "postgresql":  # or two at once count the same; SQLite locks for a statement
+                connection.execute(sa.text(f"LOCK TABLE {_glossaries.name} IN EXCLUSIVE MODE"))
+            return connection.execute(added).one_or_none()
 
     def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
         """The glossaries of a key, oldest first; or the one of an id."""

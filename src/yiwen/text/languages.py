@@ -57,10 +57,14 @@ def base(code: str) -> str:
 def best_match(codes: Sequence[str], wanted: str) -> int | None:
     """The place of the code that means a language: as it is written, else another spelling or region; None: no place.
 
+    Norwegian as such is Bokmål where nothing says that closer.
+
     >>> best_match(["pt-PT", "pt_BR", "en"], "pt-BR"), best_match(["zh-TW", "cmn"], "zh"), best_match(["zh-TW"], "zh")
     (1, 1, None)
+    >>> best_match(["no", "nb_NO"], "nb"), best_match(["nn", "no-NO"], "nb"), best_match(["nb"], "no")
+    (1, 1, 0)
     """
-    for read in (_spelt, _meant):
+    for read in (_spelt, _meant, lambda code: {"no": "nb"}.get(_meant(code), _meant(code))):
         found = [read(code) for code in codes]
         if read(wanted) in found:
             return found.index(read(wanted))

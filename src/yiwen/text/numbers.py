@@ -86,8 +86,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         digits += _readings(number, scale, is_strict=is_strict)
     if digits:
         text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
-    words: set[float] = set()
-    hints: set[float] = set()
+    words, hints = set[float](), set[float]()
     if language in _HAN_LANGUAGES:
         words, hints = _in_chinese(text)
     elif language in _WORDS:
@@ -99,8 +98,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
-    words: set[float] = set()
-    hints: set[float] = set()
+    words, hints = set[float](), set[float]()
     for whole, part in _POINT.findall(text):  # 三点一四
         decimals = "".join(str(_HAN_DIGITS[sign]) for sign in part)
         hints.add(float(f"{_numeral(whole)[0] + float(f'0.{decimals}'):.9g}"))
@@ -114,8 +112,7 @@ def _in_chinese(text: str) -> tuple[set[float], set[float]]:
 
 def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
     """Values of number words in a text in small letters, and hints."""
-    words: set[float] = set()
-    hints: set[float] = set()
+    words, hints = set[float](), set[float]()
     for found, hour in lexicon.pattern.findall(text):
         values = set() if found in lexicon.hints else _spelt(found, lexicon)
         words |= values
