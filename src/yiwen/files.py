@@ -15,7 +15,7 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -164,8 +164,8 @@ def is_whole(folder: Path) -> bool:
     return False
 
 
-def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collection[str]:
-    """Check every file of a published folder against its manifest; gives the names of those that it lists.
+def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Mapping[str, str]:
+    """Check every file of a published folder against its manifest; gives that: the SHA-256 of each file by name.
 
     Args:
         folder: A folder made by `new_folder`.
@@ -197,7 +197,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collect
             problems.append(f"{name} has changed")
     if problems:
         raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
-    return hashes.keys()
+    return hashes
 
 
 def absolute_path(path: Path) -> Path:
