@@ -305,8 +305,6 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
     Raises:
         CheckpointError: If the file cannot be read, or names or shapes differ.
     """
-    import torch
-
     weights = load_tensors(path)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     if not has_more:
@@ -318,9 +316,8 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
     ]
     if problems:
         raise CheckpointError(f"{path} does not fit the model: {'; '.join(sorted(problems))}")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+    for name, parameter in parameters.items():
+        parameter.detach().copy_(weights[name])
 
 
 def model_card(info: BundleInfo) -> str:

@@ -17,6 +17,7 @@ from yiwen.text.subword import BOS_ID, EOS_ID
 MOST_WEIGHTS: Final = 500_000
 """In an answer: six layers of eight heads, and sentences of a hundred subwords."""
 
+_model: Final = lru_cache(maxsize=2)(load_model)
 _one_at_a_time = threading.Lock()  # what is recorded is the model's
 
 
@@ -52,8 +53,3 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
         "target_tokens": [*bundle.target.pieces(tgt), "</s>"],
         "layers": [{"heads": weights[0].double().round(decimals=4).tolist()} for weights in layers],
     }
-
-
-@lru_cache(maxsize=2)
-def _model(bundle: Bundle) -> Any:
-    return load_model(bundle)

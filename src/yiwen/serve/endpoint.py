@@ -163,8 +163,7 @@ def _refusal(error: Exception, request: Request) -> ApiError:
             return ApiError(400, "invalid", str(error))
         case CheckpointError():
             LOG.error("model", extra={"problem": str(error)})
-            gone = "the folder of this model was replaced or removed; whoever runs the service has to reload it (SIGHUP)"
-            return ApiError(503, "model", gone, retry_after_s=30)
+            return ApiError(503, "model", "it was replaced on disk; have the service reload (SIGHUP)", retry_after_s=30)
         case sa.exc.DataError():
             return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
         case sa.exc.SQLAlchemyError():

@@ -6,7 +6,8 @@ import asyncio
 import math
 import signal
 import time
-from collections import OrderedDict, deque
+from bisect import bisect
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -44,7 +45,7 @@ class Service:
         self.config = config
         self.store = store
         self.folder = folder
-        self._asked: OrderedDict[str, deque[float]] = OrderedDict()  # when, in the last minute; who came last, last
+        self._asked: OrderedDict[str, list[float]] = OrderedDict()  # when, in the last minute; who came last, last
         self.metrics = Metrics()
         self.jobs = Jobs(config.max_documents)
         self.cache = Cache(config.cache_bytes)
@@ -104,10 +105,8 @@ class Service:
     def _wait_s(self, who: str, rate: int) -> int:
         """Seconds until a caller may ask again; 0: now, which is counted."""
         now = time.monotonic()  # the clock on the wall may be set back, and nobody would be let in until it is as far
-        asked = self._asked.setdefault(who, deque())
-        self._asked.move_to_end(who)
-        while asked and asked[0] <= now - _MINUTE_S:
-            asked.popleft()
+        asked = self._asked[who] = self._asked.pop(who, [])
+        del asked[: bisect(asked, now - _MINUTE_S)]
         if len(asked) >= rate:
             return max(1, math.ceil(asked[0] + _MINUTE_S - now))
         asked.append(now)
