@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tiny_model import TinyRun, exported, write_tiny_recipe
-from yiwen.errors import ConfigError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search.config import SearchConfig
@@ -177,3 +178,16 @@ def test_a_model_that_can_keep_to_no_glossary_says_so(exported_bundle: Path) -> 
     translator = Translator.load(exported_bundle, engine="ctranslate2", threads=1)
     with pytest.raises(ConfigError, match="a glossary needs engine='torch', or a model with symbols"):
         translator.translate(["Deti."], glossary=Glossary({"deti": "haus"}))
+
+
+def test_a_model_that_was_replaced_is_not_asked_for_terms(tiny_run: TinyRun, tmp_path: Path) -> None:
+    """What the exported engine has no search for is read from the folder later, which may hold another model then."""
+    bundle = exported(tiny_run.best, tmp_path / "bundle")
+    translator, glossary = Translator.load(bundle, threads=1), Glossary({"deti": "haus"})
+    (before,) = translator.translate(["Deti gedi bapu."])
+    shutil.rmtree(bundle)
+    exported(tiny_run.early, bundle)
+    assert translator.translate(["Deti gedi bapu."]) == [before]
+    with pytest.raises(CheckpointError, match="bundle holds another model than when it was opened; load it again"):
+        translator.translate(["Deti gedi bapu."], glossary=glossary)
+    assert "haus" in Translator.load(bundle, threads=1).translate(["Deti gedi bapu."], glossary=glossary)[0].text

@@ -93,11 +93,13 @@ class BundleInfo:
     """The head that tells word alignments; None where nobody looked for it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bundle:
     """An opened bundle. Its weights are still on disk: `load_model` reads them."""
 
     folder: Path
+    hashes: Mapping[str, str]
+    """Its manifest: a link, or the folder itself, may mean another model when the weights are read."""
     info: BundleInfo
     source: Subword
     target: Subword
@@ -172,7 +174,7 @@ def open_bundle(folder: Path) -> Bundle:
         CheckpointError: If it is missing, damaged, of a newer format, or its parts do not fit together.
     """
     folder = find_bundle(folder)
-    verify_manifest(folder, leave_out=(WEIGHTS, CARD))
+    hashes = verify_manifest(folder, leave_out=(WEIGHTS, CARD))
     try:
         table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -195,7 +197,7 @@ def open_bundle(folder: Path) -> Bundle:
                 f"{folder}: the {name} subword model has {subword.vocab_size} entries, bundle.json says {expected}; "
                 "the files belong to different models"
             )
-    return Bundle(folder=folder, info=info, source=source, target=target)
+    return Bundle(folder=folder, hashes=hashes, info=info, source=source, target=target)
 
 
 def load_model(bundle: Bundle) -> Transformer:
@@ -250,7 +252,7 @@ def weights_path(bundle: Bundle) -> Path:
     """The file of a bundle's weights, verified.
 
     Raises:
-        CheckpointError: If it is not there or has changed.
+        CheckpointError: If it is not there or has changed, or belongs to another model by now.
     """
     path = bundle.folder / WEIGHTS
     if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
@@ -258,7 +260,8 @@ def weights_path(bundle: Bundle) -> Path:
             f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
             "the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
         )
-    verify_manifest(bundle.folder, leave_out=(CARD,))
+    if verify_manifest(bundle.folder, leave_out=(CARD,)) != bundle.hashes:
+        raise CheckpointError(f"{bundle.folder} holds another model than when it was opened; load it again")
     return path
 
 
@@ -302,8 +305,6 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
     Raises:
         CheckpointError: If the file cannot be read, or names or shapes differ.
     """
-    import torch
-
     weights = load_tensors(path)
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     if not has_more:
@@ -315,9 +316,8 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
     ]
     if problems:
         raise CheckpointError(f"{path} does not fit the model: {'; '.join(sorted(problems))}")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+    for name, parameter in parameters.items():
+        parameter.detach().copy_(weights[name])
 
 
 def model_card(info: BundleInfo) -> str:

@@ -15,7 +15,7 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -113,13 +113,11 @@ def new_folder(path: Path) -> Iterator[Path]:
     except BaseException:
         remove(temporary)
         raise
+    aside = _temporary(path, "old-")
     if path.exists() or path.is_symlink():  # a link that points nowhere is in the way too
-        aside = _temporary(path, "old-")
         path.rename(aside)
-        temporary.rename(path)
-        remove(aside)
-    else:
-        temporary.rename(path)
+    temporary.rename(path)
+    remove(aside)
     fsync(path.parent)
 
 
@@ -144,10 +142,8 @@ def _is_written(temporary: Path) -> bool:
         return not temporary.exists() or time.time() - temporary.stat().st_mtime < 86_400
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, ValueError, OverflowError):
-        return True
+    except (ProcessLookupError, PermissionError, ValueError, OverflowError) as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -164,8 +160,8 @@ def is_whole(folder: Path) -> bool:
     return False
 
 
-def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collection[str]:
-    """Check every file of a published folder against its manifest; gives the names of those that it lists.
+def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Mapping[str, str]:
+    """Check every file of a published folder against its manifest; gives that: the SHA-256 of each file by name.
 
     Args:
         folder: A folder made by `new_folder`.
@@ -197,7 +193,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Collect
             problems.append(f"{name} has changed")
     if problems:
         raise CheckpointError(f"{folder} is damaged: {'; '.join(problems)}; restore it from a copy or make it again")
-    return hashes.keys()
+    return hashes
 
 
 def absolute_path(path: Path) -> Path:
@@ -265,8 +261,7 @@ def one_writer(folder: Path) -> Iterator[None]:
             raise TrainingError(
                 f"{folder} is being written by process {holder}; wait for it, stop it, or use another folder"
             ) from None
-        file.seek(0)
-        file.truncate()
+        file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
         yield

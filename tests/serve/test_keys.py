@@ -21,6 +21,7 @@ from wire import ask, request, translation
 from campaign import noted
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Store
 
@@ -167,6 +168,33 @@ def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
         form = {"source": "en", "target": "de"}
         assert http.post("/translate_file", files={"file": ("a.txt", b"Kabe robu.")}, data=form).status_code == 200
         assert counted() == 25
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_out(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a minute's requests, then the clock on the wall goes back an hour; later a minute is really over."""
+    service = service_of(tmp_path, exported_bundle, requests_per_minute=4)
+    wall, steady = 1.8e9, 1000.0
+    monkeypatch.setattr("time.time", lambda: wall)
+    monkeypatch.setattr("time.monotonic", lambda: steady)
+
+    def ask_twice(address: str = "a") -> None:
+        for _ in range(2):
+            service.admit(None, address, is_work=True)
+
+    ask_twice()
+    wall, steady = wall - 3600, steady + 30
+    ask_twice()
+    with pytest.raises(ApiError, match="more than 4 requests a minute; wait 30 s"):
+        ask_twice()
+    steady += 30
+    ask_twice()
+    for number in range(1000):
+        ask_twice(f"b{number}")
+        steady += 1
+    assert len(service._asked) <= 60, "who has not asked for a minute is forgotten"
+    service.close()
 
 
 def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path: Path) -> None:

@@ -54,6 +54,22 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
     assert references <= document["components"]["schemas"].keys()
 
 
+def test_every_list_says_what_it_holds(document: Any) -> None:
+    """A generator of clients leaves the whole answer out where it does not."""
+
+    def lists(part: Any) -> Iterator[Any]:
+        if isinstance(part, dict):
+            yield from [part] if part.get("type") == "array" else []
+            yield from lists([*part.values()])
+        elif isinstance(part, list):
+            for each in part:
+                yield from lists(each)
+
+    found = [*lists(document["paths"]), *lists(document["components"])]
+    assert len(found) > 20
+    assert all("items" in each or "prefixItems" in each for each in found)
+
+
 def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None:
     manual = (Path(__file__).parents[2] / "docs" / "en" / "service.md").read_text(encoding="utf-8")
     paragraph = next(each for each in manual.split("\n\n") if each.startswith("A refusal is"))

@@ -330,6 +330,25 @@ def test_heads_are_those_of_the_model_that_is_served_now(tiny_run: TinyRun, tmp_
     assert shown[0] != shown[1]
 
 
+def test_a_model_that_was_replaced_on_disk_is_asked_for_nothing_until_it_is_read_again(
+    tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    bundle = exported(tiny_run.best, tmp_path / "bundle")
+    heads = {"source_text": "Deti gedi.", "target_text": "Reta lire.", "source": "en", "target": "de"}
+    terms = translation(TEXT, glossary=[{"source": "deti", "target": "haus"}])
+    asked = [request("/v1/attention", json.dumps(heads).encode()), request(T, terms)]
+    service = service_of(tmp_path, bundle)
+    with running(service) as address:
+        shutil.rmtree(bundle)
+        exported(tiny_run.early, bundle)
+        assert ask(address, request(T, translation(TEXT))).status == 200
+        for refused in [ask(address, each) for each in asked]:
+            assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (503, "model", "30")
+            assert refused.json["error"] == "it was replaced on disk; have the service reload (SIGHUP)"
+        service.reload()
+        assert [ask(address, each).status for each in asked] == [200, 200]
+
+
 def test_hangups_that_overlap_leave_the_models_of_one(tmp_path: Path) -> None:
     made: list[Fake] = []
 

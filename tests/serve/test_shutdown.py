@@ -233,6 +233,6 @@ def test_without_its_packages_the_command_names_the_cure(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main(["serve", str(exported_bundle)]) == 1
     assert (
-        "limits, prometheus_client, sqlalchemy, starlette, uvicorn: pip install 'yiwen[serve]'"
+        "a service needs prometheus_client, sqlalchemy, starlette, uvicorn: pip install 'yiwen[serve]'"
         in capsys.readouterr().err
     )

@@ -55,6 +55,5 @@ def need_serve() -> None:
 
     from yiwen.errors import MissingDependencyError
 
-    needed = ("limits", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
-    if missing := [name for name in needed if not find_spec(name)]:
+    if missing := [name for name in ("prometheus_client", "sqlalchemy", "starlette", "uvicorn") if not find_spec(name)]:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")

@@ -97,7 +97,7 @@ class Encoder:
             from yiwen.engines.ct2_encoder import CT2Encoder
             from yiwen.engines.exported import check_origin
 
-            check_origin(bundle.folder)
+            check_origin(bundle)
             where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
             found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
             return cls(bundle, found)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.files import MANIFEST, write_json
+from yiwen.files import write_json
 from yiwen.text.subword import Subword
 
 FORMAT_VERSION: Final = 2
@@ -99,15 +99,14 @@ def read_info(folder: Path) -> ExportInfo:
         raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
 
 
-def check_origin(folder: Path) -> None:
+def check_origin(bundle: Bundle) -> None:
     """Make sure that the exported model of a bundle was made from the weights that the bundle has now.
 
     Raises:
         CheckpointError: If it was made from others, as where a newer model was copied over an exported one.
     """
-    made_from = read_info(folder / EXPORTED).weights
-    hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    if made_from != hashes.get(WEIGHTS, made_from):  # a bundle for machines without torch lists none
+    folder, made_from = bundle.folder, read_info(bundle.folder / EXPORTED).weights
+    if made_from != bundle.hashes.get(WEIGHTS, made_from):  # a bundle for machines without torch lists none
         raise CheckpointError(
             f"{folder / EXPORTED} was made from other weights than {folder} holds; export again: yiwen export {folder}"
         )

@@ -51,7 +51,7 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
             "with tokenizer.shared = true"
         )
     verify_manifest(exported)
-    check_origin(bundle.folder)
+    check_origin(bundle)
     src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))
     name = f"translate-{src}_{tgt}-1_0"
     metadata = {

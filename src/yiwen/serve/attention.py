@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
-from yiwen.bundle import WEIGHTS, Bundle, load_model, open_bundle
+from yiwen.bundle import WEIGHTS, Bundle, load_model
 from yiwen.errors import DataError
-from yiwen.files import MANIFEST
 from yiwen.serve.errors import ApiError
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import as_read
@@ -19,6 +17,7 @@ from yiwen.text.subword import BOS_ID, EOS_ID
 MOST_WEIGHTS: Final = 500_000
 """In an answer: six layers of eight heads, and sentences of a hundred subwords."""
 
+_model: Final = lru_cache(maxsize=2)(load_model)
 _one_at_a_time = threading.Lock()  # what is recorded is the model's
 
 
@@ -45,8 +44,7 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
     if n_weights > MOST_WEIGHTS:
         raise DataError(f"{n_weights:,} attention weights are too many for one answer; send one sentence")
     with _one_at_a_time, torch.inference_mode():
-        # A link, or the folder itself, may mean another model by now.
-        model = _model(bundle.folder.resolve(), (bundle.folder / MANIFEST).read_bytes())
+        model = _model(bundle)
         with recorded_attention(model) as maps:
             model(torch.tensor([[*src, EOS_ID]]), torch.tensor([[BOS_ID, *tgt]]))
     layers = [weights for name, weights in maps.items() if name.endswith("cross_attention")]
@@ -55,8 +53,3 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
         "target_tokens": [*bundle.target.pieces(tgt), "</s>"],
         "layers": [{"heads": weights[0].double().round(decimals=4).tolist()} for weights in layers],
     }
-
-
-@lru_cache(maxsize=2)
-def _model(folder: Path, manifest: bytes) -> Any:
-    return load_model(open_bundle(folder))

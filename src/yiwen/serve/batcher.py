@@ -286,13 +286,12 @@ class SharedEngine:
     def _fail(self, batch: list[_Seat], error: BaseException) -> None:
         """Tell the caller of a batch; where there are several, try each alone: one's fault is nobody else's."""
         calls = {seat.call for seat in batch}
-        if len(calls) > 1:
-            for call in calls:
-                self._compute([seat for seat in batch if seat.call is call])
-            return
         for call in calls:
-            call.error = error
-            call.done.set()
+            if len(calls) > 1:
+                self._compute([seat for seat in batch if seat.call is call])
+            else:
+                call.error = error
+                call.done.set()
 
 
 def _n_tokens(seats: Iterable[_Seat]) -> int:

@@ -23,7 +23,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from yiwen.errors import ConfigError, DataError
+from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.serve.call import Call
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.metrics import LOG
@@ -161,6 +161,9 @@ def _refusal(error: Exception, request: Request) -> ApiError:
             return ApiError(422, "invalid", _explain(error))
         case ConfigError() | DataError():
             return ApiError(400, "invalid", str(error))
+        case CheckpointError():
+            LOG.error("model", extra={"problem": str(error)})
+            return ApiError(503, "model", "it was replaced on disk; have the service reload (SIGHUP)", retry_after_s=30)
         case sa.exc.DataError():
             return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
         case sa.exc.SQLAlchemyError():

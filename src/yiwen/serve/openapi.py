@@ -79,7 +79,7 @@ def _schema_of(value: Any) -> dict[str, Any]:
         case str():
             return {"type": "string"}
         case list():
-            return {"type": "array", **({"items": _schema_of(value[0])} if value else {})}
+            return {"type": "array", "items": _schema_of(value[0]) if value else {}}
         case dict():
             return {"type": "object", "properties": {name: _schema_of(part) for name, part in value.items()}}
     return {}

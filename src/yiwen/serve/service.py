@@ -6,15 +6,13 @@ import asyncio
 import math
 import signal
 import time
+from bisect import bisect
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
-
-from limits import RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
 
 from yiwen.serve.batcher import Cache, Overloaded, SharedEngine
 from yiwen.serve.config import ServeConfig
@@ -27,6 +25,7 @@ from yiwen.stop import StopFlag
 
 T = TypeVar("T")
 
+_MINUTE_S: Final = 60.0
 _SOON_S: Final = 0.05
 """Seconds after which it is watched whether the caller leaves: nearly all answers are there by then."""
 
@@ -46,7 +45,7 @@ class Service:
         self.config = config
         self.store = store
         self.folder = folder
-        self._rates = MovingWindowRateLimiter(MemoryStorage())
+        self._asked: OrderedDict[str, list[float]] = OrderedDict()  # when, in the last minute; who came last, last
         self.metrics = Metrics()
         self.jobs = Jobs(config.max_documents)
         self.cache = Cache(config.cache_bytes)
@@ -96,13 +95,24 @@ class Service:
         if key is not None:
             who, rate = f"key {key.id}", key.requests_per_minute
         is_counted = is_work or (key is None and self.config.needs_key)
-        if rate and is_counted and not self._rates.hit(limit := RateLimitItemPerMinute(rate), who):
-            wait_s = max(1, math.ceil(self._rates.get_window_stats(limit, who).reset_time - time.time()))
+        if rate and is_counted and (wait_s := self._wait_s(who, rate)):
             raise ApiError(429, "rate", f"more than {rate} requests a minute; wait {wait_s} s", retry_after_s=wait_s)
         if key is None and self.config.needs_key:
             given = "the key is not valid" if secret else "no key was given"
             raise ApiError(401, "key", f"{given}; send one that `yiwen keys create` made, as Authorization: Bearer KEY")
         return key
+
+    def _wait_s(self, who: str, rate: int) -> int:
+        """Seconds until a caller may ask again; 0: now, which is counted."""
+        now = time.monotonic()  # the clock on the wall may be set back, and nobody would be let in until it is as far
+        asked = self._asked[who] = self._asked.pop(who, [])
+        del asked[: bisect(asked, now - _MINUTE_S)]
+        if len(asked) >= rate:
+            return max(1, math.ceil(asked[0] + _MINUTE_S - now))
+        asked.append(now)
+        while next(iter(self._asked.values()))[-1] <= now - _MINUTE_S:
+            self._asked.popitem(last=False)
+        return 0
 
     async def run(self, work: Callable[[StopFlag], T], *, gone: Callable[[], Awaitable[object]]) -> T:
         """Do a caller's work in a thread, if there is room; it is given up when its time is over or nobody waits.
