@@ -99,7 +99,7 @@ def attend_step(q_NGK: Tensor, k_NKM: Tensor, v_NMK: Tensor, bias: Tensor) -> Te
 
 def split_heads(x_BLD: Tensor, d_head: int) -> Tensor:
     """(B, L, heads x K) -> (B, heads, L, K)."""
-    return x_BLD.unflatten(2, (-1, d_head)).transpose(1, 2)
+    return x_BLD.view(x_BLD.size(0), x_BLD.size(1), -1, d_head).transpose(1, 2)
 
 
 def merge_heads(x_BHLK: Tensor) -> Tensor:
