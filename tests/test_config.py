@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.config import STRICT, attribute_docs, describe, json_schema, override, parse, read_toml, to_toml
+from yiwen.config import (
+    STRICT,
+    attribute_docs,
+    check_bounds,
+    describe,
+    json_schema,
+    override,
+    parse,
+    read_toml,
+    to_toml,
+)
 from yiwen.errors import ConfigError
 
 
@@ -53,6 +63,25 @@ class Whole:
     rate: float = 0.1
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    __pydantic_config__ = STRICT
+    least: int = 1
+    most: int = 9
+
+    def __post_init__(self) -> None:
+        check_bounds("limits", self, ("least most", 0, 99, "0 to 99"))
+        if self.least > self.most:
+            raise ConfigError(f"limits.least={self.least} is more than limits.most={self.most}; lower it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    __pydantic_config__ = STRICT
+    limits: Limits = field(default_factory=Limits)
+    spare: Part | None = None
+
+
 def test_toml_becomes_dataclasses_with_tuples_and_floats() -> None:
     table = tomllib.loads('rate = 1\n[search]\nnames = ["a"]\n[[parts]]\npath = "p"\nweight = 2\n[spare]\npath = "q"')
     whole = parse(Whole, table, source="r.toml")
@@ -82,6 +111,25 @@ def test_all_problems_come_at_once_each_with_file_key_value_rule_and_remedy() ->
         "r.toml: spare.path = 3: input should be a valid string; it means: Where it lies.",
         "r.toml: nmae is no setting; did you mean 'name'?",
     ]
+
+
+def test_all_rules_that_one_class_breaks_are_told_beside_its_unknown_keys() -> None:
+    table = {"limits": {"least": -1, "most": 100, "mots": 3}, "spare": {"path": "p", "wieght": 1.0}}
+    with pytest.raises(ConfigError) as caught:
+        parse(Limited, table, source="limits.toml")
+    assert str(caught.value).split("\n") == [
+        "limits.toml: limits.mots is no setting; did you mean 'most'?",
+        "limits.toml: spare.wieght is no setting; did you mean 'weight'?",
+        "limits.toml: limits.least is -1; use 0 to 99",
+        "limits.toml: limits.most is 100; use 0 to 99",
+    ]
+    assert table["limits"] == {"least": -1, "most": 100, "mots": 3}
+
+
+def test_a_setting_is_not_judged_by_the_default_of_another_that_is_wrong() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(Limited, {"limits": {"least": 20, "most": -2}}, source="r.toml")
+    assert str(caught.value) == "r.toml: limits.most is -2; use 0 to 99"
 
 
 def test_an_unknown_key_near_to_none_is_answered_with_all_of_them() -> None:

@@ -114,6 +114,24 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
+def test_every_number_of_a_table_that_is_out_of_its_range_is_told(tmp_path: Path) -> None:
+    lines = ["[training]", "max_steps = 0", "patience = -1", "learning_rate = -1.0", "beta1 = 2.0", "warm_up = 3"]
+    path = write(tmp_path, "\n".join([*lines, "[model]", "dropout = 1.0", "d_ff = 0", "[tokenizer]", "vocab_size = 9"]))
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path)
+    keys = [line.removeprefix(f"{path}: ").split(" ")[0] for line in str(caught.value).split("\n")]
+    assert sorted(keys) == [
+        "model.d_ff",
+        "model.dropout",
+        "tokenizer.vocab_size",
+        "training.beta1",
+        "training.learning_rate",
+        "training.max_steps",
+        "training.patience",
+        "training.warm_up",
+    ]
+
+
 def test_missing_settings_are_named_with_their_meaning(tmp_path: Path) -> None:
     path = tmp_path / "empty.toml"
     path.write_text("[data]\n", encoding="utf-8")

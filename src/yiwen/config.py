@@ -14,6 +14,8 @@ import difflib
 import functools
 import inspect
 import json
+import math
+import re
 import textwrap
 import tomllib
 import types
@@ -27,6 +29,11 @@ from yiwen.errors import ConfigError
 
 STRICT: Final = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
 """Every config dataclass carries `__pydantic_config__ = STRICT`: without it unknown keys would pass."""
+
+ABOVE_0: Final = math.ulp(0.0)
+"""The least number above 0."""
+BELOW_1: Final = math.nextafter(1.0, 0.0)
+"""The greatest number below 1."""
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -67,10 +74,18 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
         # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
         return cast(T, _adapter(cast(Any, cls)).validate_json(json.dumps(table)))
     except pydantic.ValidationError as error:
-        problems = [_explain(cls, problem, source) for problem in error.errors()]
+        lines = list(dict.fromkeys(_explain(cls, problem) for problem in error.errors()))
     except TypeError as error:  # TOML has dates; no setting of ours is one
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
-    raise ConfigError("\n".join(dict.fromkeys(problems)))
+    rest = json.loads(json.dumps(table))
+    if wrong := {_take_out(rest, line) for line in lines if not re.match(r"\S+ = ", line)} - {""}:
+        try:  # a class names the first rule that is broken: the others are heard when that setting is gone
+            parse(cls, rest, source=source)
+        except ConfigError as error:
+            for line in str(error).replace(f"{source}: ", "").split("\n"):
+                if wrong.isdisjoint(re.findall(r"\w+", line)) and line not in "\n".join(lines):
+                    lines.append(line)
+    raise ConfigError("\n".join(f"{source}: {line}" for line in lines))
 
 
 @functools.cache
@@ -79,6 +94,26 @@ def _adapter(cls: type[Any]) -> Any:
     import pydantic
 
     return pydantic.TypeAdapter(cls)
+
+
+def check_bounds(part: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
+    """Make sure that the numbers of a config are finite and where they may be.
+
+    Args:
+        part: The table it is read from, for the messages.
+        config: The config.
+        bounds: Names of settings, the least and the greatest value of each, and what to use instead of others.
+
+    Raises:
+        ConfigError: With the first that is not.
+    """
+    for field in dataclasses.fields(config):
+        if isinstance(value := getattr(config, field.name), float) and not math.isfinite(value):
+            raise ConfigError(f"{part}.{field.name} is {value}; use a finite number")
+    for names, least, greatest, remedy in bounds:
+        for name in names.split():
+            if not least <= (value := getattr(config, name)) <= greatest:
+                raise ConfigError(f"{part}.{name} is {value}; use {remedy}")
 
 
 def override(table: Table, settings: Sequence[str]) -> Table:
@@ -141,13 +176,11 @@ def to_toml(config: Any, *, with_meaning: bool = False) -> str:
 def toml_text(value: Any) -> str:
     """A value of a setting as TOML writes it."""
     match value:
-        case bool():
-            return "true" if value else "false"
         case float() if value != value or value in (float("inf"), float("-inf")):
             return str(value)
         case tuple() | list():
             return f"[{', '.join(toml_text(item) for item in value)}]"
-        case _:  # a JSON string is a TOML basic string once DEL is escaped
+        case _:  # JSON writes them as TOML does; a JSON string is a TOML basic string once DEL is escaped
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -168,50 +201,43 @@ def attribute_docs(cls: type[Any]) -> dict[str, str]:
     return docs
 
 
-def _explain(cls: type[Any], problem: Any, source: str) -> str:
+def _take_out(table: Any, problem: str) -> str:
+    """Take the setting that a problem begins with out of a table: its name, empty where the table does not hold it."""
+    *parents, name = re.split("[ =]", problem)[0].split(".")
+    for parent in parents:
+        table = table.get(parent) if isinstance(table, dict) else None
+    return name if isinstance(table, dict) and table.pop(name, None) is not None else ""
+
+
+def _explain(cls: type[Any], problem: Any) -> str:
     """One line for one pydantic error."""
     path = [str(part) for part in problem["loc"]]
-    is_unknown = problem["type"] == "unexpected_keyword_argument"
-    while not is_unknown and len(path) > 1 and not (path[-1].isdigit() or _is_field(cls, path)):
-        path.pop()  # of a setting that may be of several types pydantic names the one it tried
+    owner = _class_at(cls, path[:-1]) or cls
+    known = [field.name for field in dataclasses.fields(owner)]
     key = ".".join(path) or "the file"
-    match problem["type"]:
-        case "unexpected_keyword_argument":
-            known = [field.name for field in dataclasses.fields(_class_at(cls, path[:-1]) or cls)]
-            nearest = difflib.get_close_matches(path[-1], known, n=1)
-            remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
-            return f"{source}: {key} is no setting; {remedy}"
-        case "missing":
-            return f"{source}: {key} is missing; {_meaning(cls, path)}"
-        case "value_error":  # raised by a __post_init__ of ours, which names value, rule and remedy
-            return f"{source}: {problem['ctx']['error']}"
-        case _:
-            rule = problem["msg"][0].lower() + problem["msg"][1:]
-            return (
-                f"{source}: {key} = {json.dumps(problem['input'], ensure_ascii=False)}: {rule}; {_meaning(cls, path)}"
-            )
-
-
-def _is_field(cls: type[Any], path: list[str]) -> bool:
-    owner = _class_at(cls, path[:-1])
-    return owner is not None and path[-1] in {field.name for field in dataclasses.fields(owner)}
-
-
-def _meaning(cls: type[Any], path: list[str]) -> str:
-    owner = _class_at(cls, path[:-1])
-    doc = attribute_docs(owner).get(path[-1], "") if owner and path else ""
-    return f"it means: {doc}" if doc else "see `yiwen config`"
+    if problem["type"] == "value_error":  # raised by a __post_init__ of ours, which names value, rule and remedy
+        return str(problem["ctx"]["error"])
+    if problem["type"] == "unexpected_keyword_argument":
+        nearest = difflib.get_close_matches(path[-1], known, n=1)
+        return f"{key} is no setting; " + (
+            f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
+        )
+    if len(path) > 1 and not path[-1].isdigit() and path[-1] not in known:
+        return _explain(cls, {**problem, "loc": path[:-1]})  # pydantic names the type it tried, where there are several
+    doc = attribute_docs(owner).get(path[-1]) if path else None
+    meaning = f"it means: {doc}" if doc else "see `yiwen config`"
+    if problem["type"] == "missing":
+        return f"{key} is missing; {meaning}"
+    rule = problem["msg"][0].lower() + problem["msg"][1:]
+    return f"{key} = {json.dumps(problem['input'], ensure_ascii=False)}: {rule}; {meaning}"
 
 
 def _class_at(cls: type[Any], path: Sequence[str]) -> type[Any] | None:
     """The dataclass that a path of keys leads to, looking through tuples and `| None`."""
     current: type[Any] | None = cls
     for part in path:
-        if part.isdigit():  # an item of a tuple: its class was found already
-            continue
-        if current is None or not dataclasses.is_dataclass(current):
-            return None
-        current = _inner_dataclass(typing.get_type_hints(current).get(part))
+        if current is not None and not part.isdigit():  # an item of a tuple: its class was found already
+            current = _inner_dataclass(typing.get_type_hints(current).get(part))
     return current
 
 

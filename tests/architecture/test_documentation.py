@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -117,6 +118,22 @@ def test_the_five_files_to_read_first_exist() -> None:
         found = re.findall(r"^\d\. `(.+?)`", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
         assert len(found) == 5
         assert all((ROOT / path).is_file() for path in found)
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_scores_of_the_readme_are_those_of_the_result_files(page: str) -> None:
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (.*) \|$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) >= 7
+    for name, cells in rows:
+        path = sorted((ROOT / "benchmarks" / "results").glob(f"scores-*-{name}.json"))[-1]
+        result = json.loads(path.read_text(encoding="utf-8"))
+        scores = {score["name"]: score for score in reversed(result["tests"][0]["scores"])}  # the cased ones come first
+        bleu = scores["BLEU"]
+        expected = [bleu["value"], bleu["low"], bleu["high"], scores["chrF2"]["value"], scores["TER"]["value"]]
+        *shown, minutes = map(float, re.findall(r"\d+(?:\.\d+)?", cells)[:6])
+        assert shown == pytest.approx(expected, abs=0.0501), name
+        assert minutes == pytest.approx(result["minutes"], abs=0.5), name
+        assert cells.endswith(result["date"]), name
 
 
 def test_generated_pages_and_trees_are_current(generator: ModuleType) -> None:

@@ -138,6 +138,17 @@ def test_the_commands_of_a_page_run(page: str, world: Path, run: Commands) -> No
             (world / target[1]).write_bytes(done.out)
 
 
+def test_the_python_of_the_front_page_runs(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = [
+        re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name / "index.md").read_text("utf-8"), re.DOTALL)
+        for name in ("en", "zh")
+    ]
+    assert code[0] == code[1]
+    assert len(code[0]) == 1
+    exec(compile(code[0][0], "index.md", "exec"), {})
+    assert capsys.readouterr().out.count("\n") == 1
+
+
 def test_the_chinese_pages_print_the_same_commands() -> None:
     for page in PAGES:
         chinese = page.replace("docs/en/", "docs/zh/").replace("README.md", "README.zh-CN.md")

@@ -24,10 +24,14 @@ def blocks(language: str) -> list[str]:
 
 LINES = [line for block in blocks("en") for line in re.sub(r"\\\n\s*", "", block).strip().split("\n")]
 CALLS = [line for line in LINES if line.startswith("curl ")]
+READMES = [(DOCS.parent / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh-CN.md")]
+README = [line for text in READMES for line in re.findall("`(curl .*?)`", text)]
 
 
 def test_both_languages_print_the_same_commands() -> None:
     assert blocks("en") == blocks("zh")
+    assert len(README) == 2
+    assert README[0] == README[1]
 
 
 def test_deepls_client_is_answered_as_printed(address: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,9 +41,9 @@ def test_deepls_client_is_answered_as_printed(address: str, capsys: pytest.Captu
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-@pytest.mark.parametrize("line", CALLS)
+@pytest.mark.parametrize("line", [*CALLS, *README[:1]])
 def test_a_call_is_answered(line: str, address: str) -> None:
-    words = shlex.split(line.replace("http://127.0.0.1:8080", address))
+    words = shlex.split(line.replace("http://127.0.0.1:8080", address).replace('"zh"', '"de"'))
     done = subprocess.run([*words, "--fail-with-body"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert done.stdout

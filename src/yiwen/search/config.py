@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT
+from yiwen.config import STRICT, check_bounds
 from yiwen.errors import ConfigError
 
 WIDEST: Final = 1000
@@ -51,10 +51,9 @@ class SearchConfig:
     """Sampling: where its random numbers start."""
 
     def __post_init__(self) -> None:
-        for name in ("length_penalty", "max_len_ratio", "temperature", "top_p"):
-            if not math.isfinite(getattr(self, name)):
-                raise ConfigError(f"search.{name} is {getattr(self, name)}; use a finite number")
-        for name, least, most, remedy in (
+        check_bounds(
+            "search",
+            self,
             ("beam_size", 1, WIDEST, f"1 for greedy, 2 to {WIDEST} for a beam"),
             ("n_best", 1, math.inf, "1 or more"),
             ("max_len_ratio", -math.inf, 1000, "at most 1000"),
@@ -64,9 +63,7 @@ class SearchConfig:
             ("top_k", 0, math.inf, "0 for no limit or more"),
             ("seed", 0, 2**62 - 1, "0 or more, less than 2**62"),
             ("top_p", 1e-6, 1, "0.000001 to 1"),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise ConfigError(f"search.{name} is {getattr(self, name)}; use {remedy}")
+        )
         if self.mbr and not self.n_best <= self.mbr:
             raise ConfigError(
                 f"search.mbr is {self.mbr} with search.n_best={self.n_best}; use 0 for none, or at least as many "

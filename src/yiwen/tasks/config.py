@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT
-from yiwen.errors import ConfigError
+from yiwen.config import ABOVE_0, STRICT, check_bounds
 
 if TYPE_CHECKING:  # it imports numpy, which translating does without
     from yiwen.data.corpus import Targets
@@ -54,6 +53,6 @@ class EncoderConfig:
     """embed: what cosines are divided by before the soft-max over the batch."""
 
     def __post_init__(self) -> None:
-        for name in ("rate", "layer_decay", "mask_share", "temperature"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ConfigError(f"encoder.{name} is {getattr(self, name)}; use more than 0 and at most 1")
+        check_bounds(
+            "encoder", self, ("rate layer_decay mask_share temperature", ABOVE_0, 1, "more than 0 and at most 1")
+        )

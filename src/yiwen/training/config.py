@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT
+from yiwen.config import ABOVE_0, BELOW_1, STRICT, check_bounds
 from yiwen.errors import ConfigError
 from yiwen.hardware import MAX_THREADS
 
@@ -94,32 +94,24 @@ class TrainingConfig:
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if isinstance(value := getattr(self, field.name), float) and not math.isfinite(value):
-                raise ConfigError(f"training.{field.name} is {value}; use a finite number")
+        check_bounds(
+            "training",
+            self,
+            ("max_steps validate_every checkpoint_every keep_last log_every", 1, math.inf, "1 or more"),
+            ("update_tokens warmup_steps average_last patience threads weight_decay", 0, math.inf, "0 or more"),
+            ("rdrop guided_alignment clip_norm", 0, math.inf, "0 or more"),
+            ("threads", 0, MAX_THREADS, f"1 to {MAX_THREADS}, or 0 for all"),
+            ("beta1 beta2 label_smoothing word_dropout ema_decay", 0, BELOW_1, "0 or more and less than 1"),
+            ("learning_rate epsilon decay_power max_bad_updates", ABOVE_0, math.inf, "more than 0"),
+        )
         if self.batch_tokens == "auto" and self.update_tokens == 0:
             raise ConfigError(
                 "training.batch_tokens='auto' needs training.update_tokens: auto decides how much is computed at a "
                 "time, never what an update learns from; set update_tokens, for example to 4096, or give "
                 "batch_tokens a number"
             )
-        for name in ("max_steps", "validate_every", "checkpoint_every", "keep_last", "log_every"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 1 or more")
         if self.batch_tokens != "auto" and self.batch_tokens < 1:
             raise ConfigError(f"training.batch_tokens is {self.batch_tokens}; use 1 or more, or 'auto'")
-        counts = ("update_tokens", "warmup_steps", "average_last", "patience", "threads")
-        for name in (*counts, "weight_decay", "rdrop", "guided_alignment", "clip_norm"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more")
-        if self.threads > MAX_THREADS:
-            raise ConfigError(f"training.threads is {self.threads}; use 1 to {MAX_THREADS}, or 0 for all")
-        for name in ("beta1", "beta2", "label_smoothing", "word_dropout", "ema_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; use 0 or more and less than 1")
-        for name in ("learning_rate", "epsilon", "decay_power", "max_bad_updates"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; use more than 0")
         if self.average_last > self.keep_last:
             raise ConfigError(
                 f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="
