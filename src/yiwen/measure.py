@@ -254,10 +254,13 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
 
 
 def prepared_folder(bundle: Bundle) -> Path:
-    """Where the text that a model was trained on lies, if it was prepared on this machine."""
+    """Where the text that a model was trained on lies, if it was prepared here: with all runs, or with its own."""
     from yiwen.recipe import runs_root
 
-    return runs_root() / ".prepared" / bundle.info.data_fingerprint
+    run = run_of(bundle.folder)
+    roots = (runs_root(), *([run.parent] if run else []))
+    folders = [root / ".prepared" / bundle.info.data_fingerprint for root in roots]
+    return next(filter(Path.is_dir, folders), folders[0])
 
 
 def settings_of(model: Path) -> EvaluationConfig:
@@ -344,6 +347,6 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 def _read(path: Path) -> list[str]:
     from yiwen.data.lines import decoded, lines_of
 
-    if not path.is_file():
+    if path.is_dir() or not path.exists():  # a pipe will do
         raise DataError(f"{path} is no file; give the path of an existing text")
     return list(decoded(lines_of(path), path))

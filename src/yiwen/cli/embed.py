@@ -35,9 +35,7 @@ def embed(
     from yiwen.translator import in_blocks
 
     write = writer_of(output_file)
-    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
-    if engine == "auto" and layer not in (-1, encoder.n_layers):  # what is exported is the last layer alone
-        encoder = Encoder.load(model, engine="torch", device=device, dtype=dtype, threads=threads)
+    encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads, layer=layer)
     vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
     empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none
     with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:

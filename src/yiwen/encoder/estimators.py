@@ -197,12 +197,12 @@ def _trained(
 
 
 def _opened(estimator: Any, model: str | Path) -> Encoder:
-    """Its encoder, opened once; torch computes what is not of the last layer, which alone is exported."""
-    engine = "auto" if getattr(estimator, "layer", -1) == -1 else "torch"
+    """Its encoder, opened once for each layer that it is asked for."""
+    layer = getattr(estimator, "layer", -1)
     opened = estimator.__dict__.setdefault("_encoder", {})
-    if engine not in opened:
-        opened[engine] = Encoder.load(model, engine=engine)
-    return cast("Encoder", opened[engine])
+    if repr(layer) not in opened:
+        opened[repr(layer)] = Encoder.load(model, layer=layer)
+    return cast("Encoder", opened[repr(layer)])
 
 
 def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:

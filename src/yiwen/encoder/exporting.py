@@ -75,7 +75,7 @@ def export_encoder(
             write_as("float32", Path(exact))
             report["float32"] = _compare_exactly(trained, exported(Path(exact)), sources, stop)
         write_as(dtype, folder)
-        report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
+        report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
         if report["is_verified"] and dtype != "float32":
             report[dtype] = _compare_rounded(Encoder(bundle, trained), Encoder(bundle, exported(folder)), valid, stop)
         info = dataclasses.replace(info, verification=report)

@@ -67,7 +67,14 @@ class Encoder:
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, engine: str = "auto", device: str = "auto", dtype: str = "auto", threads: int = 0
+        cls,
+        folder: str | Path,
+        *,
+        engine: str = "auto",
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int = 0,
+        layer: int = -1,
     ) -> Encoder:
         """Open and verify a bundle, and make its encoder ready.
 
@@ -78,6 +85,7 @@ class Encoder:
             device: `auto`, `cpu`, `cuda`.
             dtype: `auto`: as exported, or float32. `float32` (the reference) and `bf16` mean torch.
             threads: Processor threads; 0 for all.
+            layer: Whose states `features` will be asked for; an export has those of the last alone.
 
         Raises:
             CheckpointError: If anything is wrong with the bundle.
@@ -88,12 +96,13 @@ class Encoder:
         info = bundle.info
         exported = bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
+        is_free = engine == dtype == "auto" and device in ("auto", "cpu") and layer in (-1, info.model.n_encoder_layers)
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
             raise ConfigError(
                 f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
                 "export` has made one of an encoder, 'ctranslate2' with the number type it was exported in"
             )
-        if engine == "ctranslate2" or (engine == dtype == "auto" and has_export and device in ("auto", "cpu")):
+        if engine == "ctranslate2" or (has_export and is_free):
             from yiwen.engines.ct2_encoder import CT2Encoder
             from yiwen.engines.exported import check_origin
 

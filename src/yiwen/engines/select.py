@@ -138,7 +138,7 @@ def _obstacle(bundle: Bundle) -> str:
     if bundle.info.search.sampling:
         return f"the search settings of {bundle.folder} ask for sampling, which an exported engine cannot do"
     dtype = read_info(bundle.folder / EXPORTED).dtype
-    if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
+    if COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu"):
         return ""
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
 

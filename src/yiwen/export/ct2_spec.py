@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from torch import Tensor, nn
 
-from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
-from yiwen.errors import ConfigError, ExportError
+from yiwen.engines.exported import COMPUTE_TYPES, check_dtype, vocabulary
+from yiwen.errors import ExportError
 from yiwen.model.attention import SelfAttention
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.layers import FeedForward
@@ -85,8 +85,7 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
 
 def _check(config: ModelConfig, dtype: str) -> None:
     """Refuse what CTranslate2 cannot compute."""
-    if dtype not in COMPUTE_TYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
+    check_dtype(dtype)
     if config.positions == "alibi":
         raise ExportError(
             "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
