@@ -235,25 +235,18 @@ def _settle(run: Path, recipe: Recipe) -> Hardware:
             ) from error
     else:
         training = recipe.training
+        tokens = training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
         chosen = hardware.choose(
             device=training.device,
             precision=training.precision,
             threads=training.threads,
             attention=training.attention,
             products=training.products,
-            batch_tokens=_shardable_tokens(recipe),
+            batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
         )
         _write_hardware(run, chosen)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return chosen
-
-
-def _shardable_tokens(recipe: Recipe) -> int:
-    """Positions of what may be computed in shards; 0 for embed, whose texts learn from all others of their batch."""
-    training = recipe.training
-    if recipe.task == "embed":
-        return 0
-    return training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
 
 
 def _settle_micro_batch(

@@ -141,7 +141,7 @@ def test_layers_that_are_not_exported_are_computed_by_torch(
     features = EncoderFeatures(tmp_path / "bundle", layer=1).fit(texts)
     assert np.array_equal(features.transform(texts), trained.features(texts, layer=1))
     features = EncoderFeatures(tmp_path / "bundle").fit(texts)
-    assert features._encoder["-1"].engine.description.startswith("CTranslate2")
+    assert features._encoder["auto"].engine.description.startswith("CTranslate2")
     assert np.array_equal(features.set_params(layer=0).transform(texts), trained.features(texts, layer=0))
     (tmp_path / "bundle" / "model.safetensors").unlink()
     last = EncoderFeatures(tmp_path / "bundle", layer=trained.n_layers).fit(texts)  # needs no weights

@@ -197,12 +197,14 @@ def _trained(
 
 
 def _opened(estimator: Any, model: str | Path) -> Encoder:
-    """Its encoder, opened once for each layer that it is asked for."""
-    layer = getattr(estimator, "layer", -1)
+    """Its encoder, opened once; torch computes what is not of the last layer, which alone is exported."""
     opened = estimator.__dict__.setdefault("_encoder", {})
-    if repr(layer) not in opened:
-        opened[repr(layer)] = Encoder.load(model, layer=layer)
-    return cast("Encoder", opened[repr(layer)])
+    for engine in ("auto", "torch"):
+        if engine not in opened:
+            opened[engine] = Encoder.load(model, engine=engine)
+        if getattr(estimator, "layer", -1) in (-1, opened[engine].n_layers):
+            break
+    return cast("Encoder", opened[engine])
 
 
 def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:

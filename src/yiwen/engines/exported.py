@@ -74,17 +74,8 @@ class ExportInfo:
     """How it compares with the trained model."""
 
     def __post_init__(self) -> None:
-        check_dtype(self.dtype)
-
-
-def check_dtype(dtype: str) -> None:
-    """Make sure that it is the name of a number type.
-
-    Raises:
-        ConfigError: If it is none.
-    """
-    if dtype not in COMPUTE_TYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
+        if self.dtype not in COMPUTE_TYPES:
+            raise ConfigError(f"dtype={self.dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
 
 
 def write_info(folder: Path, info: ExportInfo) -> None:
