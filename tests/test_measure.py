@@ -212,8 +212,10 @@ def test_a_model_finds_the_text_beside_its_run_wherever_other_runs_are(
     tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
-    bundle = open_bundle(tiny_run.folder)
-    assert prepared_folder(bundle) == tiny_run.runs / ".prepared" / bundle.info.data_fingerprint
+    wanted = tiny_run.runs / ".prepared" / open_bundle(tiny_run.best).info.data_fingerprint
+    monkeypatch.chdir(tiny_run.best)
+    for folder in (tiny_run.folder, tiny_run.early, (tiny_run.folder / "best").resolve(), Path()):
+        assert prepared_folder(open_bundle(folder)) == wanted
 
 
 def test_text_may_come_through_a_pipe(model: Path, texts: tuple[Path, Path]) -> None:
