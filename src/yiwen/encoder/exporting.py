@@ -59,8 +59,7 @@ def export_encoder(
 
     def write(folder: Path) -> ExportInfo:
         model, info = load_encoder(bundle), new_info(bundle, dtype)
-        limit = max(1, min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1)
-        sources = make_test_set(bundle.source, valid, limit=limit).sources
+        sources = make_test_set(bundle.source, valid, limit=bundle.limit).sources
         trained = TorchEncoder(load_encoder(bundle))
 
         def write_as(number_type: str, place: Path) -> None:

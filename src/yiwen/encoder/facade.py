@@ -65,6 +65,8 @@ class Encoder:
         self.engine = engine
         self.labels = bundle.info.labels
         self.n_layers = bundle.info.model.n_encoder_layers
+        self.limit = bundle.limit
+        """Longest piece, in subwords without eos."""
 
     @classmethod
     def load(
@@ -215,11 +217,6 @@ class Encoder:
             raise ConfigError(
                 f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
             )
-
-    @property
-    def limit(self) -> int:
-        """Longest piece, in subwords without eos."""
-        return max(1, min(self.bundle.info.max_src_tokens, self.bundle.info.model.max_len) - 1)
 
     def _read(self, text: str) -> str:
         """A text as the model knows it: Chinese in the other script keeps its places."""
