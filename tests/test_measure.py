@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from tiny_model import TinyRun, tampered, write_tiny_recipe
+from yiwen.bundle import open_bundle
 from yiwen.errors import ConfigError, DataError
-from yiwen.measure import Measurement, measure, print_measurement
+from yiwen.measure import Measurement, measure, prepared_folder, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search import SearchConfig
@@ -204,6 +206,25 @@ def test_a_test_set_that_is_not_here_is_asked_for(
         match=r"was trained on data that is not prepared here .*; give --src and --ref, or set YIWEN_RUNS to",
     ):
         measure(model, threads=1)
+
+
+def test_a_model_finds_the_text_beside_its_run_wherever_other_runs_are(
+    tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
+    wanted = tiny_run.runs / ".prepared" / open_bundle(tiny_run.best).info.data_fingerprint
+    monkeypatch.chdir(tiny_run.best)
+    for folder in (tiny_run.folder, tiny_run.early, (tiny_run.folder / "best").resolve(), Path()):
+        assert prepared_folder(open_bundle(folder)) == wanted
+
+
+def test_text_may_come_through_a_pipe(model: Path, texts: tuple[Path, Path]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, texts[0].read_bytes())
+    os.close(writing)
+    measurement = measure(model, src=Path(f"/dev/fd/{reading}"), ref=texts[1], search=GREEDY, threads=1)
+    os.close(reading)
+    assert measurement.evaluation.n_lines == 40
 
 
 def test_a_recipe_without_test_set_is_told(

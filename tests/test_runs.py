@@ -56,6 +56,16 @@ def train(text: Path, run: Path, *options: str, settings: list[str] = FAST) -> i
     return main(["train", str(text / "reverse.toml"), "--run", str(run), *extra, *options])
 
 
+def test_the_recipe_of_a_run_finds_its_text_wherever_the_run_is(text: Path, tmp_path: Path) -> None:
+    assert train(text, tmp_path / "run") == 0
+    copied = shutil.copytree(tmp_path / "run", tmp_path / "elsewhere" / "copied", symlinks=True)
+    assert load_recipe(str(copied / "recipe.toml")).base == text
+    assert main(["train", str(copied / "recipe.toml"), "--run", str(tmp_path / "again")]) == 0
+    assert main(["train", str(copied / "recipe.toml"), "--run", str(copied), "--resume"]) == 0
+    (copied / "hardware.json").write_text("[1]", encoding="utf-8")
+    assert load_recipe(str(copied / "recipe.toml")).base == copied
+
+
 def test_a_run_holds_what_the_design_says(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
     assert train(text, run, "--json") == 0

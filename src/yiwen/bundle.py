@@ -109,6 +109,11 @@ class Bundle:
         """Subwords, without eos, that the model has positions for on either side."""
         return self.info.model.max_len - 1
 
+    @property
+    def limit(self) -> int:
+        """Subwords, without eos, of the longest text that is read in one piece: as long as it has seen in training."""
+        return max(1, min(self.info.max_src_tokens - 1, self.room))
+
     def check_room(self, sources: Sequence[list[int]], targets: Sequence[list[int]], *, first_line: int = 1) -> None:
         """Make sure that pairs fit into the model whole.
 
@@ -132,17 +137,14 @@ def save_bundle(
         folder: Where; replaced if it exists.
         info: What to write into `bundle.json`.
         weights: Parameters by name, each once.
-        src_model: SentencePiece model of the source.
-        tgt_model: SentencePiece model of the target; the same path where one is shared.
+        src_model, tgt_model: SentencePiece models of both sides; the same path where one is shared.
     """
     with new_folder(folder) as temporary:
         write_json(temporary / "bundle.json", dataclasses.asdict(info))
         save_tensors(weights, temporary / WEIGHTS)
-        if src_model == tgt_model:
-            shutil.copyfile(src_model, temporary / "shared.spm")
-        else:
-            shutil.copyfile(src_model, temporary / "source.spm")
-            shutil.copyfile(tgt_model, temporary / "target.spm")
+        names = ("shared.spm",) if src_model == tgt_model else ("source.spm", "target.spm")
+        for name, model in zip(names, (src_model, tgt_model), strict=False):
+            shutil.copyfile(model, temporary / name)
         (temporary / CARD).write_text(model_card(info), encoding="utf-8")
 
 
@@ -277,8 +279,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     except SafetensorError as error:
-        found = re.search(r"os error (\d+)", str(error))
-        if found is None:
+        if not (found := re.search(r"os error (\d+)", str(error))):
             raise
         raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
     path.chmod(0o644)  # it is born readable by its owner alone

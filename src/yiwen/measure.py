@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yiwen.bundle import find_bundle
+from yiwen.data.lines import decoded, lines_of
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import may_write, write_json, write_text
@@ -254,10 +255,12 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
 
 
 def prepared_folder(bundle: Bundle) -> Path:
-    """Where the text that a model was trained on lies, if it was prepared on this machine."""
+    """Where the text that a model was trained on lies, if it was prepared here: with all runs, or with the model's."""
     from yiwen.recipe import runs_root
 
-    return runs_root() / ".prepared" / bundle.info.data_fingerprint
+    roots = (runs_root(), *bundle.folder.absolute().parents[:3])
+    folders = [root / ".prepared" / bundle.info.data_fingerprint for root in roots]
+    return next(filter(Path.is_dir, folders), folders[0])
 
 
 def settings_of(model: Path) -> EvaluationConfig:
@@ -342,8 +345,6 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 
 
 def _read(path: Path) -> list[str]:
-    from yiwen.data.lines import decoded, lines_of
-
-    if not path.is_file():
+    if path.is_dir() or not path.exists():  # a pipe will do
         raise DataError(f"{path} is no file; give the path of an existing text")
     return list(decoded(lines_of(path), path))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -111,7 +113,8 @@ def _check_task(recipe: Recipe) -> None:
 
 @dataclass(frozen=True)
 class LoadedRecipe:
-    """A recipe, the name of its run, and the folder that its relative paths start from."""
+    """A recipe, the name of its run, and the folder that its relative paths start from: that of the file or, for the
+    recipe of a run, where they started when the run began."""
 
     recipe: Recipe
     name: str
@@ -130,6 +133,8 @@ def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe
     """
     path = Path(name_or_path)
     base = path.resolve().parent
+    with suppress(OSError, ValueError, KeyError, TypeError):  # of a run: its text lies where it did
+        base = Path(json.loads((base / "hardware.json").read_text(encoding="utf-8"))["base"])
     if path.suffix != ".toml" and not path.is_file():
         names = builtin_names()
         if name_or_path not in names:

@@ -22,7 +22,7 @@ from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.files import one_writer, remove_leftovers, write_json, write_text
+from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.stop import NEW_RUN, StopFlag
@@ -150,10 +150,10 @@ def train_recipe(
             folder.mkdir(exist_ok=True)
             remove_leftovers(folder)
         recipe = loaded.recipe
-        chosen = _settle(run, recipe)
+        chosen = _settle(run, loaded)
         hardware.apply(chosen)
         store = Store.open(prepared.folder)
-        chosen, training = _settle_micro_batch(run, store, recipe, chosen, stop)
+        chosen, training = _settle_micro_batch(run, store, loaded, chosen, stop)
         if console is not None:
             console.print(hardware.in_words(chosen), highlight=False, markup=False)  # longer than a narrow terminal
             for note in prepared.report.notes:
@@ -219,9 +219,9 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
     return len(chosen)
 
 
-def _settle(run: Path, recipe: Recipe) -> Hardware:
+def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
-    recipe_path, hardware_path = run / "recipe.toml", run / "hardware.json"
+    recipe, recipe_path, hardware_path = loaded.recipe, run / "recipe.toml", run / "hardware.json"
     refuse_changes(run, recipe)
     if hardware_path.exists() and _has_begun(run):
         try:
@@ -235,43 +235,38 @@ def _settle(run: Path, recipe: Recipe) -> Hardware:
             ) from error
     else:
         training = recipe.training
+        tokens = training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
         chosen = hardware.choose(
             device=training.device,
             precision=training.precision,
             threads=training.threads,
             attention=training.attention,
             products=training.products,
-            batch_tokens=_shardable_tokens(recipe),
+            batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
         )
-        _write_hardware(run, chosen)
+        _write_hardware(run, chosen, loaded.base)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return chosen
 
 
-def _shardable_tokens(recipe: Recipe) -> int:
-    """Positions of what may be computed in shards; 0 for embed, whose texts learn from all others of their batch."""
-    training = recipe.training
-    if recipe.task == "embed":
-        return 0
-    return training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
-
-
 def _settle_micro_batch(
-    run: Path, store: Store, recipe: Recipe, chosen: Hardware, stop: StopFlag
+    run: Path, store: Store, loaded: LoadedRecipe, chosen: Hardware, stop: StopFlag
 ) -> tuple[Hardware, TrainingConfig]:
     """Put a number in the place of `batch_tokens = "auto"`: a run keeps the one that its first start found."""
-    training = recipe.training
+    training = loaded.recipe.training
     if training.batch_tokens != "auto":
         return chosen, training
     if chosen.batch_tokens == 0:
-        size = fastest_batch_tokens(store, recipe.model, training, hardware=chosen, stop=stop)
+        size = fastest_batch_tokens(store, loaded.recipe.model, training, hardware=chosen, stop=stop)
         chosen = dataclasses.replace(chosen, batch_tokens=size)
-        _write_hardware(run, chosen)
+        _write_hardware(run, chosen, loaded.base)
     return chosen, dataclasses.replace(training, batch_tokens=chosen.batch_tokens)
 
 
-def _write_hardware(run: Path, chosen: Hardware) -> None:
-    write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe()})
+def _write_hardware(run: Path, chosen: Hardware, base: Path) -> None:
+    """What the run computes with, and where the relative paths of its recipe start from (`load_recipe`)."""
+    machine = {"machine": hardware.describe(), "base": str(absolute_path(base))}
+    write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), **machine})
 
 
 def refuse_changes(run: Path, now: Recipe) -> None:

@@ -1,6 +1,7 @@
 """A grid of runs of one recipe, its settings tried alone and together: one table and one chart at the end.
 
-runs/RECIPE-sweep/   rdrop=1,dropout=0.3/   a run like any other, and valid.txt, cell.json: what came of it
+runs/RECIPE-sweep/   rdrop=1,dropout=0.3/   a run like any other, and init.json: the model that it began with,
+                                            valid.txt, cell.json: what came of it
                      sweep.json             all of it
 
 Scores are those of the validation text, searched as the recipe says: choices are made there, not on the test.
@@ -246,17 +247,22 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
 
     initial = initial_model(cell.loaded)
     init = json.loads((initial.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if initial else None
-    if (cell.folder / "cell.json").is_file():
-        found = Result(**json.loads((cell.folder / "cell.json").read_text(encoding="utf-8")))
-        prepared = prepare_recipe(cell.loaded, stop=stop)
-        if found.init not in (init, _UNKNOWN):
-            raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
-        if found.recipe == to_toml(cell.loaded.recipe) and found.data == prepared.folder.name:
-            return found
+    done, begun = cell.folder / "cell.json", cell.folder / "init.json"
+    found = Result(**json.loads(done.read_text(encoding="utf-8"))) if done.is_file() else None
+    before = found.init if found else _UNKNOWN
+    if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
+        before = json.loads(begun.read_text(encoding="utf-8"))
+    if before not in (init, _UNKNOWN):
+        raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
+    is_alike = found is not None and found.recipe == to_toml(cell.loaded.recipe)
+    if found and is_alike and found.data == prepare_recipe(cell.loaded, stop=stop).folder.name:
+        return found
     _refuse_other_length(cell)
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    write_json(begun, init)
     _, progress = train_recipe(cell.loaded, run=cell.folder, resume=True, stop=stop, console=console)
     result = _scored(cell, progress.data, init, stop)
-    write_json(cell.folder / "cell.json", asdict(result))
+    write_json(done, asdict(result))
     return result
 
 

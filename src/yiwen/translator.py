@@ -79,6 +79,8 @@ class Translator:
         self.src_lang = bundle.info.src_lang
         self.tgt_lang = tgt_lang or bundle.info.tgt_lang
         require_language(bundle, self.tgt_lang)
+        self.limit = bundle.limit
+        """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
@@ -323,11 +325,6 @@ class Translator:
             glossary=glossary,
             uses_symbols=uses_symbols,
         )
-
-    @property
-    def limit(self) -> int:
-        """Longest segment, in subwords without eos."""
-        return max(1, min(self.bundle.info.max_src_tokens - 1, self.bundle.room))
 
     def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
         """The terms that a translation has to hold, if it does not hold them all."""

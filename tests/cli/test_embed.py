@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tiny_model import TinyRun
+from toy_labels import MAX_TOKENS
 from yiwen.cli.main import main
 from yiwen.encoder import Encoder
 
@@ -43,6 +44,26 @@ def test_of_no_lines_a_table_without_rows_is_written(tiny_embedder: Path, tmp_pa
     options = ["--input", str(tmp_path / "none.txt"), "--output", str(tmp_path / "out.npy")]
     assert main(["embed", str(tiny_embedder), *options]) == 0
     assert np.load(tmp_path / "out.npy").shape == Encoder.load(tiny_embedder).features([]).shape
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [("classify", "1 empty, 2 segmented"), ("embed", "1 empty, 2 segmented"), ("tag", "1 cut, 2 segmented")],
+)
+def test_lines_that_are_read_in_pieces_are_counted(
+    tiny_classifier: Path,
+    tiny_tagger: Path,
+    tmp_path: Path,
+    command: str,
+    told: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    long, word = " ".join(["ba"] * 5 * MAX_TOKENS), "未" * MAX_TOKENS
+    (tmp_path / "in.txt").write_text(f"ba be\n{long}\n\n{word} ba\n", encoding="utf-8")
+    model = str(tiny_tagger if command == "tag" else tiny_classifier)
+    assert main([command, model, "--input", str(tmp_path / "in.txt"), "--threads", "1"]) == 0
+    found = capfd.readouterr()
+    assert (found.err, found.out.count("\n")) == (f"flagged lines: {told}\n", 4)
 
 
 @pytest.mark.parametrize("command", ["classify", "tag", "embed"])

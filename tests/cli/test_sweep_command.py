@@ -253,6 +253,32 @@ def test_a_cell_that_went_on_from_another_model_is_no_result_of_this_one(
     assert row.error == told
 
 
+def test_a_cell_that_was_stopped_goes_on_from_no_other_model(
+    recipe: str, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import yiwen.runs
+
+    def train(loaded: Any, **options: Any) -> Any:
+        real(loaded, **options)
+        raise Stopped(f"stopped by SIGINT during training; step 3 is saved, {GO_ON}", signum=2)
+
+    real = yiwen.runs.train_recipe
+    first = tmp_path / "first"
+    first.symlink_to(tiny_run.best)
+    settings = [*SHORT, f"training.init_from={first}", "model.dropout=0.1"]
+    with monkeypatch.context() as patch:
+        patch.setattr(yiwen.runs, "train_recipe", train)
+        with pytest.raises(Stopped):
+            sweep(recipe, settings)
+    first.unlink()
+    first.symlink_to(tiny_run.early)
+    told = "alone: trained from another init_from model than now; give another --folder, or remove it"
+    assert sweep(recipe, settings)[1][0].error == told
+    first.unlink()
+    first.symlink_to(tiny_run.best)
+    assert sweep(recipe, settings)[1][0].error == ""
+
+
 def test_a_run_of_another_length_is_no_result_of_this_one(recipe: str) -> None:
     falling = ["training.schedule=polynomial", "model.dropout=0.1", *SHORT]
     sweep(recipe, falling)

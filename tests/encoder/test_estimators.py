@@ -143,6 +143,9 @@ def test_layers_that_are_not_exported_are_computed_by_torch(
     features = EncoderFeatures(tmp_path / "bundle").fit(texts)
     assert features._encoder["auto"].engine.description.startswith("CTranslate2")
     assert np.array_equal(features.set_params(layer=0).transform(texts), trained.features(texts, layer=0))
+    (tmp_path / "bundle" / "model.safetensors").unlink()
+    last = EncoderFeatures(tmp_path / "bundle", layer=trained.n_layers).fit(texts)  # needs no weights
+    assert np.allclose(last.transform(texts), trained.features(texts), atol=1e-4)
 
 
 def test_the_only_text_of_a_label_is_never_held_out() -> None:

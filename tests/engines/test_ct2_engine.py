@@ -289,6 +289,14 @@ def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Tr
         CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
 
 
+def test_a_number_type_that_is_none_is_damage(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model)
+    path = tmp_path / "model" / "export.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"float32"', '"int7"', 1), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"dtype='int7' is unknown to CTranslate2.*; export the model again"):
+        read_info(path.parent)
+
+
 def test_the_folder_names_its_dtype(tmp_path: Path, model: Transformer) -> None:
     exported(tmp_path / "model", model, dtype="int8")
     assert json.loads((tmp_path / "model" / "export.json").read_text(encoding="utf-8"))["dtype"] == "int8"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from teachers import Teacher
 
 from tiny_model import TinyRun, tampered
@@ -91,6 +93,14 @@ def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: Lo
     again = distilled_by(teacher, loaded)
     assert (teacher.asked, again.made.n_translated) == ([], 0)
     assert (again.made.folder, again.made.n_pairs, again.data) == (first.made.folder, first.made.n_pairs, first.data)
+
+
+def test_a_bar_is_shown_only_while_there_is_something_to_translate(teacher: Teacher, loaded: LoadedRecipe) -> None:
+    for is_new in (True, False):
+        console = Console(file=io.StringIO(), force_terminal=True, width=80)
+        distilled_by(teacher, loaded, console=console)
+        assert isinstance(console.file, io.StringIO)
+        assert ("translating" in console.file.getvalue()) == is_new
 
 
 def test_after_a_kill_only_the_missing_shards_are_translated(teacher: Teacher, loaded: LoadedRecipe) -> None:

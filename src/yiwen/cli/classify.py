@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Annotated
 
 import typer
@@ -21,19 +20,13 @@ def classify(
     threads: Threads = 0,
 ) -> None:
     """Label text line by line: a line in gives a line out."""
-    from yiwen.cli.streams import counted, input_texts, output_stream
+    from yiwen.cli.streams import counted, text_streams
     from yiwen.encoder import Encoder
-    from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("classify")
-    flags: Counter[str] = Counter()
-    with (
-        stop_on_signals() as stop,
-        input_texts(input_file, stop=stop, flags=flags) as texts,
-        output_stream(output_file) as output,
-    ):
+    with text_streams(input_file, output_file) as (texts, output, flags, stop):
         found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
         for prediction in counted(found):
             flags.update(prediction.flags)

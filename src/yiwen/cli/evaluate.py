@@ -51,7 +51,8 @@ def evaluate(
                   "--no-checks": None if checks else True}  # fmt: skip
         if given := [name for name, value in unused.items() if value is not None]:
             raise ConfigError(f"{', '.join(given)}: for translations; {bundle.folder} has task={bundle.info.task!r}")
-        _evaluate_encoder(bundle.folder, as_json, **how)
+        with stop_on_signals() as stop:
+            _evaluate_encoder(bundle.folder, as_json, stop=stop, **how)
         return
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
     with stop_on_signals() as stop:
@@ -74,10 +75,8 @@ def _evaluate_encoder(model: Path, as_json: bool, **how: Any) -> None:
     from rich.console import Console
 
     from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
-    from yiwen.stop import stop_on_signals
 
-    with stop_on_signals() as stop:
-        measurements = measure_encoder(model, stop=stop, **how)
+    measurements = measure_encoder(model, **how)
     for measurement in measurements:
         print_encoder_measurement(measurement, Console(stderr=as_json))
     first, *more = [measurement.to_json() for measurement in measurements]

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 from yiwen.data.lines import decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import new_file
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, stop_on_signals
 from yiwen.text.glossary import Glossary
 
 T = TypeVar("T")
@@ -35,18 +35,21 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
 
 
 @contextmanager
-def input_texts(path: Path | None, *, stop: StopFlag, flags: Counter[str] | None = None) -> Iterator[Iterator[str]]:
-    """`input_lines` as text; what is no UTF-8 is replaced and flagged. The count of flags is told at the end."""
-    told: Counter[str] = Counter() if flags is None else flags
+def text_streams(
+    path: Path | None, output_path: Path | None
+) -> Iterator[tuple[Iterator[str], BinaryIO, Counter[str], StopFlag]]:
+    """The lines of a file or of stdin as text, where to write, flags to be counted, which are told at the end, and what
+    to poll. What is no UTF-8 is replaced and flagged."""
+    flags: Counter[str] = Counter()
 
     def text_of(line: bytes) -> str:
         text = line.decode("utf-8", errors="replace")
-        told["invalid_utf8"] += text.encode() != line
+        flags["invalid_utf8"] += text.encode() != line
         return text
 
-    with input_lines(path, stop=stop) as lines:
-        yield map(text_of, lines)
-    tell_flags(told)
+    with stop_on_signals() as stop, input_lines(path, stop=stop) as lines, output_stream(output_path) as output:
+        yield map(text_of, lines), output, flags, stop
+    tell_flags(flags)
 
 
 @contextmanager
@@ -125,10 +128,7 @@ def counted(items: Iterable[T]) -> Iterator[T]:
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-        for item in items:
-            yield item
-            progress.advance(task)
+        yield from progress.track(items, description="")
 
 
 @contextmanager

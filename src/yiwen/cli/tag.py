@@ -18,14 +18,13 @@ def tag(
 
     Blanks stand between words, and between their tags.
     """
-    from yiwen.cli.streams import counted, input_texts, output_stream
+    from yiwen.cli.streams import counted, text_streams
     from yiwen.encoder import Encoder
-    from yiwen.stop import stop_on_signals
     from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
-    with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:
+    with text_streams(input_file, output_file) as (texts, output, flags, stop):
         for block in in_blocks(counted(texts)):
-            for tags in encoder.tag([text.split() for text in block], stop=stop):
+            for tags in encoder.tag([text.split() for text in block], flags=flags, stop=stop):
                 output.write(f"{' '.join(tags)}\n".encode())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from yiwen.cli.options import AsJson, RecipeName, Settings
+from yiwen.cli.options import AsJson, RecipeName, Settings, tell_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,8 +41,7 @@ def train(
             calibrate_once(Translator.load(folder), stop=stop)
     command = COMMANDS[loaded.recipe.task]
     result = tell_best(folder, progress, console, then=f"{command} {shlex.quote(str(folder / 'best'))} < YOUR_TEXT")
-    if as_json:
-        print(json.dumps(result))
+    tell_json(result, wanted=as_json)
 
 
 def tell_best(folder: Path, progress: Progress, console: Console, *, then: str) -> dict[str, Any]:

@@ -198,10 +198,12 @@ def _trained(
 
 def _opened(estimator: Any, model: str | Path) -> Encoder:
     """Its encoder, opened once; torch computes what is not of the last layer, which alone is exported."""
-    engine = "auto" if getattr(estimator, "layer", -1) == -1 else "torch"
     opened = estimator.__dict__.setdefault("_encoder", {})
-    if engine not in opened:
-        opened[engine] = Encoder.load(model, engine=engine)
+    for engine in ("auto", "torch"):
+        if engine not in opened:
+            opened[engine] = Encoder.load(model, engine=engine)
+        if getattr(estimator, "layer", -1) in (-1, opened[engine].n_layers):
+            break
     return cast("Encoder", opened[engine])
 
 

@@ -59,8 +59,7 @@ def export_encoder(
 
     def write(folder: Path) -> ExportInfo:
         model, info = load_encoder(bundle), new_info(bundle, dtype)
-        limit = max(1, min(bundle.info.max_src_tokens, bundle.info.model.max_len) - 1)
-        sources = make_test_set(bundle.source, valid, limit=limit).sources
+        sources = make_test_set(bundle.source, valid, limit=bundle.limit).sources
         trained = TorchEncoder(load_encoder(bundle))
 
         def write_as(number_type: str, place: Path) -> None:
@@ -75,7 +74,7 @@ def export_encoder(
             write_as("float32", Path(exact))
             report["float32"] = _compare_exactly(trained, exported(Path(exact)), sources, stop)
         write_as(dtype, folder)
-        report["is_verified"] = COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu")
+        report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
         if report["is_verified"] and dtype != "float32":
             report[dtype] = _compare_rounded(Encoder(bundle, trained), Encoder(bundle, exported(folder)), valid, stop)
         info = dataclasses.replace(info, verification=report)

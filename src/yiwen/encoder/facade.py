@@ -9,6 +9,7 @@ Shapes: B pieces, S subwords, D d_model, K labels.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.data.order import longest_first
-from yiwen.engines.select import DTYPES, ENGINES, check_threads, settled
+from yiwen.engines.select import ENGINES, check_means, settled
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
@@ -64,6 +65,8 @@ class Encoder:
         self.engine = engine
         self.labels = bundle.info.labels
         self.n_layers = bundle.info.model.n_encoder_layers
+        self.limit = bundle.limit
+        """Longest piece, in subwords without eos."""
 
     @classmethod
     def load(
@@ -83,7 +86,7 @@ class Encoder:
             CheckpointError: If anything is wrong with the bundle.
             ConfigError: If engine, device, dtype or threads is not to be had.
         """
-        check_threads(threads)
+        check_means(dtype, threads)
         bundle = open_bundle(Path(folder))
         info = bundle.info
         exported = bundle.folder / EXPORTED
@@ -101,8 +104,6 @@ class Encoder:
             where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
             found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
             return cls(bundle, found)
-        if dtype not in DTYPES:
-            raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
         if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():
             raise CheckpointError(
                 f"{bundle.folder} was exported without {WEIGHTS}, and a translator's encoder is computed from them; "
@@ -120,6 +121,7 @@ class Encoder:
         layer: int = -1,
         pooling: str | None = None,
         normalised: bool | None = None,
+        flags: Counter[str] | None = None,
         stop: StopFlag | None = None,
     ) -> Array:
         """One vector a text, (N, D), float32.
@@ -131,12 +133,16 @@ class Encoder:
                 the bundle's where not given.
             normalised: Whether vectors get length 1, so that their products are cosines; where not given, those of
                 a bundle of the task embed do.
+            flags: Where to count those that texts would have as a `Prediction`.
             stop: Polled between batches.
 
         Raises:
             ConfigError: If there is no such layer, or no such pooling here.
         """
-        vectors = self._pooled(self._pieces(texts), layer=layer, pooling=pooling, stop=stop)
+        pieces = self._pieces(texts)
+        vectors = self._pooled(pieces, layer=layer, pooling=pooling, stop=stop)
+        if flags is not None:
+            flags.update(itertools.chain.from_iterable(map(_flags, pieces)))
         if self.bundle.info.task == "embed" if normalised is None else normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
@@ -164,16 +170,19 @@ class Encoder:
                 label=self.labels[best],
                 probability=float(row[best]),
                 probabilities=tuple(row.tolist()),
-                flags=("segmented",) if len(parts) > 1 else () if parts[0] else ("empty",),
+                flags=_flags(parts),
             )
             for row, best, parts in zip(rows, rows.argmax(axis=1).tolist(), pieces, strict=True)
         ]
 
-    def tag(self, sentences: Sequence[Sequence[str]], *, stop: StopFlag | None = None) -> list[list[str]]:
+    def tag(
+        self, sentences: Sequence[Sequence[str]], *, flags: Counter[str] | None = None, stop: StopFlag | None = None
+    ) -> list[list[str]]:
         """One tag a word.
 
         Args:
             sentences: The words of each.
+            flags: Where to count sentences that are `segmented`, and those of which a word is `cut`.
             stop: Polled between batches.
 
         Raises:
@@ -190,6 +199,9 @@ class Encoder:
                 first = np.cumsum([0, *map(len, runs[place][1][:-1])])  # where each word begins
                 best = self._logits(states_SD[first]).argmax(axis=1)
                 found[place] = [self.labels[i] for i in best.tolist()]
+        if flags is not None:
+            flags["segmented"] += sum(n > 1 for n in Counter(number for number, _ in runs).values())
+            flags["cut"] += sum(any(len(ids) > self.limit for ids in words) for words in words_of)
         tags: list[list[str]] = [[] for _ in read]
         for (number, _), part in zip(runs, found, strict=True):
             tags[number] += part
@@ -205,11 +217,6 @@ class Encoder:
             raise ConfigError(
                 f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
             )
-
-    @property
-    def limit(self) -> int:
-        """Longest piece, in subwords without eos."""
-        return max(1, min(self.bundle.info.max_src_tokens, self.bundle.info.model.max_len) - 1)
 
     def _read(self, text: str) -> str:
         """A text as the model knows it: Chinese in the other script keeps its places."""
@@ -270,6 +277,11 @@ class Encoder:
         logits = self._logits(vectors)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
+
+
+def _flags(parts: list[list[int]]) -> tuple[str, ...]:
+    """Of a text in pieces."""
+    return ("segmented",) if len(parts) > 1 else () if parts[0] else ("empty",)
 
 
 def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | None) -> tuple[Array, Array]:

@@ -73,6 +73,10 @@ class ExportInfo:
     verification: dict[str, Any] = field(default_factory=dict)
     """How it compares with the trained model."""
 
+    def __post_init__(self) -> None:
+        if self.dtype not in COMPUTE_TYPES:
+            raise ConfigError(f"dtype={self.dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
+
 
 def write_info(folder: Path, info: ExportInfo) -> None:
     """Write `export.json`."""

@@ -73,9 +73,7 @@ def open_engine(
     require_translator(bundle)
     if engine not in ENGINES:
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
-    if dtype not in DTYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
-    check_threads(threads)
+    check_means(dtype, threads)
     has_export = (bundle.folder / EXPORTED).is_dir()
     if others:
         if engine == "ctranslate2":
@@ -108,12 +106,14 @@ def open_engine(
     return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads), note=note)
 
 
-def check_threads(threads: int) -> None:
-    """Make sure that it is a number of threads.
+def check_means(dtype: str, threads: int) -> None:
+    """Make sure that they are a number type and a number of threads.
 
     Raises:
-        ConfigError: If it is none.
+        ConfigError: If one is none.
     """
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
     if not (hasattr(threads, "__index__") and 0 <= threads <= MAX_THREADS):
         raise ConfigError(f"threads={threads!r}; use 1 to {MAX_THREADS}, or 0 for all cores")
 
@@ -138,7 +138,7 @@ def _obstacle(bundle: Bundle) -> str:
     if bundle.info.search.sampling:
         return f"the search settings of {bundle.folder} ask for sampling, which an exported engine cannot do"
     dtype = read_info(bundle.folder / EXPORTED).dtype
-    if COMPUTE_TYPES.get(dtype) in get_supported_compute_types("cpu"):
+    if COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu"):
         return ""
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
 

@@ -161,12 +161,11 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     """
     from yiwen.evaluation.weights import learn_weights
 
-    limit = min(bundle.info.max_src_tokens - 1, bundle.room)
     src, ref = (
         side.encode([normalise(text) for text in texts])
         for side, texts in zip((bundle.source, bundle.target), store.valid, strict=True)
     )
-    kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= limit and 0 < len(ref[i]) <= bundle.room]
+    kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None
     src, ref, references = [src[i] for i in kept], [ref[i] for i in kept], [store.valid.tgt[i] for i in kept]

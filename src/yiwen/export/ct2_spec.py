@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
-from yiwen.errors import ConfigError, ExportError
+from yiwen.errors import ExportError
 from yiwen.model.attention import SelfAttention
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.layers import FeedForward
@@ -45,10 +45,9 @@ def write_model(
         alignment: The attention that the exported model shows; the usual one where not given.
 
     Raises:
-        ConfigError: If dtype is unknown.
         ExportError: If the architecture or the vocabulary cannot be expressed.
     """
-    _check(model.config, dtype)
+    _check(model.config)
     spec = build_spec(model, alignment)
     for side, subword, embedding, register in (
         ("source", source, model.src_embedding, spec.register_source_vocabulary),
@@ -72,21 +71,18 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
     """The same of an encoder alone: model.bin, config.json and the vocabulary.
 
     Raises:
-        ConfigError: If dtype is unknown.
         ExportError: If the architecture cannot be expressed.
     """
     from ctranslate2.specs import TransformerEncoderModelSpec
 
-    _check(model.config, dtype)
+    _check(model.config)
     spec = TransformerEncoderModelSpec(_encoder_spec(model))
     spec.register_vocabulary(vocabulary(subword))
     _save(spec, folder, dtype)
 
 
-def _check(config: ModelConfig, dtype: str) -> None:
+def _check(config: ModelConfig) -> None:
     """Refuse what CTranslate2 cannot compute."""
-    if dtype not in COMPUTE_TYPES:
-        raise ConfigError(f"dtype={dtype!r} is unknown to CTranslate2; use one of {', '.join(COMPUTE_TYPES)}")
     if config.positions == "alibi":
         raise ExportError(
             "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "

@@ -68,13 +68,13 @@ def translate_missing(
 ) -> int:
     """Write every shard that is missing or damaged; returns how many sources that were."""
     missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]
-    n_missing = sum(map(len, missing))
+    n_missing, n_all = sum(map(len, missing)), len(store)
 
     def stream_of(parts: list[np.ndarray], search: SearchConfig) -> Iterator[Translation]:
         sources = (source.encode("utf-8") for rows in parts for source in sources_of(store, rows))
         return translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
 
-    task = bar.add_task("translating", total=len(store), completed=len(store) - n_missing, rate="")
+    task = bar.add_task("translating", total=n_all, completed=n_all - n_missing, visible=n_missing > 0, rate="")
     began, n_done = time.perf_counter(), 0
     # One stream for all shards: the engine looks ahead, and no core waits between two of them.
     stream = stream_of(missing, search)

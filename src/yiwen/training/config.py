@@ -31,7 +31,8 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     """Highest learning rate; with schedule = "paper" a factor, 1.0 in the paper."""
     schedule: Literal["paper", "inverse_sqrt", "polynomial", "cosine", "constant"] = "inverse_sqrt"
-    """How the learning rate moves after the warm-up; paper: equation 3 of section 5.3."""
+    """How the learning rate moves after the warm-up; paper: equation 3 of section 5.3. polynomial and cosine reach 0
+    with the last update."""
     warmup_steps: int = 1000
     """Updates over which the learning rate rises from 0."""
     decay_power: float = 1.0

@@ -67,7 +67,6 @@ def translation_job(
     model = _build(store, model_config, hardware)
     if initial is not None:
         model.load_state_dict(load_model(initial).state_dict())
-    batch_tokens = config.micro_batch_tokens
     valid = ValidationSet(store, config, max_len=model_config.max_len)
     loss_fn = translation_loss(config.label_smoothing, rdrop=config.rdrop)
     guided = None
@@ -100,7 +99,7 @@ def translation_job(
         lengths=lengths,
         load=load,
         is_sampled=store.tokenizer.sampling > 0,
-        largest=lambda: _laid_out(batch_of_shape(max(1, batch_tokens // longest), longest), hardware),
+        largest=lambda: _laid_out(batch_of_shape(max(1, config.micro_batch_tokens // longest), longest), hardware),
         loss_fn=loss_fn,
         validate=validate,
         save_bundle=write_bundle,
