@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ import torch
 from random_models import architectures, describe, fake_subword
 from yiwen.bundle import open_bundle
 from yiwen.cli.main import main
-from yiwen.data.store import Store
+from yiwen.data.store import Store, TextPairs
 from yiwen.encoder import Encoder, exporting
 from yiwen.encoder.exporting import export_encoder
 from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
@@ -182,3 +183,37 @@ def test_a_ruined_classifier_is_not_published_however_few_its_validation_texts(
     with pytest.raises(ExportError, match=f"rounding changes too much: {problem}"):
         export_encoder(bundle, valid=valid)
     assert not (copy / "ctranslate2").exists()
+
+
+class Told:
+    """An encoder that gives vectors so far apart from [1, 0], and the first labels wrong."""
+
+    def __init__(self, n_wrong: int, *, n_texts: int, cosine: float) -> None:
+        self.labels = ["no"] * n_wrong + ["yes"] * (n_texts - n_wrong)
+        self.vector = [cosine, (1 - cosine**2) ** 0.5]
+        self.bundle = SimpleNamespace(info=SimpleNamespace(task="classify"))
+
+    def features(self, texts: list[str], **options: Any) -> Any:
+        return np.array([self.vector] * len(texts))
+
+    def classify(self, texts: list[str], **options: Any) -> list[str]:
+        return self.labels
+
+
+@pytest.mark.parametrize(
+    ("n_texts", "n_wrong", "cosine", "problem"),
+    [
+        (1000, 3, 0.5, ""),
+        (1000, 4, 1.0, r"accuracy falls from 100\.00 to 99\.60"),
+        (999, 400, 0.9901, ""),
+        (999, 0, 0.9899, r"a cosine is 0\.990"),
+    ],
+)
+def test_rounding_may_cost_three_tenths_of_a_point_or_a_hundredth_of_a_cosine(
+    n_texts: int, n_wrong: int, cosine: float, problem: str
+) -> None:
+    right, rounded = (Told(n, n_texts=n_texts, cosine=c) for n, c in ((0, 1.0), (n_wrong, cosine)))
+    valid = TextPairs(["text"] * n_texts, ["yes"] * n_texts)
+    with pytest.raises(ExportError, match=problem) if problem else nullcontext():
+        found = exporting._compare_rounded(right, rounded, valid, None)  # type: ignore[arg-type]
+        assert found["accuracy_exported"] == pytest.approx(100 * (1 - n_wrong / n_texts))

@@ -228,9 +228,7 @@ def test_a_document_that_fails_costs_nothing(
         assert service.store.used("") == len("Deti gedi.")
 
 
-def test_fetched_documents_make_room_and_old_ones_are_gone(
-    serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_documents_make_room(serve: Callable[..., str]) -> None:
     with httpx.Client(base_url=serve(max_documents=2)) as http:
         ids = [sent(http, b"Deti gedi.", "a.txt")["id"] for _ in range(2)]
         data = {"source": "en", "target": "de"}
@@ -240,8 +238,22 @@ def test_fetched_documents_make_room_and_old_ones_are_gone(
         sent(http, b"Deti.", "a.txt")
         assert http.get(f"/v1/documents/{ids[1]}").status_code == 404
         assert http.get(f"/v1/documents/{ids[0]}").status_code == 200
-        monkeypatch.setattr(jobs, "_KEPT_S", 0.0)
-        assert http.get(f"/v1/documents/{ids[0]}").status_code == 404
+
+
+def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, data = service_of(tmp_path, exported_bundle), {"source": "en", "target": "de"}
+    assert jobs._KEPT_S == 3600
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        kept = sent(http, b"Deti gedi.", "a.txt")["id"]
+        monkeypatch.setattr(jobs, "_KEPT_S", 0.5)
+        old = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).json()["id"]
+        deadline = time.monotonic() + 60
+        while {*service.jobs._jobs} != {kept}:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert [http.get(f"/v1/documents/{id_}").status_code for id_ in (kept, old)] == [200, 404]
 
 
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:

@@ -170,6 +170,8 @@ def test_ten_times_the_capacity_gets_answers_or_refusals_and_nothing_else(servic
     assert others == []
     assert len(accepted) > 20
     assert len(refused) > 20
+    assert statistics.median(refused) < statistics.median(accepted), "who is refused does not queue first"
+    assert not IS_LONG or percentile(refused, 0.99) < 0.1
     assert grown < 50
 
 

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from yiwen.text import langid
 from yiwen.text.langid import Detected, detect, is_in
 
 DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
@@ -78,6 +80,16 @@ def test_a_text_in_the_target_language_is_known_for_certain_or_not_at_all(
     text: str, src: str, tgt: str, expected: bool
 ) -> None:
     assert is_in(text, tgt, rather_than=src) is expected
+
+
+@pytest.mark.parametrize(("n_letters", "p", "expected"), [(30, 0.991, True), (29, 0.991, False), (30, 0.989, False)])
+def test_it_takes_thirty_letters_and_ninety_nine_per_cent(
+    n_letters: int, p: float, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identifier = SimpleNamespace(rank=lambda prose: [("de", p), ("en", 1 - p), ("fr", 0.0)])
+    monkeypatch.setattr(langid, "_identifier", lambda: identifier)
+    letters = "baum" * 8
+    assert is_in(f"{letters[:15]} {letters[15:n_letters]}", "de", rather_than="en") is expected
 
 
 @pytest.mark.skipif(not (DATA / "multi30k").is_dir(), reason="YIWEN_DATA has no text in several languages")

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -15,10 +16,12 @@ from tiny_model import MAX_TOKENS, TinyRun
 from toy_labels import write_labelled
 from yiwen.bundle import load_tensors, open_bundle
 from yiwen.data.batching import Batch
+from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
-from yiwen.runs import train_recipe
+from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.training.learning import hiding
 
 SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]
 TRANSLATOR = ["model.n_encoder_layers=1", "model.max_len=96", f"data.max_tokens={MAX_TOKENS}"]
@@ -113,3 +116,13 @@ def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:
     path.write_text(re.sub("[BI]-(ODD|EVEN)", r"\1", path.read_text("utf-8")), encoding="utf-8")
     with pytest.raises(DataError, match=r"'span_f1', but no tag of the validation text marks a span .*'accuracy'"):
         train_recipe(load_recipe(str(recipe), [*SHORT, "training.metric=span_f1"]), run=tmp_path / "run")
+
+
+def test_other_subwords_are_hidden_whenever_a_text_comes_by(tmp_path: Path) -> None:
+    loaded = load_recipe(str(write_labelled(tmp_path, "mlm")), SHORT)
+    store = Store.open(prepare_recipe(loaded, stop=None).folder)
+    learning = hiding(store, loaded.recipe.training, loaded.recipe.encoder, max_len=96, max_tokens=MAX_TOKENS)
+    first, again, other = (learning.load(np.arange(11), seed).src_ids for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert first.shape == other.shape
+    assert not torch.equal(first, other)

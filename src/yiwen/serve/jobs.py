@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 import time
@@ -58,18 +59,12 @@ class Job:
     is_open: bool = False
     """Whether knowing its id is enough to fetch it."""
     finished: threading.Event = field(default_factory=threading.Event)
-    born: float = field(default_factory=time.monotonic)
     _way: Way | None = None
 
     @property
     def suffix(self) -> str:
         """What kind of document its name says it is; no more of the name is ever used."""
         return PureWindowsPath(self.filename).suffix.lower()
-
-    @property
-    def is_old(self) -> bool:
-        """True where it is kept no longer."""
-        return time.monotonic() - self.born > _KEPT_S
 
     def response(self) -> Response:
         """The translated document, never shown in the place of a page whatever it holds.
@@ -141,6 +136,7 @@ class Jobs:
         with self._lock:
             self._make_room(call.owner)
             self._jobs[job.id] = job
+        asyncio.get_running_loop().call_later(_KEPT_S, self._forget_old, job.id)
         self._threads.submit(self._work, job)
         return job
 
@@ -151,7 +147,7 @@ class Jobs:
             ApiError: 404 where they have none of that id.
         """
         job = self._jobs.get(call.request.path_params["id"])
-        if job is None or not (job.is_open or job.call.owner == call.owner) or job.is_old:
+        if job is None or not (job.is_open or job.call.owner == call.owner):
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
@@ -166,14 +162,17 @@ class Jobs:
             self.remove(job)
         self._threads.shutdown(cancel_futures=True)
 
+    def _forget_old(self, job_id: str) -> None:
+        """Forget one whose time is up. By its id: what waits must not keep what was forgotten before."""
+        if (job := self._jobs.get(job_id)) is not None:
+            self.remove(job)
+
     def _make_room(self, owner: str) -> None:
-        """Forget what is old, and where that is not enough one that its owner can do without. The lock is held.
+        """Where all places are taken, forget one that its owner can do without. The lock is held.
 
         Raises:
             ApiError: 429 where there is none.
         """
-        for job in [job for job in self._jobs.values() if job.is_old]:
-            self._forget(job)
         if len(self._jobs) < self._max_documents:
             return
         kept = list(self._jobs.values())

@@ -1,0 +1,87 @@
+"""How much an exported model may differ from the trained one: the bounds stand where the manual says they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+from tiny_model import TinyRun
+from yiwen.bundle import open_bundle
+from yiwen.errors import ExportError
+from yiwen.evaluation.metrics import quick_score
+from yiwen.export.verify import TestSet, compare_exactly, compare_quality
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
+
+
+class Told:
+    """An engine that finds what it is told, each token as likely as it is told."""
+
+    description = "told"
+
+    def __init__(self, found: Sequence[Sequence[int]], log_probs: Mapping[int, float]) -> None:
+        self.found, self.log_probs = found, log_probs
+
+    def search(self, sources: Any, **options: Any) -> list[list[Hypothesis]]:
+        return [[Hypothesis(tuple(ids), 0.0, 0.0, True)] for ids in self.found]
+
+    def score(self, sources: Any, targets: Sequence[Sequence[int]], **options: Any) -> list[list[float]]:
+        return [[*(self.log_probs.get(id_, -1.0) for id_ in ids), -1.0] for ids in targets]
+
+
+def refused(match: str) -> AbstractContextManager[Any]:
+    return pytest.raises(ExportError, match=match)
+
+
+@pytest.mark.parametrize(
+    ("difference", "outcome"),
+    [(0.00009, nullcontext()), (0.00011, refused(r"1 differences in 1 sentences; .* differs by 0\.00011"))],
+)
+def test_a_log_probability_may_differ_by_a_ten_thousandth(
+    difference: float, outcome: AbstractContextManager[Any]
+) -> None:
+    with outcome:
+        compare_exactly(Told([[5]], {5: -2.0}), Told([[5]], {5: -2.0 + difference}), [[7, 8]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("margin", "outcome"),
+    [(0.0009, nullcontext()), (0.0011, refused(r"greedy token 2 differs where the margin is 0\.0011"))],
+)
+def test_another_token_may_be_taken_where_it_is_a_thousandth_less_likely(
+    margin: float, outcome: AbstractContextManager[Any]
+) -> None:
+    log_probs = {5: -2.0, 6: -2.0 - margin}
+    with outcome:
+        found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]])  # type: ignore[arg-type]
+        assert found["n_ties"] == 1
+
+
+def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:
+    target = open_bundle(tiny_run.best).target
+    texts = (tiny_run.recipe.parent / "valid.de").read_text("utf-8").split("\n")[:-1]
+    right = (target.encode(texts) * 1000)[:1000]
+    references = target.decode(right)
+
+    def damaged(n: int) -> list[list[int]]:
+        return [[*reversed(ids)] if i < n else ids for i, ids in enumerate(right)]
+
+    def lost(n: int) -> float:
+        return 100 - quick_score(target.decode(damaged(n)), references, tgt_lang="de", metric="bleu")
+
+    def compare(n: int, n_lines: int) -> dict[str, Any]:
+        rules: Any = {"target": target, "tgt_lang": "de", "search": SearchConfig()}
+        engines: Any = [Told(found[:n_lines], {}) for found in (right, damaged(n))]
+        sources = [[7]] * n_lines
+        return compare_quality(*engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), **rules)
+
+    most = next(n for n in range(1, 100) if lost(n + 1) > 0.3)
+    assert 0.1 < lost(most) <= 0.3
+    assert compare(most, 1000)["is_bleu_checked"]
+    with refused(rf"on 1000 lines, the trained one 100\.00: it loses {lost(most + 1):.2f}, more than 0\.3"):
+        compare(most + 1, 1000)
+    few = compare(most + 1, 999)
+    assert (few["is_bleu_checked"], few["bleu_loss"] > 0.3) == (False, True)
