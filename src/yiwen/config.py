@@ -23,9 +23,12 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from yiwen.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pydantic
 
 STRICT: Final = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
 """Every config dataclass carries `__pydantic_config__ = STRICT`: without it unknown keys would pass."""
@@ -34,6 +37,9 @@ ABOVE_0: Final = math.ulp(0.0)
 """The least number above 0."""
 BELOW_1: Final = math.nextafter(1.0, 0.0)
 """The greatest number below 1."""
+
+_WRONG_TYPE: Final = re.compile(r"\S+ = ")
+"""How a problem begins that says that a value has another type: without it, a setting that has to be there is missing."""
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -74,18 +80,28 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
         # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
         return cast(T, _adapter(cast(Any, cls)).validate_json(json.dumps(table)))
     except pydantic.ValidationError as error:
-        lines = list(dict.fromkeys(_explain(cls, problem) for problem in error.errors()))
+        problems = _problems(cls, table, error)
     except TypeError as error:  # TOML has dates; no setting of ours is one
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
+    raise ConfigError("\n".join(f"{source}: {problem}" for problem in problems))
+
+
+def _problems(cls: type[Any], table: Mapping[str, Any], error: pydantic.ValidationError) -> list[str]:
+    """One line for every problem of a table that pydantic refuses.
+
+    A class names the first of its rules that is broken, and none beside an unknown key. So what was named is taken out
+    and the rest judged again; but no setting by the default of another that was taken out.
+    """
+    problems = list(dict.fromkeys(_explain(cls, problem) for problem in error.errors()))
     rest = json.loads(json.dumps(table))
-    if wrong := {_take_out(rest, line) for line in lines if not re.match(r"\S+ = ", line)} - {""}:
-        try:  # a class names the first rule that is broken: the others are heard when that setting is gone
-            parse(cls, rest, source=source)
-        except ConfigError as error:
-            for line in str(error).replace(f"{source}: ", "").split("\n"):
-                if wrong.isdisjoint(re.findall(r"\w+", line)) and line not in "\n".join(lines):
-                    lines.append(line)
-    raise ConfigError("\n".join(f"{source}: {line}" for line in lines))
+    if taken := {_take_out(rest, problem) for problem in problems if not _WRONG_TYPE.match(problem)} - {""}:
+        try:
+            _adapter(cls).validate_json(json.dumps(rest))
+        except type(error) as further:
+            for problem in _problems(cls, rest, further):
+                if taken.isdisjoint(re.findall(r"\w+", problem)) and problem not in problems:
+                    problems.append(problem)
+    return problems
 
 
 @functools.cache
