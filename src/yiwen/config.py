@@ -23,12 +23,9 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from yiwen.errors import ConfigError
-
-if TYPE_CHECKING:
-    import pydantic
 
 STRICT: Final = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
 """Every config dataclass carries `__pydantic_config__ = STRICT`: without it unknown keys would pass."""
@@ -39,7 +36,7 @@ BELOW_1: Final = math.nextafter(1.0, 0.0)
 """The greatest number below 1."""
 
 _WRONG_TYPE: Final = re.compile(r"\S+ = ")
-"""How a problem begins that says that a value has another type: without it, a setting that has to be there is missing."""
+"""How a problem begins where a value has a wrong type: without it, what has to be there would be missing."""
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -86,8 +83,8 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
     raise ConfigError("\n".join(f"{source}: {problem}" for problem in problems))
 
 
-def _problems(cls: type[Any], table: Mapping[str, Any], error: pydantic.ValidationError) -> list[str]:
-    """One line for every problem of a table that pydantic refuses.
+def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]:
+    """One line for every problem of a table that pydantic refuses with `error`.
 
     A class names the first of its rules that is broken, and none beside an unknown key. So what was named is taken out
     and the rest judged again; but no setting by the default of another that was taken out.
@@ -96,7 +93,7 @@ def _problems(cls: type[Any], table: Mapping[str, Any], error: pydantic.Validati
     rest = json.loads(json.dumps(table))
     if taken := {_take_out(rest, problem) for problem in problems if not _WRONG_TYPE.match(problem)} - {""}:
         try:
-            _adapter(cls).validate_json(json.dumps(rest))
+            _adapter(cast(Any, cls)).validate_json(json.dumps(rest))
         except type(error) as further:
             for problem in _problems(cls, rest, further):
                 if taken.isdisjoint(re.findall(r"\w+", problem)) and problem not in problems:
@@ -235,9 +232,8 @@ def _explain(cls: type[Any], problem: Any) -> str:
         return str(problem["ctx"]["error"])
     if problem["type"] == "unexpected_keyword_argument":
         nearest = difflib.get_close_matches(path[-1], known, n=1)
-        return f"{key} is no setting; " + (
-            f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
-        )
+        remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
+        return f"{key} is no setting; {remedy}"
     if len(path) > 1 and not path[-1].isdigit() and path[-1] not in known:
         return _explain(cls, {**problem, "loc": path[:-1]})  # pydantic names the type it tried, where there are several
     doc = attribute_docs(owner).get(path[-1]) if path else None
