@@ -92,6 +92,14 @@ def test_a_run_that_exists_is_not_written_over(text: Path, tmp_path: Path, capsy
     assert outcome(tmp_path / "run") == before
 
 
+def test_a_link_to_nothing_is_refused_before_anything_is_prepared(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert train(text, tmp_path / "link", settings=[]) == 2
+    assert f"{tmp_path / 'link'} is a link to nothing; give a folder for the run with --run" in capsys.readouterr().err
+
+
 def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prepared(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tiny_model import TinyRun, exported, write_tiny_recipe
+from yiwen.engines.engine import Ids
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.text.glossary import Glossary
 from yiwen.translator import Translator
 
@@ -152,6 +156,25 @@ def test_terms_go_with_every_search(tiny_run: TinyRun, search: dict[str, int]) -
     config = SearchConfig(**search)  # type: ignore[arg-type]
     (found,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "haus"}), search=config)
     assert "haus" in found.text.lower()
+
+
+def test_what_most_candidates_agree_on_holds_the_terms_too(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(tiny_run.best, threads=1)
+    search = translator.engine.search
+    sentence, other = "Deti gedi bapu.", "Beti peku lino mero."
+    said = [translator.translate([text], checks=False)[0].text for text in (sentence, other)]
+    ids = [translator.bundle.source.encode([text])[0] for text in (sentence, other)]
+    word = next(word for word in said[0].rstrip(".").split() if word.lower() not in said[1].lower())
+
+    def candidates(sources: Sequence[Ids], **how: Any) -> list[list[Hypothesis]]:
+        (first, *_), (second, *_) = search(ids, **how)
+        return [[first, second, second, second]]
+
+    monkeypatch.setattr(translator.engine, "search", candidates)
+    agreed = SearchConfig(beam_size=4, mbr=4)
+    (free,) = translator.translate([sentence], search=agreed, checks=False)
+    (bound,) = translator.translate([sentence], search=agreed, glossary=Glossary({"deti": word}), checks=False)
+    assert (free.text, bound.text, bound.flags) == (said[1], said[0], ())
 
 
 def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> None:

@@ -12,8 +12,17 @@ def test_of_what_was_drawn_several_times_one_is_handed_out_before_any_is_twice()
     group = [Hypothesis((n,), -float(n), -float(n), is_finished=True) for n in range(len(texts))]
 
     def wanted(n_best: int) -> list[str]:
-        return chosen(group, texts, config=SearchConfig(mbr=8, beam_size=8, n_best=n_best)).texts
+        config = SearchConfig(mbr=8, beam_size=8, n_best=n_best)
+        return chosen(group, texts, lambda text: False, config=config).texts
 
     assert wanted(1) == ["a dog"]  # by how often it was drawn
     assert sorted(wanted(3)) == ["a cow", "a dog", "the cat"]
     assert wanted(5)[3:] == ["a dog", "a dog"]
+
+
+def test_candidates_without_a_term_come_last_however_many_agree_on_them() -> None:
+    texts = ["the dog sleeps", "a cat sleeps", "a cat sleeps", "a cat sleeps"]
+    group = [Hypothesis((n,), -float(n), -float(n), is_finished=True) for n in range(len(texts))]
+    config = SearchConfig(mbr=4, beam_size=4)
+    assert chosen(group, texts, lambda text: False, config=config).texts == ["a cat sleeps"]
+    assert chosen(group, texts, lambda text: "dog" not in text, config=config).texts == ["the dog sleeps"]

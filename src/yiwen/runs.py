@@ -180,8 +180,9 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
         ConfigError: If it has, and resume is False, or if its checkpoints are gone; or the device of one that starts is
             not there.
     """
-    if run.exists() and not run.is_dir():
-        raise ConfigError(f"{run} is a file; give a folder for the run with --run")
+    if not run.is_dir() and (run.exists() or run.is_symlink()):
+        what = "a file" if run.exists() else "a link to nothing"
+        raise ConfigError(f"{run} is {what}; give a folder for the run with --run")
     if not _has_begun(run):
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
             raise ConfigError(

@@ -145,7 +145,7 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
     for varied in _one_by_one(choices) if each else _combined(choices):
         loaded = load_recipe(recipe, [f"{key}={value}" for key, value in (first | varied).items()])
         words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
-        name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120] or "alone"
+        name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120].encode()[:240].decode(errors="ignore") or "alone"
         twin = "" if all(cell.folder.name != name for cell in cells) else f"-{len(cells) + 1}"
         cells.append(Cell((folder or runs_root() / f"{loaded.name}-sweep") / f"{name}{twin}", varied, loaded))
     if cells[0].loaded.recipe.task != "translate":
@@ -319,9 +319,6 @@ def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, floa
     if len(gains) > 1:
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
-    ours, theirs = (
-        (folder / "valid.txt").read_text(encoding="utf-8").split("\n")[:-1]
-        for folder in (cell.folder, first_cell.folder)
-    )
+    ours, theirs = ((each.folder / "valid.txt").read_text("utf-8").split("\n")[:-1] for each in (cell, first_cell))
     how: Any = {"tgt_lang": store.tgt_lang, "metrics": (result.metric,)}
     return mean, *compare(ours, theirs, store.valid.tgt, **how).differences[0].interval

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -71,14 +71,18 @@ class Score:
         return self.log_prob / self.n_tokens
 
 
-def chosen(group: list[Hypothesis], texts: list[str], *, config: SearchConfig) -> Answer:
-    """The hypotheses that are wanted, best first: as the search found them, or by how much they agree."""
+def chosen(group: list[Hypothesis], texts: list[str], lacks: Callable[[str], bool], *, config: SearchConfig) -> Answer:
+    """The hypotheses that are wanted, best first: as the search found them, or by how much they agree.
+
+    Those that agree may all lack a term of the glossary: such candidates come behind the others, equal ones last.
+    """
     if not config.mbr:
         return Answer(group, texts)
     places = by_agreement(texts)
     first = {texts[place]: place for place in reversed(places)}
-    places = sorted(places, key=lambda place: first[texts[place]] != place)[: config.n_best]  # equal ones come last
-    return Answer([group[place] for place in places], [texts[place] for place in places])
+    places.sort(key=lambda place: (first[texts[place]] != place, lacks(texts[place])))
+    wanted = places[: config.n_best]
+    return Answer([group[place] for place in wanted], [texts[place] for place in wanted])
 
 
 def assemble(
@@ -102,14 +106,12 @@ def assemble(
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])
     scores = [answer.hypotheses[0].score for answer in given]
-    others = written[0] if len(done) == len(given) == 1 and len(written[0]) > 1 else []
+    is_choice = len(done) == len(given) == 1 and len(written[0]) > 1
+    others = zip(written[0], given[0].hypotheses, strict=False) if is_choice else ()
     return Translation(
         text=whole,
         score=math.fsum(scores) / len(scores) if scores else 0.0,
-        alternatives=tuple(
-            Alternative(joined([other])[0], h.score)
-            for other, h in zip(others, given[0].hypotheses if given else [], strict=False)
-        ),
+        alternatives=tuple(Alternative(joined([other])[0], h.score) for other, h in others),
         flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
         sentences=pieces,
         confidence=min((answer.confidence for answer in given if answer.confidence is not None), default=None),

@@ -187,7 +187,8 @@ class Translator:
             self.engine, asked, forced, wanted, lacking=lacking, finder=self._finder, with_scores=with_scores, stop=stop
         )
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
-        answers = [chosen(group, said, config=config) for group, said in zip(found, texts_of, strict=True)]
+        lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
+        answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:
             another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
             rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, stop=stop)

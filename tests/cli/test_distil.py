@@ -18,9 +18,9 @@ SHORT = ("--beam-size", 1, "--threads", 1, "--set", "training.max_steps=20", "--
 @pytest.fixture
 def own_runs(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of runs for this test alone."""
-    shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
-    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
+    shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "my runs" / ".prepared")
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "my runs"))
+    return tmp_path / "my runs"
 
 
 def test_a_student_is_trained_and_its_run_is_like_any_other(run: Commands, tiny_run: TinyRun, own_runs: Path) -> None:
@@ -31,6 +31,7 @@ def test_a_student_is_trained_and_its_run_is_like_any_other(run: Commands, tiny_
     assert (result["run"], result["step"]) == (str(student), 20)
     assert "distilled: " in done.err
     assert f"best: {student / 'best'} (step 20" in done.err
+    assert f"next: yiwen export '{student}'\n" in done.err
     assert "\x1b" not in done.err  # no progress bar in a pipe
     recipe = load_recipe(str(student / "recipe.toml")).recipe
     (corpus,) = recipe.data.corpora

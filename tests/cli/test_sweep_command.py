@@ -54,6 +54,13 @@ def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(
     assert [cell.folder.name for cell in grid(recipe, ["training.seed=1,1, 2"])] == ["seed=1", "seed=2"]
 
 
+def test_a_long_name_in_chinese_is_one_that_a_disk_takes(recipe: str, tmp_path: Path) -> None:
+    cells = grid(recipe, ["training.init_from=" + ",".join("数" * 90 + end for end in "甲乙")], folder=tmp_path)
+    for cell in cells:
+        cell.folder.mkdir()
+    assert cells[0].folder.name.startswith("init_from=数数数")
+
+
 def test_each_value_alone_stands_beside_the_first_values_of_the_others(recipe: str) -> None:
     settings = ["training.max_steps=6", "training.rdrop=0,1,5", "model.dropout=0.1,0.2"]
     cells = grid(recipe, settings, each=True)

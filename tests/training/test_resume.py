@@ -18,7 +18,7 @@ from toy_job import FULL, SMALL, Disk, Killed, results, toy_job, train, trainer
 from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete
 from yiwen.stop import StopFlag
-from yiwen.training.checkpoint import checkpoints, read_progress, save_checkpoint
+from yiwen.training.checkpoint import checkpoints, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
@@ -57,6 +57,28 @@ def test_killed_at_any_operation_and_resumed_gives_the_same_digits(tmp_path: Pat
     assert results(run) == results(whole)
     assert [p.name for p in checkpoints(run / "checkpoints")] == [p.name for p in checkpoints(whole / "checkpoints")]
     assert sorted(p.name for p in (run / "bundles").iterdir()) == sorted(p.name for p in (whole / "bundles").iterdir())
+
+
+def test_killed_behind_the_last_checkpoint_a_run_keeps_no_more_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(SMALL, checkpoint_every=4, keep_last=2)
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    train(whole, config)
+
+    def killed(folder: Path, *, keep_last: int) -> None:
+        if int(checkpoints(folder)[-1].name[-8:]) >= config.max_steps:
+            raise Killed
+        remove_old(folder, keep_last=keep_last)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("yiwen.training.loop.remove_old", killed)
+        with pytest.raises(Killed):
+            train(run, config)
+    train(run, config)
+    names = [[path.name for path in checkpoints(each / "checkpoints")] for each in (whole, run)]
+    assert names[0] == names[1]
+    assert len(names[0]) == 2
 
 
 def start(run: Path, config: TrainingConfig, *, signum: int, is_time: Callable[[str, int], bool]) -> Stopped | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,5 +47,5 @@ def distil(
             result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}
         else:
             folder, progress = synthetic.distil(teacher, loaded, run=run, resume=resume, **how)
-            result = tell_best(folder, progress, console, then=f"export {folder}")
+            result = tell_best(folder, progress, console, then=f"export {shlex.quote(str(folder))}")
     tell_json(result, wanted=as_json)

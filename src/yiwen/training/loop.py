@@ -294,6 +294,8 @@ class Trainer:
         if self.job.subwords is not None:
             self.log.embeddings(*self.job.subwords(snapshot.weights))
         remove_others(self.run, "final", step=self.progress.step)
+        # A kill may have come between the last checkpoint and what it makes superfluous.
+        remove_old(self.run / "checkpoints", keep_last=self.config.keep_last)
 
     def _averaged(self) -> Snapshot:
         """The mean of the last checkpoints, validated."""
