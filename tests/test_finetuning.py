@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
@@ -30,7 +29,6 @@ more_tests = [{{ src = "test.en", tgt = "test.de" }}]"""
 def recipe(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recipe that goes on from the tiny model with other text: the same words the other way round."""
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     for name in ("train", "test"):
         for language in ("en", "de"):
             shutil.copy(tiny_run.recipe.with_name(f"{name}.{language}"), tmp_path)

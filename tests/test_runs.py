@@ -47,7 +47,6 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _environment(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(text / "runs"))
     monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def train(text: Path, run: Path, *options: str, settings: list[str] = FAST) -> int:

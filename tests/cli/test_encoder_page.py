@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shlex
 from pathlib import Path
@@ -20,7 +19,6 @@ def test_the_recipe_trains_and_everything_runs(run: Commands, tmp_path: Path, mo
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr("yiwen.encoder.exporting.LEAST_COSINE", 0.95)  # so small a model, and AVX2 alone: 0.964
     rows = [[WORDS[i % 12], WORDS[i // 12 % 12], WORDS[i // 144 % 12]] for i in range(400)]
     texts, labels = [" ".join(words) for words in rows], [label_of(words) for words in rows]
@@ -51,7 +49,6 @@ def test_an_embedder_starts_from_a_translator(run: Commands, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_DATA", str(tmp_path))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     numbers = iter(range(10_000))
     sets = "tatoeba 3am aic mlqe-wiki pydocs pgdocs frc tldr bible ted news".split()  # noqa: SIM905
     for name in sets:
