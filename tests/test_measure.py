@@ -286,4 +286,3 @@ def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, m
     assert measurement.flags["cut"] > 0  # one subword is all that the recipe's search allows
     translator = Translator.load(run / "best", threads=1)
     assert translator.bundle.info.search.beam_size == 3
-    assert translator.bundle.info.search.changed(beam_size=1, n_best=None).beam_size == 1
