@@ -267,15 +267,24 @@ def test_of_many_samples_the_one_most_like_the_others_is_taken(run: Commands, ti
 
 
 def test_the_best_of_a_beam_may_be_chosen_by_agreement_too(run: Commands, exported_bundle: Path) -> None:
-    done = run("translate", exported_bundle, "--beam-size", 8, "--mbr", 8, "--threads", 1, stdin=b"Deti gedi bapu.\n")
-    assert (done.code, len(done.lines)) == (0, 1)
+    one, all_ = (
+        run("translate", exported_bundle, "--beam-size", 8, option, 8, "--threads", 1, stdin=b"Deti gedi bapu.\n")
+        for option in ("--mbr", "--n-best")
+    )
+    texts = [line.split("\t")[2] for line in all_.lines]
+    assert one.lines == [texts[by_agreement(texts)[0]]]
     refused = run("translate", exported_bundle, "--mbr", 16, stdin=b"")
     assert (refused.code, "search.mbr=16 asks for more than search.beam_size=5 can find" in refused.err) == (2, True)
 
 
 def test_two_models_translate_together(run: Commands, tiny_run: TinyRun) -> None:
-    done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=b"Deti gedi bapu.\n")
-    assert (done.code, len(done.lines)) == (0, 1)
+    source = (tiny_run.recipe.parent / "test.en").read_bytes()
+    done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=source)
+    both, best = (Translator.load(tiny_run.best, ensemble=others, threads=1) for others in ([tiny_run.early], []))
+    texts = source.decode().removesuffix("\n").split("\n")
+    assert (
+        done.lines == [str(found) for found in both.translate(texts)] != [str(found) for found in best.translate(texts)]
+    )
 
 
 FAULTY = b"Peku suse.\nKabe 25 robu.\n\nBapu \xff {x} logi.\n"

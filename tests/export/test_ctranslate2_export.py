@@ -101,7 +101,7 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
     assert engine_of(output).search([[300]], config=verify.GREEDY)
     with pytest.raises(ConfigError, match="exists already; give another --output"):
         export_ctranslate2(open_bundle(bundle), valid=None, output=output)
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
 
 

@@ -9,13 +9,13 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toy_task import Commands, commands, outcome, write_task
+from toy_task import Commands, commands, moment, outcome, write_task
 from yiwen.files import one_writer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes through /proc")
@@ -34,48 +34,43 @@ def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
         yield found
 
 
+def arguments(folder: Path, kind: str) -> list[str]:
+    """A recipe with dropout, averages and, where the processor has it, bf16."""
+    settings = [f"training.{setting}" for setting in KINDS[kind]]
+    if kind == "methods":
+        settings += ["model.layer_dropout=0.3", "tokenizer.sampling=0.1"]
+    return [str(write_task(folder, "reverse")), *(part for setting in settings for part in ("--set", setting))]
+
+
 def train(
     yiwen: Commands, folder: Path, run: str, *options: str, kind: str = "muon", **signals: Any
 ) -> tuple[int, str]:
-    """`yiwen train` with dropout, averages and, where the processor has it, bf16."""
-    recipe = write_task(folder, "reverse")
-    settings = [part for setting in KINDS[kind] for part in ("--set", f"training.{setting}")]
-    if kind == "methods":
-        settings += ["--set", "model.layer_dropout=0.3", "--set", "tokenizer.sampling=0.1"]
-    return yiwen.run("train", str(recipe), "--run", str(folder / run), *settings, *options, **signals)
+    """`yiwen train`; its exit code and output."""
+    return yiwen.run("train", *arguments(folder, kind), "--run", str(folder / run), *options, **signals)
 
 
 def campaign(yiwen: Commands, folder: Path, *, kind: str, n_kills: int, seed: int) -> None:
     """Train once without and once with kills, a third of them while a checkpoint is being written."""
     whole, run = folder / "whole", folder / "run"
-    code, output = train(yiwen, folder, "whole", kind=kind)
-    assert code == 0, output
+    assert yiwen.run("prepare", *arguments(folder, kind))[0] == 0
     started = time.monotonic()
-    train(yiwen, folder, "timed", kind=kind)  # the text is prepared now
+    code, output = train(yiwen, folder, "whole", kind=kind)
     seconds = time.monotonic() - started
+    assert code == 0, output
     rng = random.Random(seed)
     codes = []
     for n in range(n_kills):
-        when = saving(run) if n % 3 == 2 else later(rng.uniform(0, seconds))
+        when = moment(n, run, seconds=rng.uniform(0, seconds))
         codes.append(train(yiwen, folder, "run", "--resume", kind=kind, signum=signal.SIGKILL, when=when)[0])
         if codes[-1] == 0:  # it came to its end between two kills, and starts anew
             assert outcome(run) == outcome(whole)
             shutil.rmtree(run)
     code, output = train(yiwen, folder, "run", "--resume", kind=kind)
     assert code == 0, output
-    assert set(codes) <= {0, -9}
-    assert codes.count(-9) >= n_kills // 3, codes
+    assert set(codes) <= {0, -signal.SIGKILL}
+    assert codes.count(-signal.SIGKILL) >= max(1, n_kills // 3), codes
     assert outcome(run) == outcome(whole)
     assert not list(run.rglob(".tmp-*"))
-
-
-def later(seconds: float) -> Callable[[], bool]:
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() > end
-
-
-def saving(run: Path) -> Callable[[], bool]:
-    return lambda: any((run / "checkpoints").glob(".tmp-*-step-*"))
 
 
 def test_batches_computed_in_shards_are_resumed_to_the_digit(yiwen: Commands, tmp_path: Path) -> None:
