@@ -138,9 +138,14 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert not (runs_root() / "fine").exists()
 
 
-def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path) -> None:
-    free = ["model.dropout=0.3", "model.layer_dropout=0.1", "model.n_kv_heads=2"]
-    prepare_recipe(load_recipe(str(recipe), free), stop=StopFlag())
+def takes_over(recipe: Path, model: Path, *settings: str) -> bool:
+    """Whether a recipe is prepared with the vocabulary of the model that it starts from."""
+    prepared = prepare_recipe(load_recipe(str(recipe), settings), stop=StopFlag())
+    return (prepared.folder / "shared.spm").read_bytes() == (model / "shared.spm").read_bytes()
+
+
+def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_run: TinyRun) -> None:
+    assert takes_over(recipe, tiny_run.best, "model.dropout=0.3", "model.layer_dropout=0.1", "model.n_kv_heads=2")
 
 
 def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:
@@ -154,9 +159,9 @@ def test_a_model_is_found_from_the_folder_of_the_recipe_first(
     shutil.copytree(tiny_run.best, recipe.parent / "general")
     (elsewhere := recipe.parent / "elsewhere" / "general").mkdir(parents=True)  # no model
     monkeypatch.chdir(elsewhere.parent)
-    prepare_recipe(load_recipe(str(recipe), ["training.init_from=general"]), stop=StopFlag())
+    assert takes_over(recipe, tiny_run.best, "training.init_from=general")
     monkeypatch.chdir(tiny_run.folder)
-    prepare_recipe(load_recipe(str(recipe), ["training.init_from=best"]), stop=StopFlag())
+    assert takes_over(recipe, tiny_run.best, "training.init_from=best")
 
 
 def test_two_vocabularies_are_taken_over_as_two(recipe: Path, tiny_run: TinyRun) -> None:

@@ -111,9 +111,7 @@ def test_other_text_or_other_models_of_the_same_name_have_files_of_their_own(
     assert len(list((run / "evaluations").iterdir())) == len(asked)
 
 
-def test_the_score_names_the_engine_that_made_it(
-    exported_bundle: Path, tiny_run: TinyRun, texts: tuple[Path, Path]
-) -> None:
+def test_the_score_names_the_engine_that_made_it(exported_bundle: Path, texts: tuple[Path, Path]) -> None:
     measurement = measure(exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
     assert measurement.to_json()["engine"] == measurement.engine
     assert measurement.engine.startswith("CTranslate2 float32")

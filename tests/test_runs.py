@@ -437,7 +437,7 @@ def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_t
 
 
 def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
     assert train(text, run, settings=[*FAST, "device='cuda:7'"]) != 0

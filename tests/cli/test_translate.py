@@ -280,11 +280,12 @@ def test_the_best_of_a_beam_may_be_chosen_by_agreement_too(run: Commands, export
 def test_two_models_translate_together(run: Commands, tiny_run: TinyRun) -> None:
     source = (tiny_run.recipe.parent / "test.en").read_bytes()
     done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=source)
-    both, best = (Translator.load(tiny_run.best, ensemble=others, threads=1) for others in ([tiny_run.early], []))
     texts = source.decode().removesuffix("\n").split("\n")
-    assert (
-        done.lines == [str(found) for found in both.translate(texts)] != [str(found) for found in best.translate(texts)]
+    both, best = (
+        [str(found) for found in Translator.load(tiny_run.best, ensemble=others, threads=1).translate(texts)]
+        for others in ([tiny_run.early], [])
     )
+    assert done.lines == both != best
 
 
 FAULTY = b"Peku suse.\nKabe 25 robu.\n\nBapu \xff {x} logi.\n"

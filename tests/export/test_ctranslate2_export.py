@@ -130,7 +130,7 @@ def test_a_loss_of_bleu_fails_the_export(bundle: Path, valid: TextPairs, monkeyp
     assert not (bundle / "ctranslate2").exists()
 
 
-def test_weights_that_are_no_numbers_fail_the_export(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_no_numbers_fail_the_export(bundle: Path) -> None:
     class Broken:
         def __init__(self, engine: CT2Engine) -> None:
             self.search = engine.search

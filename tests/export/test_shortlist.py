@@ -164,7 +164,7 @@ def test_the_engine_writes_only_what_the_shortlist_allows(exported: Path, store:
     assert set(hypothesis.ids) <= {UNK_ID, BOS_ID}
 
 
-def test_a_shortlist_of_other_text_is_refused(exported: Path, vocabulary: Subword, text: Text) -> None:
+def test_a_shortlist_of_other_text_is_refused(exported: Path, text: Text) -> None:
     with pytest.raises(CheckpointError, match="does not hold the 300 subwords of the source in their order"):
         add_shortlist(exported, text)  # type: ignore[arg-type]
     assert not (exported / FILE).exists()

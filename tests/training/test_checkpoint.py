@@ -151,7 +151,7 @@ def test_numbers_of_another_version_are_refused(tmp_path: Path) -> None:
         read_progress(path)
 
 
-def test_optimizer_state_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_optimizer_state_of_another_model_is_refused() -> None:
     from yiwen.training.optimizer import load_optimizer_tensors
 
     model = ToyModel()
