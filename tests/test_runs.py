@@ -409,7 +409,9 @@ def test_a_second_signal_stops_at_once_and_resume_is_exact(
 def test_a_second_writer_is_refused(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with files.one_writer(tmp_path / "run"):
         assert train(text, tmp_path / "run") == 1
-    assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
+    told = f"run is being written by process {os.getpid()}; wait for it, stop it, or use another folder"
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "run" / "recipe.toml").exists()
 
 
 def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
