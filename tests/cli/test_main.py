@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import pytest
 import typer
+from commands import YIWEN
 
 from yiwen import __main__ as entry
 from yiwen import __version__, errors
@@ -21,8 +22,6 @@ from yiwen.cli.main import COMMANDS, app, main
 
 HEAVY = ["torch", "numpy", "pyarrow", "sentencepiece", "sacrebleu", "lxml"]
 """What a command may load, but not the asking for help."""
-
-YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 
 Failing = Callable[[BaseException], None]
 

@@ -13,14 +13,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from commands import Commands
+from commands import YIWEN, Commands
 
 from tiny_model import TinyRun, tampered
 from yiwen.search.mbr import by_agreement
 from yiwen.translator import Translator
 
 QUICK = ("--beam-size", 1, "--threads", 1)
-YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 
 
 def command(*arguments: object) -> list[str]:
