@@ -13,8 +13,7 @@ import torch.nn.functional as F
 from yiwen.data.batching import collate_labelled
 from yiwen.model import ModelConfig
 from yiwen.tasks.classify import balanced_weights, label_loss
-from yiwen.tasks.heads import EncoderModel
-from yiwen.tasks.heads import pool as pooled
+from yiwen.tasks.heads import EncoderModel, pool
 from yiwen.training.step import ShardPool, compute_gradients
 
 V, D, K = 31, 12, 5
@@ -33,11 +32,11 @@ def build(**changes: Any) -> EncoderModel:
 def test_pooling_by_hand() -> None:
     states = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [99.0, 99.0]]])
     mask = torch.tensor([[True, True, False]])
-    assert pooled(states, mask, "first").tolist() == [[1.0, -2.0]]
-    assert pooled(states, mask, "mean").tolist() == [[2.0, -3.0]]
-    assert pooled(states, mask, "max").tolist() == [[3.0, -2.0]]
+    assert pool(states, mask, "first").tolist() == [[1.0, -2.0]]
+    assert pool(states, mask, "mean").tolist() == [[2.0, -3.0]]
+    assert pool(states, mask, "max").tolist() == [[3.0, -2.0]]
     # products with (0.5, 0) are 0.5 and 1.5, so that the second state weighs e times as much as the first
-    weighted = pooled(states, mask, "attention", torch.tensor([0.5, 0.0]))
+    weighted = pool(states, mask, "attention", torch.tensor([0.5, 0.0]))
     share = np.e / (1 + np.e)
     assert weighted[0].tolist() == pytest.approx([1 + 2 * share, -2 - 2 * share])
 
@@ -109,8 +108,8 @@ def test_shards_of_a_labelled_batch_give_its_gradients(for_words: bool) -> None:
     labels = [[2, 0, 3], [5], [1, 0, 0, 4, 0]] if for_words else [[2], [5], [1]]
     found = []
     weights = torch.rand(K, generator=torch.Generator().manual_seed(1))
-    for pool in (None, ShardPool(2)):
-        with pool or nullcontext():
+    for shards in (None, ShardPool(2)):
+        with shards or nullcontext():
             compute_gradients(
                 model,
                 [np.array([0, 1, 2])],
@@ -119,7 +118,7 @@ def test_shards_of_a_labelled_batch_give_its_gradients(for_words: bool) -> None:
                 seeds=(1, 1),
                 device="cpu",
                 is_bf16=False,
-                pool=pool,
+                pool=shards,
             )
         found.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
     assert torch.allclose(*found, rtol=1e-4, atol=1e-6)
