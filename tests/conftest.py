@@ -18,10 +18,14 @@ settings.load_profile("yiwen")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _a_cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What tests measure of the machine is no user's; it is kept for the session, or every training would measure."""
+def _our_own_cache_and_no_waiting_for_the_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is measured of the machine is kept for the session, or every training would measure.
+
+    No test in this process cuts the power, and forcing files to the disk is most of the time of a tiny training.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(os, "fsync", lambda descriptor: None)
         yield
 
 
@@ -32,19 +36,13 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
     from yiwen.runs import average_run, train_recipe
 
     base = tmp_path_factory.mktemp("tiny")
-    before = os.environ.get("YIWEN_RUNS")
-    os.environ["YIWEN_RUNS"] = str(base / "runs")
-    try:
-        loaded = load_recipe(str(write_tiny_recipe(base)))
-        folder, _ = train_recipe(load_recipe(str(base / "tiny.toml"), ["training.max_steps=60"]))
+    recipe = write_tiny_recipe(base)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YIWEN_RUNS", str(base / "runs"))
+        folder, _ = train_recipe(load_recipe(str(recipe), ["training.max_steps=60"]))
         average_run(folder, output=base / "runs" / "early", last=1)
-        train_recipe(loaded, resume=True)
-    finally:
-        if before is None:
-            del os.environ["YIWEN_RUNS"]
-        else:
-            os.environ["YIWEN_RUNS"] = before
-    return TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=folder)
+        train_recipe(load_recipe(str(recipe)), resume=True)
+    return TinyRun(runs=base / "runs", recipe=recipe, folder=folder)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import torch
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.export.ct2_spec import write_model
-from yiwen.model.config import ModelConfig
+from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.text.subword import BOS_ID, EOS_ID, N_SPECIAL, Subword
 
@@ -89,21 +89,21 @@ def vocabularies(model: Transformer) -> tuple[Subword, Subword]:
     return fake_subword(model.src_embedding.num_embeddings), fake_subword(model.tgt_embedding.num_embeddings)
 
 
-def exported(folder: Path, model: Transformer, *, dtype: str = "float32", **options: Any) -> CT2Engine:
+def exported(
+    folder: Path,
+    model: Transformer,
+    *,
+    dtype: str = "float32",
+    alignment: AlignmentHead | None = None,
+    **options: Any,
+) -> CT2Engine:
     """Export a model, without any comparison, and open it."""
     source, target = vocabularies(model)
     folder.mkdir()
-    write_model(folder, model, source=source, target=target, dtype=dtype)
-    write_info(
-        folder,
-        ExportInfo(
-            dtype=dtype,
-            max_len=model.config.max_len,
-            yiwen_version="0",
-            ctranslate2_version="0",
-            weights="",
-        ),
-    )
+    write_model(folder, model, source=source, target=target, dtype=dtype, alignment=alignment)
+    max_len = model.config.max_len
+    info = ExportInfo(dtype=dtype, max_len=max_len, yiwen_version="0", ctranslate2_version="0", weights="")
+    write_info(folder, info)
     return CT2Engine(folder, source=source, target=target, threads=1, is_new=True, **options)
 
 

@@ -19,6 +19,12 @@ from yiwen.errors import CheckpointError
 from yiwen.text.subword import subword_paths
 
 
+@pytest.fixture
+def folder(tiny_run: TinyRun, tmp_path: Path) -> Path:
+    """A copy of a bundle that may be damaged."""
+    return Path(shutil.copytree(tiny_run.best, tmp_path / "bundle"))
+
+
 def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
     names = {path.name for path in tiny_run.best.iterdir()}
     assert names == {"README.md", "bundle.json", "manifest.json", "model.safetensors", "shared.spm"}
@@ -100,16 +106,13 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
         open_bundle(tmp_path)
 
 
-def test_a_model_card_may_be_edited(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_run.best, tmp_path / "best")
+def test_a_model_card_may_be_edited(folder: Path) -> None:
     (folder / "README.md").write_text("# Ours\r\n", encoding="utf-8")
     assert load_model(open_bundle(folder))
 
 
 @pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm"])
-def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "bundle"
-    shutil.copytree(tiny_run.best, folder)
+def test_a_damaged_or_missing_file_is_named(name: str, folder: Path) -> None:
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
@@ -120,9 +123,7 @@ def test_a_damaged_or_missing_file_is_named(name: str, tiny_run: TinyRun, tmp_pa
         load_model(open_bundle(folder))
 
 
-def test_a_bundle_without_weights_opens_and_says_what_it_is_for(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
+def test_a_bundle_without_weights_opens_and_says_what_it_is_for(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "ctranslate2").mkdir()
     with pytest.raises(CheckpointError, match=r"holds no model\.safetensors: .*; use the bundle that it was exp"):
@@ -151,9 +152,7 @@ def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", "\xff", "[" * 100_000])
-def test_a_bundle_json_that_is_none_is_refused(content: str, tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
+def test_a_bundle_json_that_is_none_is_refused(content: str, folder: Path) -> None:
     (folder / "bundle.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read|has bundle format None"):
         open_bundle(signed(folder))
@@ -166,17 +165,13 @@ def test_subwords_of_another_model_are_refused(tiny_run: TinyRun, tmp_path: Path
         open_bundle(folder)
 
 
-def test_a_bundle_without_subwords_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
+def test_a_bundle_without_subwords_is_refused(folder: Path) -> None:
     (folder / "shared.spm").rename(folder / "source.spm")
     with pytest.raises(CheckpointError, match=r"holds neither shared\.spm nor target\.spm; it is no complete bundle"):
         open_bundle(signed(folder))
 
 
-def test_subwords_that_are_no_sentencepiece_model_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
+def test_subwords_that_are_no_sentencepiece_model_are_refused(folder: Path) -> None:
     (folder / "shared.spm").write_bytes(b"no model")
     with pytest.raises(CheckpointError, match="is no SentencePiece model"):
         open_bundle(signed(folder))
@@ -205,10 +200,8 @@ def drop_a_weight(path: Path) -> None:
     ],
 )
 def test_weights_that_do_not_fit_are_all_named(
-    change: Callable[[Path], None], messages: list[str], tiny_run: TinyRun, tmp_path: Path
+    change: Callable[[Path], None], messages: list[str], folder: Path
 ) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
     change(folder / "model.safetensors")
     bundle = open_bundle(signed(folder))
     with pytest.raises(CheckpointError) as caught:
@@ -217,20 +210,12 @@ def test_weights_that_do_not_fit_are_all_named(
         assert message in str(caught.value)
 
 
-def test_a_failed_save_leaves_the_old_bundle_as_it_was(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    shutil.copytree(tiny_run.best, folder)
-    bundle = open_bundle(folder)
+def test_a_failed_save_leaves_the_old_bundle_as_it_was(folder: Path, tmp_path: Path) -> None:
+    bundle, missing = open_bundle(folder), tmp_path / "missing.spm"
     with pytest.raises(FileNotFoundError):
-        save_bundle(
-            folder,
-            info=bundle.info,
-            weights={},
-            src_model=tmp_path / "missing.spm",
-            tgt_model=tmp_path / "missing.spm",
-        )
+        save_bundle(folder, info=bundle.info, weights={}, src_model=missing, tgt_model=missing)
     assert open_bundle(folder).info == bundle.info
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
 def test_a_bundle_is_plain_json_and_tensors(tiny_run: TinyRun) -> None:

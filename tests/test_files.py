@@ -111,8 +111,9 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
 def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = (f".tmp-{os.getpid()}-new", ".tmp-99999999-young", f".tmp-{os.getpid()}-old")
-    new, young, old = (tmp_path / name for name in names)
+    new, young, old = (
+        tmp_path / f".tmp-{name}" for name in (f"{os.getpid()}-new", "99999999-young", f"{os.getpid()}-old")
+    )
     for folder in (new, young, old):
         folder.mkdir()
     os.utime(old, (0, 0))

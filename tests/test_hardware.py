@@ -88,7 +88,7 @@ def test_attention_and_products_are_measured_once_for_each_precision_and_number_
     [(1, 4096, 1), (2, 4096, 2), (2, 1999, 1), (3, 4096, 3), (4, 4096, 4), (16, 4096, 4), (6, 4096, 3), (8, 0, 1)],
 )
 def test_batches_are_cut_into_shards_of_a_thousand_positions_or_more(
-    asked: list, threads: int, batch_tokens: int, expected: int
+    threads: int, batch_tokens: int, expected: int
 ) -> None:
     chosen = hardware.choose(precision="bf16", threads=threads, batch_tokens=batch_tokens)
     assert chosen.shards == expected

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tiny_model import TinyRun, tampered, write_tiny_recipe
+from tiny_model import TinyRun, own_run, tampered, write_tiny_recipe
 from yiwen.bundle import open_bundle
+from yiwen.data.store import Store, TextPairs
 from yiwen.errors import ConfigError, DataError
 from yiwen.measure import Measurement, measure, prepared_folder, print_measurement
 from yiwen.recipe import load_recipe
@@ -38,6 +39,11 @@ def model(tiny_run: TinyRun, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_run.best, tmp_path / "model"))
 
 
+@pytest.fixture
+def run(tiny_run: TinyRun, tmp_path: Path) -> Path:
+    return own_run(tiny_run, tmp_path / "run")
+
+
 def shown(measurement: Measurement) -> str:
     screen = io.StringIO()
     print_measurement(measurement, Console(file=screen, width=40))
@@ -58,11 +64,7 @@ def test_scores_carry_signatures_and_intervals(model: Path, texts: tuple[Path, P
     assert f"test: 40 lines by {model} (torch float32 on cpu)\n  BLEU {bleu.value:.2f} [" in shown(measurement)
 
 
-def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(tiny_run.best, run / "best")
-    for name in ("recipe.toml", "hardware.json"):
-        shutil.copyfile(tiny_run.folder / name, run / name)
+def test_the_result_is_written_beside_the_run(run: Path, texts: tuple[Path, Path]) -> None:
     measurement = measure(run / "best", threads=1)  # the test set of the recipe
     assert measurement.written == run / "evaluations" / "best-test.json"
     written = json.loads(measurement.written.read_text("utf-8"))
@@ -77,12 +79,8 @@ def test_the_result_is_written_beside_the_run(tiny_run: TinyRun, texts: tuple[Pa
 
 
 def test_what_was_translated_otherwise_has_a_file_of_its_own(
-    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
+    run: Path, tiny_run: TinyRun, texts: tuple[Path, Path]
 ) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(tiny_run.best, run / "best")
-    for name in ("recipe.toml", "hardware.json"):
-        shutil.copyfile(tiny_run.folder / name, run / name)
     rules: dict[str, Any] = {"src": texts[0], "ref": texts[1], "threads": 1}
     two = measure(run / "best", ensemble=[tiny_run.best], **rules)
     mbr = measure(run / "best", search=SearchConfig(beam_size=3, mbr=2), **rules)
@@ -99,12 +97,8 @@ def test_what_was_translated_otherwise_has_a_file_of_its_own(
 
 
 def test_other_text_or_other_models_of_the_same_name_have_files_of_their_own(
-    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
+    run: Path, tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(tiny_run.best, run / "best")
-    for name in ("recipe.toml", "hardware.json"):
-        shutil.copyfile(tiny_run.folder / name, run / name)
     (tmp_path / "test.de").write_text(texts[1].read_text("utf-8").upper(), encoding="utf-8")
     asked: list[dict[str, Any]] = [
         {"ref": texts[1]},
@@ -119,9 +113,7 @@ def test_other_text_or_other_models_of_the_same_name_have_files_of_their_own(
     assert len(list((run / "evaluations").iterdir())) == len(asked)
 
 
-def test_the_score_names_the_engine_that_made_it(
-    exported_bundle: Path, tiny_run: TinyRun, texts: tuple[Path, Path]
-) -> None:
+def test_the_score_names_the_engine_that_made_it(exported_bundle: Path, texts: tuple[Path, Path]) -> None:
     measurement = measure(exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
     assert measurement.to_json()["engine"] == measurement.engine
     assert measurement.engine.startswith("CTranslate2 float32")
@@ -197,9 +189,7 @@ def test_text_that_cannot_be_scored_is_refused(model: Path, texts: tuple[Path, P
             measure(model, src=src, ref=ref, threads=1)
 
 
-def test_a_test_set_that_is_not_here_is_asked_for(
-    model: Path, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_test_set_that_is_not_here_is_asked_for(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
     with pytest.raises(
         ConfigError,
@@ -227,12 +217,8 @@ def test_text_may_come_through_a_pipe(model: Path, texts: tuple[Path, Path]) -> 
     assert measurement.evaluation.n_lines == 40
 
 
-def test_a_recipe_without_test_set_is_told(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_run: TinyRun
-) -> None:
-    from yiwen.data.store import Store, TextPairs
-
-    monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
+@pytest.mark.usefixtures("texts")
+def test_a_recipe_without_test_set_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "test", TextPairs([], []))
     with pytest.raises(ConfigError, match="has no test set; give --src and --ref"):
         measure(model, threads=1)
@@ -251,13 +237,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_translated(
         measure(model, src=texts[0], ref=texts[1], report=tmp_path / "file" / "r.html", threads=1)
 
 
-def test_a_run_that_cannot_be_written_is_scored_all_the_same(
-    tiny_run: TinyRun, texts: tuple[Path, Path], tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(tiny_run.best, run / "best")
-    for name in ("recipe.toml", "hardware.json"):
-        shutil.copy(tiny_run.folder / name, run)
+def test_a_run_that_cannot_be_written_is_scored_all_the_same(run: Path, texts: tuple[Path, Path]) -> None:
     (run / "evaluations").touch()
     measurement = measure(run / "best", src=texts[0], ref=texts[1], search=GREEDY, threads=1)
     assert measurement.written is None
@@ -307,4 +287,3 @@ def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, m
     assert measurement.flags["cut"] > 0  # one subword is all that the recipe's search allows
     translator = Translator.load(run / "best", threads=1)
     assert translator.bundle.info.search.beam_size == 3
-    assert translator.bundle.info.search.changed(beam_size=1, n_best=None).beam_size == 1

@@ -115,7 +115,7 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert max(len(line) for line in text.split("\n")) <= 120
 
 
-def test_text_with_many_codes_gets_symbols_for_them(here: Path) -> None:
+def test_text_with_many_codes_gets_symbols_for_them() -> None:
     for every, n_symbols in ((10, 10), (50, 0)):
         pairs = [(src, tgt) for src, tgt in PAIRS]
         coded = [

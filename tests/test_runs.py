@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import signal
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from toy_task import outcome, write_task
 from varlen import one_by_one
@@ -43,11 +43,26 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _environment(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("YIWEN_RUNS", str(text / "runs"))
-    monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+@pytest.fixture(scope="module", autouse=True)
+def _environment(text: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YIWEN_RUNS", str(text / "runs"))
+        patch.setenv("YIWEN_KEEP_MEMORY", "0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted. Read it, never write it."""
+    run = tmp_path_factory.mktemp("finished") / "whole"
+    assert train(text, run) == 0
+    return run
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it that may be changed and resumed."""
+    return Path(shutil.copytree(whole, tmp_path / "run", symlinks=True))
 
 
 def train(text: Path, run: Path, *options: str, settings: list[str] = FAST) -> int:
@@ -84,12 +99,12 @@ def test_a_run_holds_what_the_design_says(text: Path, tmp_path: Path, capsys: py
     assert f"next: yiwen translate {run / 'best'}" in shown.err
 
 
-def test_a_run_that_exists_is_not_written_over(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(text, tmp_path / "run") == 0
-    before = outcome(tmp_path / "run")
-    assert train(text, tmp_path / "run") == 2
+def test_a_run_that_exists_is_not_written_over(
+    text: Path, run: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(text, run) == 2
     assert "run exists already; go on by --resume, give another --run folder" in capsys.readouterr().err
-    assert outcome(tmp_path / "run") == before
+    assert outcome(run) == outcome(whole)
 
 
 def test_a_link_to_nothing_is_refused_before_anything_is_prepared(
@@ -101,11 +116,10 @@ def test_a_link_to_nothing_is_refused_before_anything_is_prepared(
 
 
 def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prepared(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert train(text, tmp_path / "run") == 0
     monkeypatch.setattr(pipeline, "run", lambda *_: pytest.fail("prepared"))
-    assert train(text, tmp_path / "run", "--resume", "--set", "training.seed=5", "--set", "data.max_tokens=21") == 2
+    assert train(text, run, "--resume", "--set", "training.seed=5", "--set", "data.max_tokens=21") == 2
     message = capsys.readouterr().err
     assert "was started with another recipe; a resumed run cannot change these" in message
     assert "data.max_tokens: 29 -> 21" in message
@@ -132,40 +146,31 @@ def test_two_vocabularies_are_refused_where_a_model_has_one_table(text: Path, tm
         prepare_recipe(loaded, stop=StopFlag())
 
 
-def test_length_patience_and_search_may_change(text: Path, tmp_path: Path) -> None:
-    assert train(text, tmp_path / "run") == 0
+def test_length_patience_and_search_may_change(text: Path, run: Path) -> None:
     changed = [*FAST, "max_steps=12", "patience=9", "log_every=1", "keep_last=2"]
-    assert train(text, tmp_path / "run", "--resume", "--set", "search.beam_size=2", settings=changed) == 0
-    assert open_bundle(tmp_path / "run" / "final").info.step == 12
-    assert "max_steps = 12" in (tmp_path / "run" / "recipe.toml").read_text(encoding="utf-8")
+    assert train(text, run, "--resume", "--set", "search.beam_size=2", settings=changed) == 0
+    assert open_bundle(run / "final").info.step == 12
+    assert "max_steps = 12" in (run / "recipe.toml").read_text(encoding="utf-8")
 
 
-def test_changed_text_is_refused(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "text"
-    folder.mkdir()
-    write_task(folder, "reverse", n=150)
-    assert train(folder, tmp_path / "run") == 0
-    write_task(folder, "reverse", n=150, seed=2)
-    assert train(folder, tmp_path / "run", "--resume") == 4
+def test_changed_text_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(tmp_path, "reverse", n=150, seed=2)
+    assert train(tmp_path, run, "--resume") == 4
     assert "was trained on the prepared data" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"chosen": {}}', '{"chosen": 3}'])
 def test_a_broken_choice_of_hardware_is_refused(
-    text: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+    text: Path, run: Path, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    assert train(text, run) == 0
     (run / "hardware.json").write_text(content, encoding="utf-8")
     assert train(text, run, "--resume") == 4
     assert "hardware.json cannot be used" in capsys.readouterr().err
 
 
 def test_a_run_goes_on_with_the_hardware_it_began_with(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    assert train(text, run) == 0
     path = run / "hardware.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"cpu"', '"cuda:7"', 1), encoding="utf-8")
     assert train(text, run, "--resume") == 4
@@ -211,17 +216,14 @@ def test_what_was_chosen_is_recorded_and_said(
 
 
 def test_a_run_from_a_machine_with_bf16_tells_where_it_cannot_go_on(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tmp_path / "run"
-    assert train(text, run, settings=FAST) == 0
     path = run / "hardware.json"
     table = json.loads(path.read_text("utf-8"))
     table["chosen"] |= {"precision": "bf16", "products": "onednn"}
     path.write_text(json.dumps(table), encoding="utf-8")
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)
-    capsys.readouterr()
-    assert train(text, run, "--resume", settings=FAST) == 4
+    assert train(text, run, "--resume") == 4
     said = " ".join(capsys.readouterr().err.split())
     assert "hardware.json cannot be used (products='onednn', but this torch has none that computes bf16" in said
 
@@ -317,10 +319,8 @@ def test_resume_without_a_run_starts_one(text: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("resume", [[], ["--resume"]])
 def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
-    resume: list[str], text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    resume: list[str], text: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    assert train(text, run) == 0
     shutil.rmtree(run / "checkpoints")
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert train(text, run, *resume) == 2
@@ -367,6 +367,7 @@ PHASES: dict[str, tuple[Any, str, int, str]] = {
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_signal_in_any_phase_is_heard_said_and_leaves_no_trace(
     text: Path,
+    whole: Path,
     tmp_path: Path,
     phase: str,
     signum: signal.Signals,
@@ -383,8 +384,7 @@ def test_a_signal_in_any_phase_is_heard_said_and_leaves_no_trace(
     assert latest is not None
     assert f"step {read_progress(latest).step} is saved" in message
     assert train(text, run, "--resume") == 0
-    assert train(text, tmp_path / "whole") == 0
-    assert outcome(run) == outcome(tmp_path / "whole")
+    assert outcome(run) == outcome(whole)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
@@ -402,17 +402,17 @@ def test_a_signal_in_prepare_leaves_no_run(
 
 
 def test_a_second_signal_stops_at_once_and_resume_is_exact(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
 
-    def twice(*args: Any, **options: Any) -> Any:
-        if args[0].progress.step == 4:
+    def twice(trainer: loop.Trainer, *args: Any, **options: Any) -> Any:
+        if trainer.progress.step == 4:
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(2 * ECHO)
+            trainer.stop.since -= 2 * ECHO
             os.kill(os.getpid(), signal.SIGTERM)
             raise AssertionError("the second signal was not heard")
-        return real(*args, **options)
+        return real(trainer, *args, **options)
 
     real = loop.Trainer._gradients
     with monkeypatch.context() as patch:
@@ -421,24 +421,21 @@ def test_a_second_signal_stops_at_once_and_resume_is_exact(
     assert "stopped at once by a second SIGTERM" in capsys.readouterr().err
     assert [path.name for path in checkpoints(run / "checkpoints")] == ["step-00000003"]
     assert train(text, run, "--resume") == 0
-    assert train(text, tmp_path / "whole") == 0
-    assert outcome(run) == outcome(tmp_path / "whole")
+    assert outcome(run) == outcome(whole)
 
 
 def test_a_second_writer_is_refused(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with files.one_writer(tmp_path / "run"):
         assert train(text, tmp_path / "run") == 1
-    assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
+    told = f"run is being written by process {os.getpid()}; wait for it, stop it, or use another folder"
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "run" / "recipe.toml").exists()
 
 
-def test_checkpoints_are_averaged_by_hand(text: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    assert train(text, run) == 0
+def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
     assert average_run(run, output=tmp_path / "mean", last=2) == 2
     bundle = open_bundle(tmp_path / "mean")
     assert (bundle.info.weights, bundle.info.step, bundle.info.scores) == ("average of 2 checkpoints", 9, {})
-    from safetensors.torch import load_file
-
     parts = [load_file(path / "model.safetensors") for path in checkpoints(run / "checkpoints")[-2:]]
     for name, weight in load_file(tmp_path / "mean" / "model.safetensors").items():
         expected = (parts[0][name].double() + parts[1][name].double()) / 2
@@ -452,17 +449,15 @@ def test_checkpoints_are_averaged_by_hand(text: Path, tmp_path: Path) -> None:
 
 
 def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_taken(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tmp_path / "run"
-    assert train(text, run) == 0
     monkeypatch.setattr(checkpoint, "read_progress", lambda path: replace(read_progress(path), is_scheduled=False))
     assert average_run(run, output=tmp_path / "mean", last=2) == 1
     assert open_bundle(tmp_path / "mean").info.step == 9
 
 
 def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
     assert train(text, run, settings=[*FAST, "device='cuda:7'"]) != 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -135,12 +136,10 @@ def test_a_very_long_line_is_translated_in_pieces_and_flagged(translator: Transl
 
 def test_a_line_as_long_as_in_training_stays_whole(translator: Translator) -> None:
     assert translator.limit == MAX_TOKENS - 1
-    (ids,) = translator.bundle.source.encode(["deti " * 100])
     n_words = 0
     while len(translator.bundle.source.encode([normalise("deti " * (n_words + 1))])[0]) <= translator.limit:
         n_words += 1
     assert len(segments_of(translator, "deti " * n_words)) == 1 < len(segments_of(translator, "deti " * (n_words + 1)))
-    assert len(ids) > translator.limit
 
 
 def test_pieces_are_joined_by_a_blank_where_the_language_has_one(translator: Translator) -> None:
@@ -221,8 +220,8 @@ def test_a_model_writes_the_other_kind_of_chinese_where_asked(translator: Transl
 
 def test_a_text_of_several_lines_keeps_its_lines(translator: Translator, sources: list[str]) -> None:
     alone = [str(translation) for translation in translator.translate(sources[:2])]
-    (together,) = translator.translate([f"{sources[0]}\r\n\n  \n{sources[1]}\n"])
-    assert together.text == f"{alone[0]}\n\n  \n{alone[1]}\n"
+    (together,) = translator.translate([f"{sources[0]}\r\n\n\r\n  \n{sources[1]}\n"])  # those of Windows become ours
+    assert together.text == f"{alone[0]}\n\n\n  \n{alone[1]}\n"
 
 
 def test_translations_stand_where_their_texts_stand(translator: Translator, sources: list[str]) -> None:
@@ -306,7 +305,7 @@ def test_a_translation_without_end_is_flagged_as_cut(translator: Translator, sou
 def test_prefixes_that_cannot_be_used_are_refused(
     texts: list[str], prefixes: list[str], message: str, translator: Translator
 ) -> None:
-    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+    with pytest.raises(ConfigError, match=message):
         translator.translate(texts, prefixes=prefixes)
 
 
@@ -463,7 +462,7 @@ def test_an_unknown_number_type_is_refused(tiny_run: TinyRun) -> None:
 
 
 def test_without_torch_the_missing_extra_is_named(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'yiwen\[train\]'"):
         Translator.load(tiny_run.best)
 
@@ -494,9 +493,3 @@ def test_what_is_no_list_of_texts_is_refused_and_a_generator_is_one(translator: 
                 call(texts)  # type: ignore[operator]
     with pytest.raises(ConfigError, match="prefixes takes a list of texts"):
         translator.translate(["a"], prefixes="L")
-
-
-def test_line_ends_of_windows_become_line_feeds_in_blank_lines_too(translator: Translator) -> None:
-    (one, other) = translator.translate(["Deti gedi.", "Kabe robu."])
-    (both,) = translator.translate(["Deti gedi.\r\n\r\nKabe robu.\r\n"])
-    assert both.text == f"{one.text}\n\n{other.text}\n"

@@ -83,6 +83,14 @@ ema_decay = 0.9
     return recipe
 
 
+def own_run(tiny: TinyRun, folder: Path) -> Path:
+    """A run that may be written: the best model and what says that its folder is a run."""
+    shutil.copytree(tiny.best, folder / "best")
+    for name in ("recipe.toml", "hardware.json"):
+        shutil.copyfile(tiny.folder / name, folder / name)
+    return folder
+
+
 def exported(bundle: Path, folder: Path, *, dtype: str = "float32", has_weights: bool = True) -> Path:
     """A copy of a bundle with an exported engine in it, unverified, with or without the weights it was made from."""
     from yiwen.bundle import load_model, open_bundle

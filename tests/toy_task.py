@@ -130,6 +130,16 @@ class Commands:
         return json.loads(self._server.stdout.readline())
 
 
+def moment(n: int, run: Path, *, seconds: float) -> Callable[[], bool]:
+    """When to kill for the nth time: soon after a new checkpoint, after some seconds, while a checkpoint is written."""
+    if n % 3 == 1:
+        end = time.monotonic() + seconds
+        return lambda: time.monotonic() > end
+    folder, pattern = run / "checkpoints", "step-*" if n % 3 == 0 else ".tmp-*-step-*"
+    before = {*folder.glob(pattern), folder / "step-00000000"}
+    return lambda: not before.issuperset(folder.glob(pattern))
+
+
 def _is_running(pid: int) -> bool:
     """Whether it is neither dead nor dying."""
     try:

@@ -77,8 +77,7 @@ def test_characters_that_combine_in_any_order_keep_their_place(text: str) -> Non
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20))
-def test_words_cover_all_that_is_written_in_order(text: str) -> None:
-    subword = train_subword_once()
+def test_words_cover_all_that_is_written_in_order(subword: Subword, text: str) -> None:
     found = cut(text, subword)
     assert found.ids == subword.encode([normalise(text)])[0]
     ends = [0, *(end for _, end in found.words)]
@@ -90,15 +89,6 @@ def test_words_cover_all_that_is_written_in_order(text: str) -> None:
         assert found.first[0] == 0
         assert found.first == sorted(set(found.first))
         assert found.first[-1] < len(found.ids)
-
-
-_ONCE: list[Subword] = []
-
-
-def train_subword_once() -> Subword:
-    if not _ONCE:
-        _ONCE.append(train_subword(lambda: TEXT, TokenizerConfig(vocab_size=330))[1])
-    return _ONCE[0]
 
 
 SRC = Cut([11, 12, 13], ((0, 3), (4, 9)), [0, 1])  # the second word has two subwords

@@ -94,6 +94,18 @@ def test_both_languages_have_the_same_pages_with_the_same_sections() -> None:
             assert found[0] == found[1], f"{name}: {pattern}"
 
 
+def test_both_languages_show_the_same_code() -> None:
+    blocks = {
+        language: {
+            path.name: re.findall(r"^```(\w+)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+            for path in (ROOT / "docs" / language).glob("*.md")
+        }
+        for language in ("en", "zh")
+    }
+    assert sum(map(len, blocks["en"].values())) > 50
+    assert blocks["en"] == blocks["zh"]
+
+
 def test_both_navigations_list_every_page() -> None:
     for language, config in (("en", "mkdocs.yml"), ("zh", "mkdocs.zh.yml")):
         listed = re.findall(r"^  - .+: (\w+\.md)$", (ROOT / config).read_text(encoding="utf-8"), re.MULTILINE)

@@ -11,6 +11,9 @@ import pytest
 
 from yiwen.cli.main import main
 
+YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
+"""The command in a process of its own: `python -c YIWEN ARGUMENTS`."""
+
 
 @dataclass(frozen=True)
 class Done:

@@ -1,9 +1,8 @@
-"""The page on the encoder: its recipe trains, its commands and its Python run, both languages show the same code."""
+"""The page on the encoder: its recipe trains, its commands and its Python run."""
 
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shlex
 from pathlib import Path
@@ -11,36 +10,23 @@ from typing import Any
 
 import pytest
 from commands import Commands
+from pages import blocks
 
 from toy_labels import WORDS, label_of
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def blocks(language: str, kind: str) -> list[str]:
-    page = (DOCS / language / "encoder.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
-
-
-def test_both_languages_show_the_same_code() -> None:
-    for kind in ("bash", "python", "toml"):
-        assert blocks("en", kind) == blocks("zh", kind)
-        assert blocks("en", kind)
 
 
 def test_the_recipe_trains_and_everything_runs(run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr("yiwen.encoder.exporting.LEAST_COSINE", 0.95)  # so small a model, and AVX2 alone: 0.964
     rows = [[WORDS[i % 12], WORDS[i // 12 % 12], WORDS[i // 144 % 12]] for i in range(400)]
     texts, labels = [" ".join(words) for words in rows], [label_of(words) for words in rows]
     with Path("reviews.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("label", "text"), *zip(labels, texts, strict=True)])
-    (recipe,) = blocks("en", "toml")
+    (recipe,) = blocks("encoder.md", "toml")
     Path("reviews.toml").write_text(recipe, encoding="utf-8")
-    *reviews, _ = blocks("en", "bash")  # the last: below
+    *reviews, _ = blocks("encoder.md", "bash")  # the last: below
     for line in "".join(reviews).strip().split("\n"):
         plain = re.split(r"\s<", line)[0]
         done = run(*shlex.split(plain)[1:], stdin=b"ba be bi\n\n" if "<" in line else b"")
@@ -52,7 +38,7 @@ def test_the_recipe_trains_and_everything_runs(run: Commands, tmp_path: Path, mo
         "texts": texts,
         "labels": labels,
     }
-    first, second = blocks("en", "python")
+    first, second = blocks("encoder.md", "python")
     exec(first, names)
     assert names["features"].shape == (2, 32)
     exec(second, names)
@@ -63,7 +49,6 @@ def test_an_embedder_starts_from_a_translator(run: Commands, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_DATA", str(tmp_path))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     numbers = iter(range(10_000))
     sets = "tatoeba 3am aic mlqe-wiki pydocs pgdocs frc tldr bible ted news".split()  # noqa: SIM905
     for name in sets:
@@ -74,7 +59,7 @@ def test_an_embedder_starts_from_a_translator(run: Commands, tmp_path: Path, mon
             (folder / f"{part}.en").write_text("".join(f"Boat {n} is here.\n" for n in rows), encoding="utf-8")
             (folder / f"{part}.zh").write_text("".join(f"{n}号船在这里。\n" for n in rows), encoding="utf-8")
     small = ["model.d_model=8", "model.n_heads=2", "model.d_ff=8", "training.max_steps=2", "training.warmup_steps=1"]
-    *_, lines = blocks("en", "bash")
+    *_, lines = blocks("encoder.md", "bash")
     for line in lines.strip().split("\n"):
         _, command, *words = shlex.split(line)
         settings = [f"--set={each}" for each in small if command == "train"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from commands import Commands
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, own_run
 
 QUICK = ("--beam-size", 1, "--threads", 1)
 
@@ -17,11 +16,7 @@ QUICK = ("--beam-size", 1, "--threads", 1)
 @pytest.fixture
 def model(trained: TinyRun, tmp_path: Path) -> Path:
     """The best model in a run folder of its own, so that no test writes into the shared run."""
-    run = tmp_path / "copy"
-    shutil.copytree(trained.best, run / "best")
-    for name in ("recipe.toml", "hardware.json"):
-        shutil.copyfile(trained.folder / name, run / name)
-    return run / "best"
+    return own_run(trained, tmp_path / "copy") / "best"
 
 
 def test_the_test_set_of_the_recipe_is_scored_and_kept_beside_the_run(run: Commands, model: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every line of the page on looking inside runs, in both languages the same lines."""
+"""Every line of the page on looking inside runs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ from pathlib import Path
 
 import pytest
 from commands import Commands
+from pages import blocks, commands
 
 from tiny_model import TinyRun
 from yiwen.data.demo import write_demo
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def blocks(language: str, kind: str) -> list[str]:
-    page = (DOCS / language / "inspect.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
-
-
-LINES = [line for block in blocks("en", "bash") for line in block.strip().split("\n")]
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +36,7 @@ def _standing_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_DEMO", str(folder / "runs" / "demo"))
 
 
-def test_both_languages_show_the_same_code() -> None:
-    for kind in ("bash", "python", "text"):
-        assert blocks("en", kind) == blocks("zh", kind)
-    assert len(LINES) == 11
-
-
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", commands("inspect.md"))
 def test_a_line_runs(line: str, run: Commands) -> None:
     name, *words = shlex.split(line)
     assert name == "yiwen"
@@ -63,6 +48,6 @@ def test_a_line_runs(line: str, run: Commands) -> None:
 
 
 def test_the_python_shown_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks("en", "python")
+    (code,) = blocks("inspect.md", "python")
     exec(compile(code, "inspect.md", "exec"), {})
     assert re.match(r"(\(\d+, \d+\) \(\d+, \d+\) 0\.\d+\n)*$", capsys.readouterr().out)

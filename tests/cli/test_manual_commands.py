@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,28 +44,26 @@ def commands_of(page: str) -> list[str]:
     return [re.split(r"\s+#\s", line)[0] for line in lines if line.startswith("yiwen ")]
 
 
+def write_sides(stem: Path, pairs: list[tuple[str, str]], *languages: str) -> None:
+    """A file for each language: the first has the sources, each other one the targets."""
+    stem.parent.mkdir(exist_ok=True)
+    for number, language in enumerate(languages):
+        lines = (f"{pair[min(number, 1)]}\n" for pair in pairs)
+        stem.with_name(f"{stem.name}.{language}").write_text("".join(lines), encoding="utf-8")
+
+
 def write_text(folder: Path) -> None:
     pairs = [(f"This is line {n} of a text about boats.", f"Dies ist Zeile {n}, Boote {n * 7}.") for n in range(240)]
-    (folder / "multi30k").mkdir()
     for name in ("train", "val", "test_2016_flickr", "test_2017_flickr"):
-        for language, side in (("en", 0), ("de", 1), ("fr", 1)):
-            lines = (f"{name} {pair[side]}\n" for pair in pairs)
-            (folder / "multi30k" / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
+        named = [(f"{name} {src}", f"{name} {tgt}") for src, tgt in pairs]
+        write_sides(folder / "multi30k" / name, named, "en", "de", "fr")
     for name in ("captions-de-en", "captions-en-de", "captions-en-de-quality", "captions-en-fr"):
-        (folder / name).mkdir()
-        for language, side in (("en", 0), ("de", 1), ("fr", 1)):
-            lines = (f"{pair[side]} Ja.\n" for pair in pairs)
-            (folder / name / f"corpus-0.{language}").write_text("".join(lines), encoding="utf-8")
-    (folder / "tatoeba-en-zh").mkdir()
+        write_sides(folder / name / "corpus-0", [(f"{src} Ja.", f"{tgt} Ja.") for src, tgt in pairs], "en", "de", "fr")
     for name, first in (("train", 0), ("dev", 180), ("test", 200)):
         lines = [(f"This is line {n} about boats.", f"这是第{n}行，说的是船。") for n in range(first, first + 150)]
-        for language, side in (("en", 0), ("zh", 1)):
-            text = "".join(f"{pair[side]}\n" for pair in lines)
-            (folder / "tatoeba-en-zh" / f"{name}.{language}").write_text(text, encoding="utf-8")
+        write_sides(folder / "tatoeba-en-zh" / name, lines, "en", "zh")
     for name in ("train", "test", "dev"):
-        for language, side in (("en", 0), ("zh", 1), ("de", 1)):
-            lines = (f"{pair[side]}\n" for pair in pairs[:150])
-            (folder / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
+        write_sides(folder / name, pairs[:150], "en", "zh", "de")
     for name, side in (("in.txt", 0), ("src.txt", 0), ("tgt.txt", 1)):
         (folder / name).write_text("".join(f"{pair[side]}\n" for pair in pairs[:5]), encoding="utf-8")
     units = "".join(
@@ -76,8 +75,6 @@ def write_text(folder: Path) -> None:
 
 
 def write_docx(path: Path) -> None:
-    import zipfile
-
     main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     types = (
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'

@@ -29,7 +29,7 @@ def test_what_is_suggested_works(corpus: str, capsys: pytest.CaptureFixture[str]
     assert main(["new", corpus, "--from", "en", "--to", "zh", "--output", "mine.toml"]) == 0
     assert main(["prepare", "./mine.toml"]) == 0
     assert main(["config", "./mine.toml"]) == 0
-    assert "200" in capsys.readouterr().out
+    assert "read 200 pairs" in capsys.readouterr().out
 
 
 def test_one_column_alone_is_refused(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -28,7 +27,6 @@ SHORT = ["training.max_steps=6", "training.validate_every=6", "training.checkpoi
 @pytest.fixture
 def recipe(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
     return str(tiny_run.recipe)
 

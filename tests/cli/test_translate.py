@@ -13,14 +13,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from commands import Commands
+from commands import YIWEN, Commands
 
 from tiny_model import TinyRun, tampered
 from yiwen.search.mbr import by_agreement
 from yiwen.translator import Translator
 
 QUICK = ("--beam-size", 1, "--threads", 1)
-YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 
 
 def command(*arguments: object) -> list[str]:
@@ -267,15 +266,25 @@ def test_of_many_samples_the_one_most_like_the_others_is_taken(run: Commands, ti
 
 
 def test_the_best_of_a_beam_may_be_chosen_by_agreement_too(run: Commands, exported_bundle: Path) -> None:
-    done = run("translate", exported_bundle, "--beam-size", 8, "--mbr", 8, "--threads", 1, stdin=b"Deti gedi bapu.\n")
-    assert (done.code, len(done.lines)) == (0, 1)
+    one, all_ = (
+        run("translate", exported_bundle, "--beam-size", 8, option, 8, "--threads", 1, stdin=b"Deti gedi bapu.\n")
+        for option in ("--mbr", "--n-best")
+    )
+    texts = [line.split("\t")[2] for line in all_.lines]
+    assert one.lines == [texts[by_agreement(texts)[0]]]
     refused = run("translate", exported_bundle, "--mbr", 16, stdin=b"")
     assert (refused.code, "search.mbr=16 asks for more than search.beam_size=5 can find" in refused.err) == (2, True)
 
 
 def test_two_models_translate_together(run: Commands, tiny_run: TinyRun) -> None:
-    done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=b"Deti gedi bapu.\n")
-    assert (done.code, len(done.lines)) == (0, 1)
+    source = (tiny_run.recipe.parent / "test.en").read_bytes()
+    done = run("translate", tiny_run.best, "--ensemble", tiny_run.early, "--threads", 1, stdin=source)
+    texts = source.decode().removesuffix("\n").split("\n")
+    both, best = (
+        [str(found) for found in Translator.load(tiny_run.best, ensemble=others, threads=1).translate(texts)]
+        for others in ([tiny_run.early], [])
+    )
+    assert done.lines == both != best
 
 
 FAULTY = b"Peku suse.\nKabe 25 robu.\n\nBapu \xff {x} logi.\n"

@@ -59,12 +59,9 @@ def test_csv_fields_may_hold_commas_quotes_and_line_breaks(tmp_path: Path) -> No
     assert read(CorpusConfig(path="b.csv", src_column="2", tgt_column="1"), tmp_path) == [
         (b"caf\xe9", b"1"), (b"fine", b"0"),
     ]  # fmt: skip
-    (tmp_path / "c.csv").write_bytes(b"a,b\n" + b"x" * 17_000_000 + b",y\n")
-    with pytest.raises(DataError, match=r"c\.csv is no CSV near line 2 \(field larger than"):
-        read(CorpusConfig(path="c.csv"), tmp_path)
-    (tmp_path / "d.csv").write_bytes(b"only\n")
+    (tmp_path / "c.csv").write_bytes(b"only\n")
     with pytest.raises(DataError, match="2 are needed: 'only'; separate source and target with a comma"):
-        read(CorpusConfig(path="d.csv"), tmp_path)
+        read(CorpusConfig(path="c.csv"), tmp_path)
 
 
 def test_whole_numbers_and_lists_are_labels_and_words(tmp_path: Path) -> None:
@@ -180,7 +177,9 @@ def test_too_many_labels_are_a_column_of_something_else() -> None:
         count_labels(map(str, range(MOST_LABELS + 1)), "label")
 
 
-SUBWORD = train_subword(lambda: texts(200), TOKENIZER)[1]
+@pytest.fixture(scope="module")
+def subword() -> Subword:
+    return train_subword(lambda: texts(200), TOKENIZER)[1]
 
 
 @given(
@@ -188,9 +187,9 @@ SUBWORD = train_subword(lambda: texts(200), TOKENIZER)[1]
         st.text(st.sampled_from("abcdef no\u4f60\u2581é")).filter(lambda word: word and " " not in word), min_size=1
     )
 )
-def test_the_subwords_of_words_are_those_of_the_sentence(words: list[str]) -> None:
-    apart = [id_ for ids in encode_words(SUBWORD, [words])[0] for id_ in ids]
-    assert apart == SUBWORD.encode([" ".join(words)])[0]
+def test_the_subwords_of_words_are_those_of_the_sentence(subword: Subword, words: list[str]) -> None:
+    apart = [id_ for ids in encode_words(subword, [words])[0] for id_ in ids]
+    assert apart == subword.encode([" ".join(words)])[0]
 
 
 def test_a_word_that_a_vocabulary_rewrites_to_nothing_keeps_its_tag() -> None:
@@ -224,7 +223,9 @@ def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(t
     assert report.read == 97 == report.kept + report.valid_split + report.test_split
 
 
-def test_a_long_field_in_the_first_row_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"x" * 17_000_000 + b",y\n")
-    with pytest.raises(DataError, match=r"a\.csv is no CSV near line 1 \(field larger.*quotes, or drop the row"):
+@pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a,b\n", 2)])
+def test_a_field_that_is_too_long_is_named(before: bytes, line: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(before + b"x" * 17_000_000 + b",y\n")
+    message = rf"a\.csv is no CSV near line {line} \(field larger.*quotes, or drop the row"
+    with pytest.raises(DataError, match=message):
         read(CorpusConfig(path="a.csv"), tmp_path)

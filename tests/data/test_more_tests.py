@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_prepare import pair, run, write
+from made_text import pair, run, write
 
 from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import CorpusConfig

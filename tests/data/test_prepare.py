@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_text import contents, pair, run, texts, write
 
 from yiwen.data.corpus import CorpusConfig
-from yiwen.data.prepare import DataConfig, Prepared, _progress, prepare
+from yiwen.data.prepare import DataConfig, _progress, prepare
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
 from yiwen.files import MANIFEST, one_writer, verify_manifest
@@ -23,41 +23,6 @@ from yiwen.stop import StopFlag
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import TokenizerConfig
-
-SMALL = TokenizerConfig(kind="bpe", vocab_size=400, character_coverage=1.0)
-LETTERS = "etaoinshrdlu"
-
-
-def pair(n: int) -> tuple[str, str]:
-    """The n-th of endlessly many clean pairs."""
-    draw = random.Random(n)
-    words = ["".join(draw.choices(LETTERS, k=draw.randint(2, 7))) for _ in range(draw.randint(3, 9))]
-    return " ".join(words).capitalize() + f" {n}.", " ".join(word[::-1] for word in words).capitalize() + f" {n}!"
-
-
-def write(folder: Path, name: str, pairs: list[tuple[str, str]]) -> CorpusConfig:
-    for side, code in ((0, "en"), (1, "xx")):
-        (folder / f"{name}.{code}").write_bytes("".join(f"{both[side]}\n" for both in pairs).encode())
-    return CorpusConfig(src=f"{name}.{code}".replace("xx", "en"), tgt=f"{name}.xx")
-
-
-def run(
-    folder: Path, *corpora: CorpusConfig, tokenizer: TokenizerConfig = SMALL, workers: int | None = None,
-    stop: StopFlag | None = None, root: str = "runs", **settings: object,
-) -> Prepared:  # fmt: skip
-    settings = {"valid_pairs": 0, "test_pairs": 0} | settings
-    data = DataConfig(src_lang="en", tgt_lang="xx", corpora=corpora, **settings)  # type: ignore[arg-type]
-    return prepare(data, tokenizer, root=folder / root, base=folder, workers=workers, stop=stop)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def texts(store: Store) -> list[tuple[str, str]]:
-    rows = np.arange(len(store))
-    return list(zip(store.source.decode(store.src_ids(rows)), store.target.decode(store.tgt_ids(rows)), strict=True))
-
 
 NASTY: list[tuple[bytes, bytes, str]] = [
     (b"Fine and good.", b"Gut und schoen!", "kept"),
@@ -336,21 +301,21 @@ def started(folder: Path, root: str) -> subprocess.Popen[bytes]:
 
 
 def test_a_killed_prepare_leaves_no_store_and_a_second_run_gives_the_same_bytes(tmp_path: Path) -> None:
-    write(tmp_path, "train", [pair(n) for n in range(6000)])
-    begun = time.monotonic()
+    write(tmp_path, "train", [pair(n) for n in range(2000)])
     assert started(tmp_path, "whole").wait(timeout=120) == 0
-    whole_seconds = time.monotonic() - begun
     (whole,) = (tmp_path / "whole" / ".prepared").glob("[!l]*")
-    draw = random.Random(1)
-    for _ in range(3):
+    shelf, codes = tmp_path / "killed" / ".prepared", []
+    for file in ("spill.arrow", "shared.spm", "train-00000.arrow"):  # while cleaning, when learnt, when written
         process = started(tmp_path, "killed")
-        time.sleep(draw.uniform(0.2, 0.8) * whole_seconds)
+        while process.poll() is None and not list(shelf.glob(f".tmp-{process.pid}.*/{file}")):
+            time.sleep(0.001)
         process.kill()
-        process.wait()
-        for path in (tmp_path / "killed" / ".prepared").glob("[!l.]*"):  # only a kill that came too late
+        codes.append(process.wait())
+        for path in shelf.glob("[!l.]*"):  # only a kill that came too late
             verify_manifest(path)
+    assert -signal.SIGKILL in codes
     assert started(tmp_path, "killed").wait(timeout=120) == 0
-    found = [path for path in (tmp_path / "killed" / ".prepared").iterdir() if path.name != "locks"]
+    found = [path for path in shelf.iterdir() if path.name != "locks"]
     assert [path.name for path in found] == [whole.name]
     assert contents(found[0]) == contents(whole)
 
@@ -381,15 +346,17 @@ def test_waiting_for_another_process_can_be_stopped(tmp_path: Path, monkeypatch:
         run(tmp_path, corpus, stop=stop)
 
 
+@pytest.mark.parametrize(("is_wanted", "is_terminal"), [(True, True), (True, False), (False, True)])
 def test_the_progress_bar_is_for_terminals_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    is_wanted: bool, is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for is_wanted, is_terminal in ((True, True), (True, False), (False, True)):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer, raising=False)
-        with _progress(is_wanted) as tick:
-            tick("cleaning", 5)
-            tick("cleaning", 5)
-    assert capsys.readouterr().out == ""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    with _progress(is_wanted) as tick:
+        tick("cleaning", 5)
+        tick("cleaning", 6)
+    shown = capsys.readouterr()
+    assert (shown.out, "cleaning 11 pairs" in shown.err) == ("", is_wanted and is_terminal)
 
 
 def test_a_missing_pyarrow_is_named_with_its_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -71,7 +70,6 @@ def test_states_computed_on_another_device_are_fetched_from_there(copy: Path, mo
 @pytest.fixture
 def copy(tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("YIWEN_RUNS", str(tiny_classifier.parent))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     shutil.copytree(tiny_classifier / "best", tmp_path / "bundle")
     return tmp_path / "bundle"
 

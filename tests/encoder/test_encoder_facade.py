@@ -55,7 +55,7 @@ def test_order_and_neighbours_change_nothing(encoder: Encoder) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "attention"])
-def test_a_long_text_is_pooled_over_all_its_pieces(encoder: Encoder, tmp_path: Path, pooling: Any) -> None:
+def test_a_long_text_is_pooled_over_all_its_pieces(encoder: Encoder, pooling: Any) -> None:
     engine = encoder.engine
     query = np.linspace(-1, 1, 32, dtype=np.float32)
     engine.head["query"] = query

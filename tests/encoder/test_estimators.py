@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
 import random
 import shutil
@@ -79,7 +78,6 @@ def test_features_stand_in_a_pipeline(tiny_classifier: Path) -> None:
 
 
 def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.chdir(tmp_path)
     recipe = write_labelled(tmp_path, "classify", max_steps=100)
     texts, labels = some(400, seed=1)
@@ -162,7 +160,6 @@ def test_a_label_whose_texts_are_all_alike_is_never_held_out() -> None:
     assert sum(_held_out(["same"] * 5 + ["other"], np.zeros(6, dtype=int), 9)) == 1  # one stands for its copies
 
 
-@pytest.mark.usefixtures("quick")
 def test_texts_of_which_none_can_be_held_out_are_refused(tmp_path: Path) -> None:
     for texts, labels, n in ((["All the same."] * 20, ["a"] * 20, 1), (list("abcdefghij"), list("abcdefghij"), 10)):
         with pytest.raises(DataError, match=rf"no text can be held out .*: {n} of {len(texts)} texts differ, a label"):
@@ -176,12 +173,6 @@ def fitted(folder: Path, texts: list[str], labels: list[str]) -> EncoderClassifi
     return EncoderClassifier(str(recipe), settings=settings, folder=folder).fit(texts, labels)
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.mark.usefixtures("quick")
 def test_texts_that_cleaning_would_drop_are_learnt(tmp_path: Path) -> None:
     words, _ = some(60, seed=1)
     rates = [f"{i % 5}/5 {i}" for i in range(30)]
@@ -191,7 +182,6 @@ def test_texts_that_cleaning_would_drop_are_learnt(tmp_path: Path) -> None:
     assert found.tolist() == ["en", "rate", "zh"]
 
 
-@pytest.mark.usefixtures("quick")
 def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_path: Path) -> None:
     texts, labels = some(100, seed=1)
     texts[::10], labels[5] = [" ".join(texts)] * 10, "empty"

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from random_models import N_TGT, architectures, describe, exported, random_model, sources_for, vocabularies
+from random_models import N_TGT, architectures, describe, exported, random_model, sources_for
 from yiwen.data.batching import collate
-from yiwen.engines.ct2_engine import CT2Engine
-from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
-from yiwen.export.ct2_spec import write_model
 from yiwen.model.attention import recorded_attention
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.model.transformer import Transformer
@@ -26,17 +23,6 @@ SRC_LENGTHS, TGT_LENGTHS = (5, 1, 11, 3, 7), (3, 7, 2, 1, 13)
 def targets() -> list[list[int]]:
     rng = random.Random(2)
     return [[rng.randrange(4, N_TGT) for _ in range(n)] for n in TGT_LENGTHS]
-
-
-def open_export(folder: Path, model: Transformer, alignment: AlignmentHead | None = None) -> CT2Engine:
-    source, target = vocabularies(model)
-    folder.mkdir()
-    write_model(folder, model, source=source, target=target, dtype="float32", alignment=alignment)
-    info = ExportInfo(
-        dtype="float32", max_len=model.config.max_len, yiwen_version="0", ctranslate2_version="0", weights=""
-    )
-    write_info(folder, info)
-    return CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
 
 
 @torch.no_grad()
@@ -63,7 +49,7 @@ def test_both_engines_show_the_attention_of_the_chosen_head_and_compute_as_befor
         expected = one_by_one(model, sources, place.layer, head)
         engines = [TorchEngine(random_model(config), alignment=place)]
         if config.positions != "alibi":  # cannot be exported
-            found = open_export(tmp_path / f"head-{head}", model, place)
+            found = exported(tmp_path / f"head-{head}", model, alignment=place)
             assert np.allclose(
                 np.concatenate(found.score(sources, targets())),
                 np.concatenate(engines[0].score(sources, targets())),

@@ -59,9 +59,15 @@ def wait_for_stop(item: int, stop: StopFlag) -> None:
 
 def test_a_stop_signal_ends_the_calls_under_way() -> None:
     stop = StopFlag()
-    threading.Timer(0.05, lambda: setattr(stop, "signum", signal.SIGINT)).start()
+    together = threading.Barrier(3, action=lambda: setattr(stop, "signum", signal.SIGINT), timeout=30)
+
+    def under_way(item: int, given: StopFlag) -> None:
+        if item < 3:  # the others never begin, or are told at once
+            together.wait()
+        wait_for_stop(item, given)
+
     with pytest.raises(Stopped, match="stopped by SIGINT during a test"):
-        list(ahead(wait_for_stop, range(9), n_at_once=3, doing="a test", stop=stop))
+        list(ahead(under_way, range(9), n_at_once=3, doing="a test", stop=stop))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
 

@@ -105,7 +105,7 @@ def test_without_torch_both_ways_out_are_named(tiny_run: TinyRun, exported_bundl
 
 
 def test_what_this_processor_cannot_compute_falls_back_to_torch_and_says_so(
-    tiny_run: TinyRun, lean_bundle: Path, exported_bundle: Path, monkeypatch: pytest.MonkeyPatch
+    lean_bundle: Path, exported_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *device: {"int8"})
     found = opened(exported_bundle)

@@ -53,7 +53,7 @@ def test_chinese_has_the_names_that_argos_gives_it(tiny_run: TinyRun, tmp_path: 
             assert json.loads(archive.read(f"translate-en_{expected}-1_0/metadata.json"))["to_code"] == expected
 
 
-def test_what_cannot_be_packed_is_told(tiny_run: TinyRun, exported_bundle: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_packed_is_told(tiny_run: TinyRun, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"holds no exported engine; make one: yiwen export"):
         package_argos(open_bundle(tiny_run.best))
     two = open_bundle(exported(tiny_run.best, tmp_path / "two"))

@@ -101,7 +101,7 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
     assert engine_of(output).search([[300]], config=verify.GREEDY)
     with pytest.raises(ConfigError, match="exists already; give another --output"):
         export_ctranslate2(open_bundle(bundle), valid=None, output=output)
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
 
 
@@ -130,7 +130,7 @@ def test_a_loss_of_bleu_fails_the_export(bundle: Path, valid: TextPairs, monkeyp
     assert not (bundle / "ctranslate2").exists()
 
 
-def test_weights_that_are_no_numbers_fail_the_export(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_no_numbers_fail_the_export(bundle: Path) -> None:
     class Broken:
         def __init__(self, engine: CT2Engine) -> None:
             self.search = engine.search

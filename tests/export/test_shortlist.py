@@ -12,15 +12,13 @@ import pytest
 from rich.console import Console
 
 from tiny_model import TinyRun
-from yiwen.bundle import EXPORTED, Bundle, load_model, open_bundle
+from yiwen.bundle import EXPORTED, Bundle, open_bundle
 from yiwen.data import lexical
 from yiwen.data.store import Store
 from yiwen.engines.ct2_engine import CT2Engine
-from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.errors import CheckpointError, ExportError
 from yiwen.export import shortlist as module
 from yiwen.export import verify
-from yiwen.export.ct2_spec import write_model
 from yiwen.export.ctranslate2 import export_ctranslate2, print_report
 from yiwen.export.shortlist import FILE, Shortlist, add_shortlist, build_shortlist, write_shortlist
 from yiwen.files import verify_manifest
@@ -141,17 +139,8 @@ def test_a_piece_with_a_blank_cannot_be_written_and_is_left_out(
 
 
 @pytest.fixture
-def exported(tiny_run: TinyRun, tmp_path: Path) -> Path:
-    bundle = open_bundle(tiny_run.best)
-    folder = tmp_path / EXPORTED
-    folder.mkdir()
-    model = load_model(bundle)
-    write_model(folder, model, source=bundle.source, target=bundle.target, dtype="float32")
-    info = ExportInfo(
-        dtype="float32", max_len=model.config.max_len, yiwen_version="0", ctranslate2_version="0", weights=""
-    )
-    write_info(folder, info)
-    return folder
+def exported(exported_bundle: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported_bundle / EXPORTED, tmp_path / EXPORTED))
 
 
 def test_the_engine_translates_as_before_with_a_shortlist_of_its_text(exported: Path, store: Store) -> None:
@@ -175,7 +164,7 @@ def test_the_engine_writes_only_what_the_shortlist_allows(exported: Path, store:
     assert set(hypothesis.ids) <= {UNK_ID, BOS_ID}
 
 
-def test_a_shortlist_of_other_text_is_refused(exported: Path, vocabulary: Subword, text: Text) -> None:
+def test_a_shortlist_of_other_text_is_refused(exported: Path, text: Text) -> None:
     with pytest.raises(CheckpointError, match="does not hold the 300 subwords of the source in their order"):
         add_shortlist(exported, text)  # type: ignore[arg-type]
     assert not (exported / FILE).exists()

@@ -54,9 +54,11 @@ def test_each_projection_has_the_bound_of_its_own_shape(n_kv_heads: int) -> None
 
 
 def test_plain_feed_forward_matrices_are_xavier_too() -> None:
-    for module in fresh().modules():
-        if isinstance(module, nn.Linear) and set(module.weight.shape) == {60, 91}:
-            assert_xavier(module.weight.detach())
+    modules = [module for module in fresh().modules() if isinstance(module, nn.Linear)]
+    matrices = [module.weight.detach() for module in modules if set(module.weight.shape) == {60, 91}]
+    assert len(matrices) == 2 * (2 + 2)
+    for matrix in matrices:
+        assert_xavier(matrix)
 
 
 @pytest.mark.parametrize("norm", ["layer", "rms"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -101,8 +102,7 @@ def test_a_translation_at_its_limit_is_cut_and_says_so_unless_the_end_comes_just
 
 
 @pytest.mark.parametrize("search", [greedy_search, beam_search])
-def test_prefixes_are_kept_and_what_follows_is_searched(search: object) -> None:
-    assert callable(search)
+def test_prefixes_are_kept_and_what_follows_is_searched(search: Callable[..., list[list[Hypothesis]]]) -> None:
     model, config = FakeModel(), SearchConfig(beam_size=1, penalty="none")
     prefixes: list[Ids] = [(), (3,), (4, 4, 2), (0, 2)]
     results = search(model.step, model.start(range(4)), make_task([5, 5, 5, 1], prefixes), config)

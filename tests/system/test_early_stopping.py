@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ def test_training_stops_when_validation_gets_no_better(tmp_path: Path, monkeypat
     """With a learning rate of nothing every validation scores like the first."""
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     run, progress = train_recipe(load_recipe(str(write_task(tmp_path, "copy", n=150)), SETTINGS))
     assert (progress.step, progress.best_step, progress.n_worse) == (9, 3, 2)
     assert open_bundle(run / "best").info.step == 3

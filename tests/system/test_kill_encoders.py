@@ -6,12 +6,13 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from toy_labels import write_labelled
-from toy_task import Commands, commands, outcome
+from toy_task import Commands, commands, moment, outcome
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes through /proc")
 
@@ -24,39 +25,26 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Commands:
+def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     with commands(tmp_path_factory.mktemp("kill") / "runs") as found:
-        yield found  # type: ignore[misc]
+        yield found
 
 
 @pytest.mark.parametrize("task", KINDS)
 def test_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, task: str) -> None:
     recipe = str(write_labelled(tmp_path, task, **KINDS[task]))
     whole, run = tmp_path / "whole", tmp_path / "run"
-    code, output = yiwen.run("train", recipe, "--run", str(whole))
-    assert code == 0, output
+    assert yiwen.run("prepare", recipe)[0] == 0
     started = time.monotonic()
-    yiwen.run("train", recipe, "--run", str(tmp_path / "timed"))
+    code, output = yiwen.run("train", recipe, "--run", str(whole))
     seconds = time.monotonic() - started
-    rng = random.Random(task)
-    codes = []
-    for n in range(3):
-        end = time.monotonic() + rng.uniform(0.2, 1) * seconds
-
-        def when(n: int = n, end: float = end) -> bool:
-            """Soon after a checkpoint, at some time, while a checkpoint is written."""
-            written = run / "checkpoints"
-            match n:
-                case 0:
-                    return len([*written.glob("step-*")]) > 1
-                case 1:
-                    return time.monotonic() > end
-                case _:
-                    return any(written.glob(".tmp-*-step-*"))
-
-        codes.append(yiwen.run("train", recipe, "--run", str(run), "--resume", signum=signal.SIGKILL, when=when)[0])
-    code, output = yiwen.run("train", recipe, "--run", str(run), "--resume")
     assert code == 0, output
-    assert set(codes) <= {0, -9}
-    assert -9 in codes
+    resumed, rng, codes = ("train", recipe, "--run", str(run), "--resume"), random.Random(task), []
+    for n in range(3):
+        when = moment(n, run, seconds=rng.uniform(0.2, 1) * seconds)
+        codes.append(yiwen.run(*resumed, signum=signal.SIGKILL, when=when)[0])
+    code, output = yiwen.run(*resumed)
+    assert code == 0, output
+    assert set(codes) <= {0, -signal.SIGKILL}
+    assert -signal.SIGKILL in codes
     assert outcome(run) == outcome(whole)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import random
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mutants import mutants
 from yiwen.bundle import load_model, open_bundle
 from yiwen.errors import CheckpointError
 from yiwen.files import new_folder
@@ -46,24 +45,8 @@ def test_a_hundred_mutants_of_a_bundle_are_all_refused_by_name(tmp_path: Path) -
     del hashes["README.md"]  # people may edit that
     (whole / "README.md").unlink()
     (whole / "manifest.json").write_text(json.dumps(hashes), encoding="utf-8")
-    rng = random.Random(7)
-    for n in range(100):
-        folder = tmp_path / "mutant"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(whole, folder)
-        victim = rng.choice(sorted(folder.iterdir()))
-        content = bytearray(victim.read_bytes())
-        match n % 4:
-            case 0:
-                victim.unlink()
-            case 1:
-                victim.write_bytes(content[: rng.randrange(len(content) - 1)])
-            case 2:
-                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-                victim.write_bytes(content)
-            case 3:
-                victim.write_bytes(content + b"x")
+    for folder, victim in mutants(whole, 100, seed=7):
         with pytest.raises(CheckpointError, match="mutant") as caught:
             load_model(open_bundle(folder))
-        if victim.name != "manifest.json":
-            assert victim.name in str(caught.value)
+        if victim != "manifest.json":
+            assert victim in str(caught.value)

@@ -3,7 +3,6 @@ little."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,6 @@ SETTINGS = [
 def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,6 @@ SETTINGS = [
 def test_a_tiny_model_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, expected: float) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     recipe = load_recipe(str(write_task(tmp_path, task, n=1200)), SETTINGS)
     run, progress = train_recipe(recipe)
     src, tgt = Store.open(tmp_path / "runs" / ".prepared" / progress.data).valid

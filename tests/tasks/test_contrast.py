@@ -21,10 +21,6 @@ def model() -> EncoderModel:
     return EncoderModel(config, vocab_size=31).eval()
 
 
-def batch(src: list[list[int]], tgt: list[list[int]]) -> Batch:
-    return collate(src, tgt)
-
-
 def by_hand(encoder: EncoderModel, pairs: Batch, left_out: set[tuple[int, int]]) -> float:
     scores = (vectors(encoder, pairs.src_ids) @ vectors(encoder, pairs.tgt_out).t() / T).double()
     n = len(scores)
@@ -38,14 +34,14 @@ def by_hand(encoder: EncoderModel, pairs: Batch, left_out: set[tuple[int, int]])
 
 def test_each_pair_is_told_from_all_others_both_ways() -> None:
     encoder = model()
-    pairs = batch([[5, 6], [7], [8, 9, 10]], [[11], [12, 13], [14]])
+    pairs = collate([[5, 6], [7], [8, 9, 10]], [[11], [12, 13], [14]])
     assert torch.allclose(vectors(encoder, pairs.src_ids).norm(dim=1), torch.ones(3))
     assert embed_loss(T)(encoder, pairs)[0].item() == pytest.approx(by_hand(encoder, pairs, set()), rel=1e-5)
 
 
 def test_a_text_that_stands_twice_is_no_wrong_partner() -> None:
     encoder = model()
-    pairs = batch([[5, 6], [7], [5, 6], [9]], [[11], [12], [13], [12]])
+    pairs = collate([[5, 6], [7], [5, 6], [9]], [[11], [12], [13], [12]])
     same = {(0, 2), (2, 0), (1, 3), (3, 1)}
     assert embed_loss(T)(encoder, pairs)[0].item() == pytest.approx(by_hand(encoder, pairs, same), rel=1e-5)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 import torch
 from toy_job import BROKEN, FULL, SMALL, Disk, Killed, Screen, ToyModel, results, toy_job, train, trainer
 
+from mutants import mutants
 from yiwen.bundle import load_tensors, save_tensors
 from yiwen.errors import CheckpointError
 from yiwen.files import remove, remove_leftovers
@@ -133,28 +132,12 @@ def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_hundred_mutants_of_a_checkpoint_are_all_refused_by_name(tmp_path: Path) -> None:
-    whole = save(tmp_path / "whole", 3)
-    rng = random.Random(5)
-    for n in range(100):
-        folder = tmp_path / "mutant"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(whole, folder)
-        victim = rng.choice(sorted(folder.iterdir()))
-        content = bytearray(victim.read_bytes())
-        match n % 4:
-            case 0:
-                victim.unlink()
-            case 1:
-                victim.write_bytes(content[: rng.randrange(len(content) - 1)])
-            case 2:
-                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-                victim.write_bytes(content)
-            case 3:
-                victim.write_bytes(content + b"x")
+    whole = save(tmp_path, 3)
+    for folder, victim in mutants(whole, 100, seed=5):
         with pytest.raises(CheckpointError, match="mutant") as caught:
             load(folder)
-        if victim.name != "manifest.json":
-            assert victim.name in str(caught.value)
+        if victim != "manifest.json":
+            assert victim in str(caught.value)
 
 
 def test_numbers_of_another_version_are_refused(tmp_path: Path) -> None:
@@ -168,7 +151,7 @@ def test_numbers_of_another_version_are_refused(tmp_path: Path) -> None:
         read_progress(path)
 
 
-def test_optimizer_state_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_optimizer_state_of_another_model_is_refused() -> None:
     from yiwen.training.optimizer import load_optimizer_tensors
 
     model = ToyModel()

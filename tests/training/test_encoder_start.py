@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from pathlib import Path
 
@@ -30,7 +29,6 @@ TRANSLATOR = ["model.n_encoder_layers=1", "model.max_len=96", f"data.max_tokens=
 @pytest.fixture(autouse=True)
 def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def start(recipe: Path, model: Path, *settings: str, run: str = "run", console: Console | None = None) -> Path:

@@ -55,8 +55,9 @@ def test_the_fastest_size_that_fits_is_taken(rates: dict[int, float], expected: 
     assert tried(rates) == (expected, list(rates))
 
 
-def test_growth_ends_where_it_brings_nothing() -> None:
+def test_larger_sizes_are_not_tried_once_two_were_no_faster() -> None:
     assert tried({1: 50.0, 2: 60.0, 4: 59.0, 8: 58.0, 16: 99.0}) == (2, [1, 2, 4, 8])
+    assert tried(dict.fromkeys((2, 3, 5, 7, 11), 5.0)) == (2, [2, 3, 5])
 
 
 @pytest.mark.parametrize("is_bf16", [False, True])
@@ -79,14 +80,3 @@ def test_the_rate_is_of_forward_and_backward(is_bf16: bool, monkeypatch: pytest.
     assert tokens_per_second(model, batch, loss_fn=loss_fn, hardware=hardware) == 35 / 0.5
     assert calls == [is_bf16]
     assert model.inner.weight.grad is not None
-
-
-def test_larger_sizes_are_not_tried_once_two_were_no_faster() -> None:
-    asked: list[int] = []
-
-    def rate(size: int) -> float:
-        asked.append(size)
-        return 5.0
-
-    assert best_size([2, 3, 5, 7, 11], rate) == 2
-    assert asked == [2, 3, 5]

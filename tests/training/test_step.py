@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -119,20 +120,22 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
 
 
 def test_an_error_in_a_shard_arrives_when_all_threads_have_stopped() -> None:
-    at_work: list[int] = []
+    failing, ended = threading.Event(), []
 
     def work(number: int) -> int:
-        at_work.append(number)
-        time.sleep(0.05 * number)
-        at_work.remove(number)
         if number == 1:
+            failing.set()
             raise ValueError("shard 1")
+        if number == 2:
+            failing.wait(60)
+            time.sleep(0.05)  # still at work when the other has failed
+        ended.append(number)
         return number
 
     with ShardPool(3) as pool:
         with pytest.raises(ValueError, match="shard 1"):
             pool.run(work)
-        assert at_work == []
+        assert sorted(ended) == [0, 2]
         assert pool.run(lambda number: number) == [0, 1, 2]
 
 
