@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papers import Aligned, words
 
+from yiwen.documents import placing
 from yiwen.documents.placing import linked, place
 from yiwen.documents.unit import Mark
 
@@ -201,6 +202,14 @@ def test_what_was_nested_stays_nested_and_nothing_overlaps(tangle: tuple[str, st
         assert all(a[1] <= b[0] for a, b in pairwise(children)), spans
     breaks = [spans[n] for n, mark in enumerate(marks) if mark.is_break]
     assert breaks == sorted(breaks)
+
+
+def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand of them in one paragraph would take longer than a document may."""
+    compared: list[object] = []
+    monkeypatch.setattr(placing, "_outside", lambda at, spans: compared.extend(spans) or at)
+    assert placed("a b", "c d", None, *[Mark(1, 1)] * 7) == ["c| d"] * 7
+    assert compared == []
 
 
 @pytest.mark.parametrize("target", ["", "   "])
