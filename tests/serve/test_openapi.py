@@ -13,7 +13,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
-from services import running, service_of
+from services import UNLIMITED, running, service_of
 from wire import ask, request
 
 from campaign import noted, size
@@ -33,7 +33,7 @@ def document() -> Any:
 def keyed(exported_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     service = service_of(tmp_path_factory.mktemp("keyed"), exported_bundle, require_key=True, max_documents=10_000)
     with running(service) as address:
-        yield address, service.store.create_key("fuzz", characters_per_month=0, requests_per_minute=0)[1]
+        yield address, service.store.create_key("fuzz", **UNLIMITED)[1]
 
 
 def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import deepl
 import httpx
 import pytest
-from services import running, service_of
+from services import UNLIMITED, running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
@@ -171,7 +171,7 @@ def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_
     exported_bundle: Path, tmp_path: Path
 ) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=1, require_key=True)
-    secret = service.store.create_key("a", characters_per_month=0, requests_per_minute=0)[1]
+    secret = service.store.create_key("a", **UNLIMITED)[1]
     with running(service) as address, httpx.Client(base_url=address) as http:
 
         def asked() -> httpx.Response:
@@ -263,7 +263,7 @@ def test_fetched_documents_make_room_and_old_ones_are_gone(
 @pytest.mark.usefixtures("in_process")
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
-    keys = [service.store.create_key(name, characters_per_month=0, requests_per_minute=0)[1] for name in "ab"]
+    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
     with running(service) as address:
         one, other = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}) for key in keys)
         with one, other:
