@@ -198,7 +198,7 @@ def test_a_child_that_falls_over_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp
         asked(b"text", limits=Limits(), header={})
 
 
-def test_the_child_knows_no_secrets_and_writes_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_child_knows_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spy = tmp_path / "python"
     spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > {tmp_path}/seen\necho '{{}}'\n", encoding="utf-8")
     spy.chmod(0o755)
@@ -206,6 +206,15 @@ def test_the_child_knows_no_secrets_and_writes_no_file(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "executable", str(spy))
     assert asked(b"text", limits=Limits(), header={}) == {}
     assert "secret" not in (tmp_path / "seen").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+def test_the_child_writes_no_file(tmp_path: Path) -> None:
+    program = "import sys; from yiwen.documents import child, sandbox; child._limit(sandbox.Limits()); "
+    program += "file = open(sys.argv[1], 'w'); file.write('x'); file.flush()"
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "x"], capture_output=True, text=True, check=False)
+    assert "File too large" in done.stderr
+    assert (tmp_path / "x").read_bytes() == b""
 
 
 def test_the_child_loads_nothing_of_models() -> None:

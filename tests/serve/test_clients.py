@@ -63,6 +63,7 @@ def test_deepl(keyed: tuple[Service, str, str], lone: Translator) -> None:
         deepl.DeepLClient("wrong", server_url=address).get_usage()
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
     _, address, secret = keyed
     client = deepl.DeepLClient(secret, server_url=address)
@@ -81,6 +82,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_glossaries(
     keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

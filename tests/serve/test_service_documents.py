@@ -86,6 +86,7 @@ def test_tmx_is_told_the_languages(http: httpx.Client) -> None:
     assert '<tuv xml:lang="de"><seg>' in http.get(f"/v1/documents/{state['id']}/result").text
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_translates_documents_and_tags(
     address: str, tmp_path: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
