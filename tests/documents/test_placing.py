@@ -141,6 +141,21 @@ def test_without_links_marks_go_by_place() -> None:
     assert placed("one two three four", "一二三四五六七八", None, around(text, "four")) == ["七八"]
 
 
+def test_where_no_word_is_mostly_its_own_a_mark_takes_the_one_that_is_most_so() -> None:
+    links = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1)]  # a third of x, half of y
+    assert placed("a b c", "x y", links, around("a b c", "a")) == ["y"]
+
+
+@pytest.mark.parametrize(("weight", "place_of_number"), [(0.4, (5, 5)), (0.6, (5, 8))])
+def test_a_number_takes_the_place_of_a_word_that_was_surely_made_from_it(
+    weight: float, place_of_number: tuple[int, int]
+) -> None:
+    text, target = "see 7 now", "sieh das jetzt"
+    piece = (0, len(text), 0, len(target))
+    alignment = Aligned(words(text), words(target), ((1, 1, weight),))
+    assert place([Mark(4, 5, is_number=True)], linked(text, target, [(piece, alignment)]), [piece]) == [place_of_number]
+
+
 def test_breaks_lie_at_ends_of_words_where_the_same_share_is_said() -> None:
     text = "aaaa bbbb cccc dddd"
     target = "eeee ffff gggg hhhh"
