@@ -339,6 +339,19 @@ def test_a_store_that_nobody_uses_writes_nothing(store: Store) -> None:
     assert not [statement for statement in written if not statement.startswith("SELECT")]
 
 
+def test_what_is_counted_while_usage_is_written_is_not_lost(store: Store) -> None:
+    store.charge(ANYBODY, 5)
+    listen(store._database, "commit", lambda connection: store.charge(ANYBODY, 7))
+    store.sync()
+    assert (store.used(ANYBODY), store.n_unwritten) == (12, 7)
+
+
+def test_keys_are_listed_oldest_first(store: Store) -> None:
+    for name in "gdabfce":
+        store.create_key(name, **UNLIMITED)
+    assert [key.name for key in store.all_keys()] == [*"gdabfce"]
+
+
 def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
     key, secret = store.create_key("a", **UNLIMITED)
     assert secret.startswith("yw_")

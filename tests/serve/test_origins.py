@@ -72,6 +72,7 @@ def test_a_named_site_may_ask_without_credentials(serve: Callable[..., str]) -> 
     assert preflight.headers["access-control-allow-origin"] == SITE
     answer = ask(address, request(T, BODY, origin=SITE))
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SITE)
+    assert answer.headers["access-control-expose-headers"] == "Retry-After"
     assert "access-control-allow-credentials" not in answer.headers
     assert ask(address, request(T, BODY, origin="https://other.example")).status == 403
 
@@ -154,6 +155,8 @@ def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
         assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert headers["permissions-policy"] == "camera=(), geolocation=(), microphone=()"
         assert "server" not in headers
         assert len(headers["x-request-id"]) > 8
 

@@ -262,6 +262,13 @@ def test_fetched_documents_make_room_and_old_ones_are_gone(
 
 
 @pytest.mark.usefixtures("in_process")
+def test_a_document_that_failed_makes_room(serve: Callable[..., str]) -> None:
+    with httpx.Client(base_url=serve(max_documents=1)) as http:
+        assert sent(http, b"\xff")["status"] == "error"
+        assert post(http).status_code == 200
+
+
+@pytest.mark.usefixtures("in_process")
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
     keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
