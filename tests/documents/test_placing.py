@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papers import Aligned, words
 
+from yiwen.documents import placing
 from yiwen.documents.placing import linked, place
 from yiwen.documents.unit import Mark
 
@@ -140,6 +141,21 @@ def test_without_links_marks_go_by_place() -> None:
     assert placed("one two three four", "一二三四五六七八", None, around(text, "four")) == ["七八"]
 
 
+def test_where_no_word_is_mostly_its_own_a_mark_takes_the_one_that_is_most_so() -> None:
+    links = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1)]  # a third of x, half of y
+    assert placed("a b c", "x y", links, around("a b c", "a")) == ["y"]
+
+
+@pytest.mark.parametrize(("weight", "place_of_number"), [(0.4, (5, 5)), (0.6, (5, 8))])
+def test_a_number_takes_the_place_of_a_word_that_was_surely_made_from_it(
+    weight: float, place_of_number: tuple[int, int]
+) -> None:
+    text, target = "see 7 now", "sieh das jetzt"
+    piece = (0, len(text), 0, len(target))
+    alignment = Aligned(words(text), words(target), ((1, 1, weight),))
+    assert place([Mark(4, 5, is_number=True)], linked(text, target, [(piece, alignment)]), [piece]) == [place_of_number]
+
+
 def test_breaks_lie_at_ends_of_words_where_the_same_share_is_said() -> None:
     text = "aaaa bbbb cccc dddd"
     target = "eeee ffff gggg hhhh"
@@ -201,6 +217,14 @@ def test_what_was_nested_stays_nested_and_nothing_overlaps(tangle: tuple[str, st
         assert all(a[1] <= b[0] for a, b in pairwise(children)), spans
     breaks = [spans[n] for n, mark in enumerate(marks) if mark.is_break]
     assert breaks == sorted(breaks)
+
+
+def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand of them in one paragraph would take longer than a document may."""
+    compared: list[object] = []
+    monkeypatch.setattr(placing, "_outside", lambda at, spans: compared.extend(spans) or at)
+    assert placed("a b", "c d", None, *[Mark(1, 1)] * 7) == ["c| d"] * 7
+    assert compared == []
 
 
 @pytest.mark.parametrize("target", ["", "   "])

@@ -11,7 +11,7 @@ from pathlib import Path
 import polib
 import pysubs2
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from lxml import etree, html
 from markdown_it import MarkdownIt
@@ -286,8 +286,7 @@ JSONS = st.recursive(
 @given(JSONS, st.booleans(), st.sampled_from([None, 1]))
 def test_any_json_comes_back_and_stays_json(value: object, is_ascii: bool, indent: int | None) -> None:
     data = json.dumps(value, ensure_ascii=is_ascii, indent=indent).encode("utf-8", "surrogatepass")
-    if b"\xed" in data and not is_ascii:
-        return
+    assume(is_ascii or b"\xed" not in data)  # where half a character would begin
     assert translated_here(data, "json", str) == data
     json.loads(translated_here(data, "json", lambda text: upper(text) + '"\\\n'))
 
@@ -423,8 +422,3 @@ def test_an_admonition_of_markdown_is_translated_and_its_kind_is_not() -> None:
 def test_formulas_of_markdown_stay_and_prices_are_text() -> None:
     out = translated_here("Let $x_i * b$ be, from $5 to $10.\n\n$$\na b\n$$ (1)\n", "md").decode()
     assert out == "LET $x_i * b$ BE, FROM $5 TO $10.\n\n$$\na b\n$$ (1)\n"
-
-
-def test_footnotes_of_markdown_stay_footnotes() -> None:
-    out = translated_here("A term[^1] here.\n\n[^1]: What it means.\n", "md").decode()
-    assert out == "A TERM[^1] HERE.\n\n[^1]: WHAT IT MEANS.\n"

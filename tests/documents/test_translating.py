@@ -48,6 +48,8 @@ def test_marks_do_not_cut_placeholders() -> None:
     assert translated_here("**{n} is** here", "md", fake=fake).decode() == "hier **{n}**"
     html = '<p>see <img src="a"> {n} now</p>'
     assert translated_here(html, "html", fake=fake).decode() == '<p>jetzt <img src="a"> {n}</p>'
+    fake = Fake({"100%% sure": "100%%肯定"}, {"100%% sure": [(0, 0), (1, 1), (2, 2), (3, 3), (3, 4)]})
+    assert translated_here("<p><b>100%%</b> sure</p>", "html", fake=fake).decode() == "<p><b>100%%</b>肯定</p>"
 
 
 def test_a_placeholder_that_was_lost_takes_the_place_of_a_number() -> None:
@@ -104,6 +106,7 @@ def test_flags_say_what_is_wrong_with_what_is_written(said: str, again: str, fla
         ("see v{n} of it", "see v7 of it", "davon v6 sehen", "davon v{n} sehen"),
         ("Copy{n} of it", "Copy7 of it", "Kopie davon", "Kopie {n} davon"),
         ("{n}th dog", "7th dog", "siebter Hund", "{n} siebter Hund"),
+        ("{n} of 7 dogs", "8 of 7 dogs", "8 von 7 Hunden", "{n} von 7 Hunden"),
         ("It took %dms for %dx%d", "It took 7ms for 8x9", "Für 8x9 waren es 7ms", "Für %dx%d waren es %dms"),
     ],
 )
@@ -316,6 +319,15 @@ def test_only_sentences_with_marks_are_aligned_and_marks_stay_in_their_sentence(
     ((text, spans),) = translated([unit], translate=translate, align=align, progress=None)
     assert pairs == [("Two red.", "Zwei rote.")]
     assert [text[slice(*span)] for span in spans] == ["rote"]
+
+
+def test_nothing_is_aligned_for_a_break_or_where_a_text_stayed_as_it_was() -> None:
+    def align(sources: Sequence[str], targets: Sequence[str]) -> list[Aligned]:
+        raise AssertionError(sources)
+
+    units = [Unit("a b", (Mark(1, 2, is_break=True),)), Unit("A B", (Mark(0, 1),))]
+    answers = list(translated(units, translate=by(str.upper), align=align, progress=None))
+    assert answers == [("A B", [(1, 2)]), ("A B", [(0, 1)])]
 
 
 def test_a_text_too_long_to_align_falls_back_to_place_alone() -> None:

@@ -119,9 +119,15 @@ def test_where_nearly_all_are_alike_nothing_is_known(n_good: int, usual: Usual) 
     assert fit_confidence(x, [value < 95 for value in range(100)])["weights"][1] > 0
 
 
+def training_text(tiny_run: TinyRun, start: int, end: int) -> tuple[list[str], list[str]]:
+    """Lines of both sides; the validation set of the tiny model is too small."""
+    src, tgt = ((tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n") for lang in ("en", "de"))
+    return src[start:end], tgt[start:end]
+
+
 @pytest.fixture(scope="module")
 def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tiny model, calibrated on training text: its validation set is too small."""
+    """A copy of the tiny model, calibrated on training text."""
     folder = tmp_path_factory.mktemp("calibrated") / "bundle"
     shutil.copytree(tiny_run.best, folder)
     bundle = open_bundle(folder)
@@ -129,10 +135,8 @@ def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> P
     engine = open_engine(bundle, engine="torch", threads=1).engine
     assert calibrate(bundle, engine, store) is None
     assert not (folder / "calibration").exists()
-    lines = [(tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[:150] for lang in ("en", "de")]
-    lines[0].append("Deti.")
-    lines[1].append("Reta " * 120)  # more than the model has positions for: left out
-    store.valid = TextPairs(*lines)
+    src, tgt = training_text(tiny_run, 0, 150)
+    store.valid = TextPairs([*src, "Deti."], [*tgt, "Reta " * 120])  # more than the model has positions for: left out
     usual = calibrate(bundle, engine, store)
     assert usual is not None
     assert usual.calibration.n_pairs == 150
@@ -146,8 +150,7 @@ def test_a_better_model_that_was_published_meanwhile_is_left_alone(
     bundle = open_bundle(tmp_path / "best")
     engine = open_engine(bundle, engine="torch", threads=1).engine
     store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
-    lines = [(tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[:150] for lang in ("en", "de")]
-    store.valid = TextPairs(*lines)
+    store.valid = TextPairs(*training_text(tiny_run, 0, 150))
     better = shutil.copytree(tiny_run.best, tmp_path / "better")
     (tmp_path / "best").unlink()
     (tmp_path / "best").symlink_to(better)
@@ -169,9 +172,7 @@ def test_a_calibrated_bundle_says_how_sure_it_is(calibrated: Path, tiny_run: Tin
 @pytest.fixture(scope="module")
 def held_out(calibrated: Path, tiny_run: TinyRun) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     """Sources that nothing was measured on, their translations, and the first half of those, as subwords."""
-    src, tgt = (
-        (tiny_run.recipe.parent / f"train.{lang}").read_text("utf-8").split("\n")[200:300] for lang in ("en", "de")
-    )
+    src, tgt = training_text(tiny_run, 200, 300)
     bundle = open_bundle(calibrated)
     half = [" ".join(line.split()[: len(line.split()) // 2]) for line in tgt]
     return bundle.source.encode(src), bundle.target.encode(tgt), bundle.target.encode(half)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from yiwen.evaluation.calibration import SPARED, Weights
-from yiwen.evaluation.weights import COUNTED, LEAST_WEIGHT, N_STEPS, RIDGE, _fitted, _Side, learn_weights
+from yiwen.evaluation.weights import COUNTED, LEAST_WEIGHT, RIDGE, _fitted, _Side, learn_weights
 
-N_WORDS, N_PAIRS = 11, 3000
+N_WORDS = 11
 UNSEEN, STOP = N_WORDS, N_WORDS + 1
 PIECES = [*(f"▁{chr(97 + word)}" for word in range(N_WORDS + 1)), "."]
 
@@ -42,11 +42,19 @@ def said(word: int) -> list[int]:
     return [word] * (1 + word % 3)
 
 
+def pairs(seed: int, n: int, *, longest: int = 13) -> tuple[list[list[int]], list[list[int]]]:
+    """Sources and what each of their words is said in."""
+    rng = random.Random(seed)
+    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(longest - 8, longest))] for _ in range(n)]
+    return src, [[id_ for word in ids for id_ in said(word)] for ids in src]
+
+
+SRC, TGT = pairs(1, 3000)
+
+
 @pytest.fixture(scope="module")
 def learnt() -> Weights:
-    rng = random.Random(1)
-    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(5, 13))] for _ in range(N_PAIRS)]
-    return learn_weights(Pairs(src, [[id_ for word in ids for id_ in said(word)] for ids in src]))  # type: ignore[arg-type]
+    return learn_weights(Pairs(SRC, TGT))  # type: ignore[arg-type]
 
 
 def test_a_source_word_weighs_as_much_as_its_translation(learnt: Weights) -> None:
@@ -56,17 +64,12 @@ def test_a_source_word_weighs_as_much_as_its_translation(learnt: Weights) -> Non
 
 
 def test_a_subword_that_was_never_met_weighs_what_all_do(learnt: Weights) -> None:
-    rng = random.Random(1)
-    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(5, 13))] for _ in range(N_PAIRS)]
-    n_src, n_tgt = sum(map(len, src)), sum(len(said(word)) for ids in src for word in ids)
-    assert learnt.src[UNSEEN] == pytest.approx(n_tgt / n_src, abs=1e-3)
+    assert learnt.src[UNSEEN] == pytest.approx(sum(map(len, TGT)) / sum(map(len, SRC)), abs=1e-3)
     assert learnt.tgt[UNSEEN] == pytest.approx(1.0, rel=0.03)
 
 
 def test_what_is_whole_is_told_from_what_lacks_a_word_better_than_by_counting(learnt: Weights) -> None:
-    rng = random.Random(2)
-    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(5, 13))] for _ in range(500)]
-    whole = [[id_ for word in ids for id_ in said(word)] for ids in src]
+    src, whole = pairs(2, 500)
     counted = Weights((np.mean(list(map(len, whole))) / np.mean(list(map(len, src))),) * N_WORDS, (1.0,) * N_WORDS)
 
     def spread(weights: Weights) -> float:
@@ -87,7 +90,6 @@ def test_weights_are_the_least_squares_with_a_ridge() -> None:
     unlike_even = wanted - counts @ np.full(7, 1.1)
     exact = 1.1 + np.linalg.solve(counts.T @ scaled + RIDGE * np.eye(7), scaled.T @ unlike_even)
     assert _fitted(side, 1.1, wanted) == pytest.approx(exact, abs=1e-6)
-    assert N_STEPS > 7
 
 
 def test_where_counting_is_exact_all_weigh_the_same() -> None:
@@ -97,9 +99,7 @@ def test_where_counting_is_exact_all_weigh_the_same() -> None:
 
 
 def test_a_full_stop_stands_whatever_is_missing_and_weighs_nothing() -> None:
-    rng = random.Random(5)
-    src = [[rng.randrange(N_WORDS) for _ in range(rng.randint(3, 7))] for _ in range(300)]
-    tgt = [[id_ for word in ids for id_ in said(word)] for ids in src]
+    src, tgt = pairs(5, 300, longest=9)
     ended = learn_weights(Pairs([[*ids, STOP] for ids in src], [[*ids, STOP] for ids in tgt]))  # type: ignore[arg-type]
     assert ended == learn_weights(Pairs(src, tgt))  # type: ignore[arg-type]
     assert ended.src[STOP] == ended.tgt[STOP] == 0.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -23,6 +25,12 @@ def address(exported_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A service with the default limits."""
     with running(service_of(tmp_path_factory.mktemp("serve"), exported_bundle)) as url:
         yield url
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DeepL's client, which looks for its documents every 5 seconds, looks every 10 ms."""
+    monkeypatch.setattr("deepl.translator.time", SimpleNamespace(time=time.time, sleep=lambda s: time.sleep(s / 500)))
 
 
 @pytest.fixture

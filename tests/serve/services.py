@@ -16,6 +16,9 @@ from yiwen.serve.server import listen, make_server
 from yiwen.serve.service import Service
 from yiwen.serve.store import Store
 
+UNLIMITED: Any = {"characters_per_month": 0, "requests_per_minute": 0}
+"""A key that may ask for any number."""
+
 
 @contextmanager
 def running(service: Service) -> Iterator[str]:

@@ -277,6 +277,10 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
         assert cache.get(0) == found, "used all the time, so it stays"
     assert [cache.get(key) for key in (1, 2, 30)] == [None, None, None]
     assert cache.get(49) == found
+    once, twice = Cache(10_000), Cache(10_000)
+    for each in (once, twice, twice):
+        each.put(1, found, n_ids=3)
+    assert twice.n_bytes == once.n_bytes, "of two callers who asked at once"
     none = Cache(0)
     none.put(1, found, n_ids=3)
     assert (none.get(1), none.n_bytes) == (None, 0)

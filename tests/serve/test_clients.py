@@ -15,7 +15,7 @@ import pytest
 from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
 from services import running, service_of
-from wire import ask, request
+from wire import ask, ask_json, request
 
 from campaign import noted
 from yiwen.serve.service import Service
@@ -63,6 +63,7 @@ def test_deepl(keyed: tuple[Service, str, str], lone: Translator) -> None:
         deepl.DeepLClient("wrong", server_url=address).get_usage()
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
     _, address, secret = keyed
     client = deepl.DeepLClient(secret, server_url=address)
@@ -81,6 +82,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_glossaries(
     keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +183,7 @@ def test_mastodon_by_libretranslate(address: str, lone: Translator) -> None:
     answer = ask(address, request("/translate", json.dumps(body).encode(), user_agent="Mastodon/4.4 (http.rb)"))
     assert answer.status == 200
     assert answer.json == {"translatedText": [f"<p>{translated(lone, TEXT)}</p>", translated(lone, "Kabe")]}
-    one = ask(address, request("/translate", json.dumps({**body, "q": TEXT, "format": "text"}).encode())).json
+    one = ask_json(address, "/translate", {**body, "q": TEXT, "format": "text"}).json
     assert one == {"translatedText": translated(lone, TEXT)}
     languages = ask(address, request("/languages", method="GET")).json
     assert languages[0]["targets"] == ["de"]
@@ -208,12 +210,10 @@ def test_weblate(address: str, lone: Translator) -> None:
     marked = 'Deti <x id="0"></x> gedi &amp; bapu.'
     body = {"text": [marked], "source_lang": "EN", "target_lang": "DE", "formality": "default", "tag_handling": "xml"}
     body["ignore_tags"] = ["x"]
-    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    (found,) = ask_json(address, "/v2/translate", body).json["translations"]
     assert found["text"].count('<x id="0"></x>') == 1
     kept = 'Deti <x id="0">%s gedi</x> bapu.'
-    (found,) = ask(address, request("/v2/translate", json.dumps({**body, "text": [kept]}).encode())).json[
-        "translations"
-    ]
+    (found,) = ask_json(address, "/v2/translate", {**body, "text": [kept]}).json["translations"]
     assert '<x id="0">%s gedi</x>' in found["text"]
     assert ask(address, request("/v2/languages?type=target", method="GET")).status == 200
 
@@ -221,7 +221,7 @@ def test_weblate(address: str, lone: Translator) -> None:
 def test_deepls_splitting_tags_set_texts_apart(address: str, lone: Translator) -> None:
     text = "<par>Deti gedi</par><par>bapu</par>"
     body = {"text": [text], "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml", "splitting_tags": "par,x"}
-    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    (found,) = ask_json(address, "/v2/translate", body).json["translations"]
     assert found["text"] == "".join(f"<par>{translated(lone, part)}</par>" for part in ("Deti gedi", "bapu"))
 
 
@@ -250,7 +250,7 @@ def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -
         assert answer["translatedFileUrl"].startswith(f"{address}/download_file/")
         assert http.get(answer["translatedFileUrl"]).text == translated(lone, TEXT)
     body = {"q": TEXT, "source": "en", "target": "de", "alternatives": 2}
-    found = ask(address, request("/translate", json.dumps(body).encode())).json
+    found = ask_json(address, "/translate", body).json
     assert len(found["alternatives"]) == 2
     assert found["translatedText"] not in found["alternatives"]
 
@@ -274,7 +274,7 @@ def test_what_the_model_writes_is_never_markup(
                 "target_lang": "DE",
                 "tag_handling": markup,
             }
-            (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+            (found,) = ask_json(address, "/v2/translate", body).json["translations"]
             inside = found["text"]
             for tag in ("<p>", "</p>", "<b>", "</b>"):
                 assert inside.count(tag) == 1
@@ -312,21 +312,18 @@ def test_only_the_text_of_the_last_message_counts(address: str, lone: Translator
     picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}
     said = {"role": "user", "content": [{"type": "text", "text": TEXT}]}
     body: dict[str, Any] = {"model": "en-de", "messages": [picture, said], "stream": None}
-    answer = ask(address, request("/v1/chat/completions", json.dumps(body).encode())).json
+    answer = ask_json(address, "/v1/chat/completions", body).json
     assert answer["choices"][0]["message"]["content"] == translated(lone, TEXT)
     parts = [{"type": "text", "text": part} for part in ("Deti gedi.", "Bapu.")]
-    answer = ask(
-        address,
-        request("/v1/chat/completions", json.dumps({**body, "messages": [{**said, "content": parts}]}).encode()),
-    )
+    answer = ask_json(address, "/v1/chat/completions", {**body, "messages": [{**said, "content": parts}]})
     assert answer.json["choices"][0]["message"]["content"] == translated(lone, "Deti gedi.\nBapu.")
     body["messages"].reverse()
-    refused = ask(address, request("/v1/chat/completions", json.dumps(body).encode()))
+    refused = ask_json(address, "/v1/chat/completions", body)
     assert refused.status == 422
     assert "a part of the message is of type 'image_url'; only text is translated" in refused.body.decode()
 
 
 def test_lines_of_xml_are_lines_for_deepls_clients_too(address: str, lone: Translator) -> None:
     body = {"text": [f"{TEXT}\n\nKabe robu."], "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml"}
-    (found,) = ask(address, request("/v2/translate", json.dumps(body).encode())).json["translations"]
+    (found,) = ask_json(address, "/v2/translate", body).json["translations"]
     assert found["text"] == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}"

@@ -72,6 +72,7 @@ def test_a_named_site_may_ask_without_credentials(serve: Callable[..., str]) -> 
     assert preflight.headers["access-control-allow-origin"] == SITE
     answer = ask(address, request(T, BODY, origin=SITE))
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SITE)
+    assert answer.headers["access-control-expose-headers"] == "Retry-After"
     assert "access-control-allow-credentials" not in answer.headers
     assert ask(address, request(T, BODY, origin="https://other.example")).status == 403
 
@@ -102,34 +103,29 @@ def test_whoever_probes_by_another_name_is_told_how_it_is(serve: Callable[..., s
             assert ask(address, request(path, method="GET", host=host)).status == status, (host, path)
 
 
-def test_no_second_request_is_smuggled_into_a_body(address: str) -> None:
-    hidden = request("/v1/models", method="GET")
-    for name, raw in {
-        "a length and chunks": request(T, b"0\r\n\r\n" + hidden, transfer_encoding="chunked"),
-        "two lengths": request(T, BODY + hidden, content_length=f"{len(BODY)}\r\ncontent-length: 5"),
-        "a coding in disguise": request(T, b"0\r\n\r\n" + hidden, content_length="", transfer_encoding="xchunked"),
-        "two codings": request(
-            T, b"0\r\n\r\n" + hidden, content_length="", transfer_encoding="identity\r\ntransfer-encoding: chunked"
-        ),
-        "a blank before the colon": b"POST /v1/translate HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length : 5\r\n\r\n"
-        + hidden,
-        "an upgrade": request(T, b"", content_length=str(len(hidden)), connection="Upgrade", upgrade="h2c"),
-        "a folded header": b"GET /live HTTP/1.1\r\nhost: 127.0.0.1\r\nx: a\r\n content-length: 99\r\n\r\n" + hidden,
-    }.items():
-        with connect(address) as sock:
-            sock.sendall(raw)
-            first = read_answer(sock)
-            with suppress(OSError):  # closed already
-                sock.sendall(hidden if name == "an upgrade" else b"")
-            sock.settimeout(0.5)
-            try:
-                rest = sock.recv(65536)
-            except (TimeoutError, ConnectionResetError):
-                rest = b""
+HIDDEN = request("/v1/models", method="GET")
+SMUGGLED = {
+    "a length and chunks": request(T, b"0\r\n\r\n" + HIDDEN, transfer_encoding="chunked"),
+    "two lengths": request(T, BODY + HIDDEN, content_length=f"{len(BODY)}\r\ncontent-length: 5"),
+    "a coding in disguise": request(T, b"0\r\n\r\n" + HIDDEN, content_length="", transfer_encoding="xchunked"),
+    "two codings": request(
+        T, b"0\r\n\r\n" + HIDDEN, content_length="", transfer_encoding="identity\r\ntransfer-encoding: chunked"
+    ),
+    "a blank before the colon": request(T, HIDDEN).replace(b"content-length:", b"content-length :"),
+    "an upgrade": request(T, HIDDEN, connection="Upgrade", upgrade="h2c"),
+    "a folded header": request("/live", HIDDEN, method="GET", content_length="", x="a\r\n content-length: 99"),
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+def test_no_second_request_is_smuggled_into_a_body(name: str, address: str) -> None:
+    with connect(address) as sock:
+        sock.sendall(SMUGGLED[name])
+        first = read_answer(sock)
         noted("X6", f"smuggling: {name}", status=first.status)
-        assert first.status in (200, 400), name
-        assert b"yiwen" not in rest or first.status == 200, name
-        assert b'"object":"list"' not in first.body + rest, name
+        assert first.status == 400
+        with suppress(ConnectionResetError):
+            assert sock.recv(1) == b"", "nothing is read that follows"
 
 
 def test_an_upgrade_is_refused_where_its_body_would_be_lost(address: str) -> None:
@@ -159,6 +155,8 @@ def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
         assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert headers["permissions-policy"] == "camera=(), geolocation=(), microphone=()"
         assert "server" not in headers
         assert len(headers["x-request-id"]) > 8
 

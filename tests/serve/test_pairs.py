@@ -14,7 +14,7 @@ import deepl
 import httpx
 import pytest
 from services import running, service_of
-from wire import ask, request, translation
+from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.search.config import SearchConfig
@@ -106,12 +106,8 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
     (found,) = answer["translations"]
     assert (found["text"], answer["model"]) == (expected, "en-de-zh-Hant")
     assert (found["sentences"], found["alignment"]) == ([], None), "nobody knows them through another language"
-    refused = ask(
-        service[1],
-        request(
-            "/v1/attention",
-            json.dumps({"source_text": "a", "target_text": "b", "source": "en", "target": "zh-Hant"}).encode(),
-        ),
+    refused = ask_json(
+        service[1], "/v1/attention", {"source_text": "a", "target_text": "b", "source": "en", "target": "zh-Hant"}
     )
     assert (refused.status, refused.json["code"]) == (404, "no_attention")
 
@@ -300,7 +296,7 @@ def test_a_prefix_is_kept(service: tuple[Service, str]) -> None:
 
 def test_heads_of_every_layer_are_shown(service: tuple[Service, str], monkeypatch: pytest.MonkeyPatch) -> None:
     body = {"source_text": "Deti gedi.", "target_text": "Reta lire.", "source": "en", "target": "de"}
-    answer = ask(service[1], request("/v1/attention", json.dumps(body).encode())).json
+    answer = ask_json(service[1], "/v1/attention", body).json
     assert (answer["source_tokens"][-1], answer["target_tokens"][-1]) == ("</s>", "</s>")
     assert len(answer["layers"]) == 1
     assert len(answer["layers"][0]["heads"]) == 2
@@ -308,10 +304,10 @@ def test_heads_of_every_layer_are_shown(service: tuple[Service, str], monkeypatc
         assert len(head) == len(answer["target_tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-3) and len(row) == len(answer["source_tokens"]) for row in head)
     monkeypatch.setattr("yiwen.serve.attention.MOST_WEIGHTS", 3)
-    long = ask(service[1], request("/v1/attention", json.dumps(body).encode()))
+    long = ask_json(service[1], "/v1/attention", body)
     assert long.status == 400
     assert "attention weights are too many for one answer; send one sentence" in long.json["error"]
-    blank = ask(service[1], request("/v1/attention", json.dumps({**body, "source_text": " "}).encode()))
+    blank = ask_json(service[1], "/v1/attention", {**body, "source_text": " "})
     assert (blank.status, blank.json["error"]) == (400, "a text without words has no attention; send one with words")
 
 
@@ -322,7 +318,7 @@ def test_heads_are_those_of_the_model_that_is_served_now(tiny_run: TinyRun, tmp_
     service = service_of(tmp_path, tmp_path / "bundle")
     with running(service) as address:
         for other in (tiny_run.early, None):
-            shown.append(ask(address, request("/v1/attention", json.dumps(body).encode())).body)
+            shown.append(ask_json(address, "/v1/attention", body).body)
             if other is not None:
                 shutil.rmtree(tmp_path / "bundle")
                 exported(other, tmp_path / "bundle")
@@ -379,7 +375,7 @@ def test_a_model_without_its_weights_shows_no_heads(tiny_run: TinyRun, tmp_path:
     bundle = exported(tiny_run.best, tmp_path / "bundle", has_weights=False)
     body = {"source_text": "Deti.", "target_text": "Reta.", "source": "en", "target": "de"}
     with running(service_of(tmp_path, bundle)) as address:
-        found = ask(address, request("/v1/attention", json.dumps(body).encode()))
+        found = ask_json(address, "/v1/attention", body)
     assert (found.status, found.json["code"]) == (404, "no_attention")
 
 
@@ -389,11 +385,11 @@ def test_corrections_are_a_corpus(service: tuple[Service, str], tmp_path: Path) 
     state, address = service
     for text, right in (("Deti\tgedi.", "Reta\nlire."), ("=cmd|' /C calc'", "Soto.")):
         body = {"source": "EN", "target": "de-AT", "source_text": text, "translation": "x", "correction": right}
-        assert ask(address, request("/v1/corrections", json.dumps(body).encode())).json == {"status": "kept"}
+        assert ask_json(address, "/v1/corrections", body).json == {"status": "kept"}
     file = state.folder / "corrections.en-de.tsv"
     assert file.read_text(encoding="utf-8") == "Deti gedi.\tReta lire.\n=cmd|' /C calc'\tSoto.\n"
     assert file.stat().st_mode & 0o077 == 0, "nobody else reads what users wrote"
-    blank = ask(address, request("/v1/corrections", json.dumps({**body, "correction": " \n"}).encode()))
+    blank = ask_json(address, "/v1/corrections", {**body, "correction": " \n"})
     assert (blank.status, "correction = ' \\n': String should match" in blank.json["error"]) == (422, True)
     (block,) = read_blocks(CorpusConfig(path=str(file)), base=tmp_path, src_lang="en", tgt_lang="de")
     assert block.src == [b"Deti gedi.", b"=cmd|' /C calc'"]

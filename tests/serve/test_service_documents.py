@@ -12,7 +12,7 @@ from typing import Any
 import deepl
 import httpx
 import pytest
-from services import running, service_of
+from services import UNLIMITED, running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
@@ -34,13 +34,31 @@ def expected(exported_bundle: Path) -> bytes:
     )
 
 
-def sent(http: httpx.Client, data: bytes, name: str) -> Any:
+def post(
+    http: httpx.Client, data: bytes = b"Deti.", *, name: str = "a.txt", path: str = "/v1/documents", **more: Any
+) -> httpx.Response:
+    """Send a document that is to go from English to German."""
+    pair = {"source": "en", "target": "de", **more.pop("fields", {})}
+    return http.post(path, files={"file": (name, data)}, data=pair, **more)
+
+
+def sent(http: httpx.Client, data: bytes = b"Deti.", name: str = "a.txt") -> Any:
     """The state of a document when it is through."""
-    answer = http.post("/v1/documents", files={"file": (name, data)}, data={"source": "en", "target": "de"})
+    answer = post(http, data, name=name)
     assert answer.status_code == 200, answer.text
     while (state := http.get(f"/v1/documents/{answer.json()['id']}").json())["status"] in ("queued", "translating"):
-        time.sleep(0.05)
+        time.sleep(0.01)
     return {**state, "id": answer.json()["id"]}
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is translated as it is, without the child that takes other documents apart."""
+
+    def translate(data: bytes, *, translate: Callable[[list[str]], list[Translation]], **options: Any) -> bytes:
+        return translate([data.decode()])[0].text.encode()
+
+    monkeypatch.setattr(jobs, "translate_document", translate)
 
 
 def test_a_document_comes_back_as_the_library_translates_it(http: httpx.Client, expected: bytes) -> None:
@@ -58,8 +76,7 @@ def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
     assert state["status"] == "error"
     assert "no Office document" in state["error"]
     assert http.get(f"/v1/documents/{state['id']}/result").status_code == 422
-    pair = {"source": "en", "target": "de"}
-    unknown = http.post("/v1/documents", files={"file": ("a.exe", b"x")}, data=pair)
+    unknown = post(http, name="a.exe")
     assert (unknown.status_code, ".docx" in unknown.text) == (415, True)
 
 
@@ -69,6 +86,7 @@ def test_tmx_is_told_the_languages(http: httpx.Client) -> None:
     assert '<tuv xml:lang="de"><seg>' in http.get(f"/v1/documents/{state['id']}/result").text
 
 
+@pytest.mark.usefixtures("often")
 def test_deepl_translates_documents_and_tags(
     address: str, tmp_path: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,8 +113,7 @@ def test_deepl_translates_documents_and_tags(
 
 def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: bytes, exported_bundle: Path) -> None:
     assert tuple(http.get("/frontend/settings").json()["supportedFilesFormat"]) == formats()
-    pair = {"source": "en", "target": "de"}
-    answer = http.post("/translate_file", files={"file": ("a.html", PAGE)}, data=pair).json()
+    answer = post(http, PAGE, name="a.html", path="/translate_file").json()
     assert http.get(answer["translatedFileUrl"]).content == expected
     text = "<p>Deti <b>gedi</b> bapu.</p>"
     translator = Translator.load(exported_bundle, threads=1)
@@ -106,7 +123,7 @@ def test_libretranslate_translates_files_and_html(http: httpx.Client, expected: 
         translate=lambda texts: translator.translate(texts, by_sentence=True),
         align=translator.align,
     )
-    asked = {"q": text, "format": "html", **pair}
+    asked = {"q": text, "format": "html", "source": "en", "target": "de"}
     assert http.post("/translate", json=asked).json()["translatedText"] == found != text
 
 
@@ -125,49 +142,49 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     go_on.set()
 
 
-def test_the_address_of_a_file_is_below_the_prefix_that_a_proxy_names(http: httpx.Client) -> None:
-    for prefix, place in (("", ""), ("/", ""), ("/mt", "mt/"), ("/a/b/", "a/b/")):
-        headers, files = {"host": "localhost:81", "x-forwarded-prefix": prefix}, {"file": ("a.txt", b"Deti.")}
-        answer = http.post("/translate_file", files=files, data={"source": "en", "target": "de"}, headers=headers)
-        assert answer.json()["translatedFileUrl"].startswith(f"http://localhost:81/{place}download_file/")
+@pytest.mark.parametrize(("prefix", "place"), [("", ""), ("/", ""), ("/mt", "mt/"), ("/a/b/", "a/b/")])
+@pytest.mark.usefixtures("in_process")
+def test_the_address_of_a_file_is_below_the_prefix_that_a_proxy_names(
+    prefix: str, place: str, http: httpx.Client
+) -> None:
+    headers = {"host": "localhost:81", "x-forwarded-prefix": prefix}
+    url = post(http, path="/translate_file", headers=headers).json()["translatedFileUrl"]
+    assert url.startswith(f"http://localhost:81/{place}download_file/")
 
 
 def test_a_file_that_takes_longer_than_its_caller_waits_for_leaves_nothing(
     exported_bundle: Path, tmp_path: Path, held: threading.Event
 ) -> None:
     service = service_of(tmp_path, exported_bundle, deadline_s=0.3)
-    pair = {"source": "en", "target": "de"}
-    with running(service) as address:
-        answer = httpx.post(f"{address}/translate_file", files={"file": ("a.txt", b"Deti.")}, data=pair, timeout=60)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        answer = post(http, path="/translate_file", timeout=60)
         message = "the document takes too long to wait for it; send it to /v1/documents"
         assert (answer.status_code, answer.json()["error"]) == (504, message)
         assert not service.jobs._jobs
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{address}/translate_file", files={"file": ("a.txt", b"Deti.")}, data=pair, timeout=0.15)
+            post(http, path="/translate_file", timeout=0.15)
         while service.jobs._jobs:
             time.sleep(0.01)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_has_it(
     exported_bundle: Path, tmp_path: Path
 ) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=1, require_key=True)
-    secret = service.store.create_key("a", characters_per_month=0, requests_per_minute=0)[1]
+    secret = service.store.create_key("a", **UNLIMITED)[1]
     with running(service) as address, httpx.Client(base_url=address) as http:
 
-        def asked(data: bytes) -> httpx.Response:
-            form = {"source": "en", "target": "de", "api_key": secret}
-            return http.post("/translate_file", files={"file": ("a.txt", data)}, data=form)
+        def asked() -> httpx.Response:
+            return post(http, path="/translate_file", fields={"api_key": secret})
 
-        url = asked(b"Deti gedi.").json()["translatedFileUrl"]
-        assert asked(b"Kabe.").status_code == 429, "nobody has fetched the first"
+        url = asked().json()["translatedFileUrl"]
+        assert asked().status_code == 429, "nobody has fetched the first"
         assert http.get(url).status_code == 200
-        assert asked(b"Kabe.").status_code == 200
+        assert asked().status_code == 200
         assert http.get(url).status_code == 404
-        headers = {"authorization": f"Bearer {secret}"}
-        files = {"file": ("a.txt", b"Deti.")}
         http.get(f"/download_file/{next(iter(service.jobs._jobs))}")
-        own = http.post("/v1/documents", files=files, data={"source": "en", "target": "de"}, headers=headers).json()
+        own = post(http, headers={"authorization": f"Bearer {secret}"}).json()
         assert http.get(f"/download_file/{own['id']}").status_code == 404, "another API's documents are not open"
 
 
@@ -185,9 +202,8 @@ def test_a_document_that_is_given_up_at_the_end_costs_nothing(
 
     service = service_of(tmp_path, exported_bundle)
     monkeypatch.setattr("yiwen.serve.pairs.Way.translate", wait_for_the_end)
-    with running(service) as address:
-        pair = {"source": "en", "target": "de"}
-        httpx.post(f"{address}/v1/documents", files={"file": ("a.txt", b"Deti gedi.")}, data=pair)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        post(http, b"Deti gedi.")
         assert began.wait(60)
         assert service.store.used("") == len("Deti gedi.")
     assert (service.store.used(""), service.store.n_unwritten) == (0, 0)
@@ -205,37 +221,38 @@ def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
     service = service_of(tmp_path, exported_bundle)
     monkeypatch.setattr("yiwen.serve.pairs.Way.translate", without_placeholders)
     with running(service) as address, httpx.Client(base_url=address) as http:
-        assert sent(http, b"Deti {n} gedi.", "a.txt")["status"] == "done"
+        assert sent(http, b"Deti {n} gedi.")["status"] == "done"
     assert asked == ["Deti {n} gedi.", "Deti 7 gedi."]
     assert service.store.used("") == len("Deti {n} gedi.")
 
 
 def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
-    pair = {"source": "en", "target": "de"}
-    answer = httpx.post(f"{serve(max_documents=0)}/v1/documents", files={"file": ("a.txt", b"x")}, data=pair)
+    with httpx.Client(base_url=serve(max_documents=0)) as http:
+        answer = post(http)
     assert (answer.status_code, answer.json()["error"]) == (403, "no documents are translated here; send texts")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_document_that_fails_costs_nothing(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(tmp_path, exported_bundle)
     with running(service) as address, httpx.Client(base_url=address) as http:
-        assert sent(http, b"Deti gedi.", "a.txt")["status"] == "done"
+        assert sent(http, b"Deti gedi.")["status"] == "done"
         assert service.store.used("") == len("Deti gedi.")
         monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
-        assert sent(http, b"Deti gedi.", "a.txt")["error"] == "something failed here; the log of the service says where"
+        assert sent(http, b"Deti gedi.")["error"] == "something failed here; the log of the service says where"
         assert service.store.used("") == len("Deti gedi.")
 
 
+@pytest.mark.usefixtures("in_process")
 def test_fetched_documents_make_room(serve: Callable[..., str]) -> None:
     with httpx.Client(base_url=serve(max_documents=2)) as http:
-        ids = [sent(http, b"Deti gedi.", "a.txt")["id"] for _ in range(2)]
-        data = {"source": "en", "target": "de"}
-        assert http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).status_code == 429
+        ids = [sent(http)["id"] for _ in range(2)]
+        assert post(http).status_code == 429
         assert http.get(f"/v1/documents/{ids[1]}/result").status_code == 200
         assert http.get(f"/v1/documents/{ids[1]}/result").status_code == 200  # as often as there is room
-        sent(http, b"Deti.", "a.txt")
+        sent(http)
         assert http.get(f"/v1/documents/{ids[1]}").status_code == 404
         assert http.get(f"/v1/documents/{ids[0]}").status_code == 200
 
@@ -243,12 +260,12 @@ def test_fetched_documents_make_room(serve: Callable[..., str]) -> None:
 def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, data = service_of(tmp_path, exported_bundle), {"source": "en", "target": "de"}
+    service = service_of(tmp_path, exported_bundle)
     assert jobs._KEPT_S == 3600
     with running(service) as address, httpx.Client(base_url=address) as http:
-        kept = sent(http, b"Deti gedi.", "a.txt")["id"]
+        kept = sent(http)["id"]
         monkeypatch.setattr(jobs, "_KEPT_S", 0.5)
-        old = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).json()["id"]
+        old = post(http).json()["id"]
         deadline = time.monotonic() + 60
         while {*service.jobs._jobs} != {kept}:
             assert time.monotonic() < deadline
@@ -256,18 +273,24 @@ def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
         assert [http.get(f"/v1/documents/{id_}").status_code for id_ in (kept, old)] == [200, 404]
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_document_that_failed_makes_room(serve: Callable[..., str]) -> None:
+    with httpx.Client(base_url=serve(max_documents=1)) as http:
+        assert sent(http, b"\xff")["status"] == "error"
+        assert post(http).status_code == 200
+
+
+@pytest.mark.usefixtures("in_process")
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
-    keys = [service.store.create_key(name, characters_per_month=0, requests_per_minute=0)[1] for name in "ab"]
+    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
     with running(service) as address:
         one, other = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}) for key in keys)
         with one, other:
-            first, *_ = [sent(one, b"Deti gedi.", "a.txt")["id"] for _ in range(3)]
-            assert [sent(other, b"Deti.", "a.txt")["status"] for _ in range(1)] == ["done"]
+            first, *_ = [sent(one)["id"] for _ in range(3)]
+            assert sent(other)["status"] == "done"
             assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
-            data = {"source": "en", "target": "de"}
-            answer = other.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)
-            assert answer.status_code == 429, "now both keep about as many"
+            assert post(other).status_code == 429, "now both keep about as many"
 
 
 def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
@@ -287,8 +310,7 @@ def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: 
 
 
 def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http: httpx.Client) -> None:
-    data = {"source": "auto", "target": "xx"}
-    answer = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data)
+    answer = post(http, fields={"source": "auto", "target": "xx"})
     assert (answer.status_code, answer.json()["code"]) == (400, "language")
 
 
@@ -296,9 +318,8 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
     exported_bundle: Path, tmp_path: Path, held: threading.Event
 ) -> None:
     service = service_of(tmp_path, exported_bundle)
-    data = {"source": "en", "target": "de"}
     with running(service) as address, httpx.Client(base_url=address) as http:
-        ids = [http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=data).json()["id"] for _ in "abc"]
+        ids = [post(http).json()["id"] for _ in range(3)]
         waiting = service.jobs._jobs[ids[2]]
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200

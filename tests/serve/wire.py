@@ -39,6 +39,11 @@ def request(path: str, body: bytes = b"", *, method: str = "POST", host: str = "
     return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body
 
 
+def ask_json(address: str, path: str, body: Any) -> Answer:
+    """Send JSON and read one answer."""
+    return ask(address, request(path, json.dumps(body).encode()))
+
+
 def translation(text: Any, **fields: Any) -> bytes:
     """The body of a request for a translation."""
     return json.dumps({"text": text, "source": "en", "target": "de", **fields}).encode()

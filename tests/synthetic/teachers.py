@@ -9,7 +9,14 @@ from types import SimpleNamespace
 from yiwen.bundle import open_bundle
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag, poll
+from yiwen.synthetic.backtranslate import BackTranslated
+from yiwen.synthetic.distil import Distilled
 from yiwen.translator import Translation
+
+
+def lines(done: BackTranslated | Distilled, name: str) -> list[str]:
+    """The lines of a file that was made."""
+    return (done.made.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 class Teacher:

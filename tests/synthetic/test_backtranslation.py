@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 import tomllib
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from teachers import Teacher
+from teachers import Teacher, lines
 
 from tiny_model import TinyRun
 from yiwen.data.store import Store
@@ -17,19 +19,9 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
 from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
-from yiwen.synthetic import backtranslate as module
 from yiwen.synthetic import shards
 from yiwen.synthetic.backtranslate import BackTranslated, back_translate
 from yiwen.translator import Translation, Translator
-
-
-@pytest.fixture
-def teacher(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Teacher:
-    teacher = Teacher(tiny_run.best)
-    monkeypatch.setattr(module.Translator, "load", lambda folder, **_: teacher)
-    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
-    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    return teacher
 
 
 @pytest.fixture
@@ -43,10 +35,6 @@ def text(tiny_run: TinyRun, tmp_path: Path) -> Path:
 
 def made_by(teacher: Teacher, *texts: Path, **options: Any) -> BackTranslated:
     return back_translate(teacher.bundle.folder, texts, **options)
-
-
-def lines(done: BackTranslated, name: str) -> list[str]:
-    return (done.made.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def test_every_text_stands_beside_a_tagged_source_made_from_it(teacher: Teacher, text: Path) -> None:
@@ -107,9 +95,6 @@ def test_the_lines_for_a_recipe_are_toml_whatever_the_folder_is_called(
 
 @pytest.mark.parametrize("suffix", [".en.gz", ".tsv", ".jsonl", ".tmx", ".conll"])
 def test_text_may_come_in_any_form(teacher: Teacher, text: Path, suffix: str, tmp_path: Path) -> None:
-    import gzip
-    import json
-
     kept = lines(made_by(teacher, text), "corpus-0.en")
     other = tmp_path / f"other{suffix}"
     match suffix:
@@ -170,8 +155,9 @@ def test_the_lines_for_a_recipe_prepare_and_keep_the_tag_in_one_piece(
 def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
     tiny_run: TinyRun, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 30)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    text.write_bytes(b"\n".join(text.read_bytes().split(b"\n")[:97]))
     options: dict[str, Any] = {"search": {"sampling": True, "temperature": 2.0, "max_len_extra": 3}, "threads": 1}
     whole = back_translate(tiny_run.best, [text], **options)
     sources = lines(whole, "corpus-0.de")
@@ -179,7 +165,7 @@ def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
     shutil.rmtree(folder.parent / "shard-000000000")
     shutil.rmtree(folder)
     again = back_translate(tiny_run.best, [text], **options)
-    assert again.made.n_translated == 300
+    assert again.made.n_translated == 30
     assert lines(again, "corpus-0.de") == sources
     assert len(set(sources)) > 0.8 * len(sources)
     beam = back_translate(tiny_run.best, [text], threads=1)

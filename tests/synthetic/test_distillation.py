@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from teachers import Teacher
+from teachers import Teacher, lines
 
 from tiny_model import TinyRun, tampered
 from yiwen.bundle import open_bundle, save_bundle
@@ -30,22 +30,8 @@ from yiwen.translator import Translation
 
 
 @pytest.fixture
-def teacher(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Teacher:
-    teacher = Teacher(tiny_run.best)
-    monkeypatch.setattr(module.Translator, "load", lambda folder, **_: teacher)
-    monkeypatch.setattr(shards, "SHARD_ROWS", 300)
-    shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
-    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
-    return teacher
-
-
-@pytest.fixture
 def loaded(tiny_run: TinyRun) -> LoadedRecipe:
     return load_recipe(str(tiny_run.recipe))
-
-
-def lines(distilled: Distilled, name: str) -> list[str]:
-    return (distilled.made.folder / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def distilled_by(teacher: Teacher, loaded: LoadedRecipe, **options: Any) -> Distilled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,17 +28,17 @@ SENTENCES = [
 SYMBOLS = ("<2zh>", "⟦x⟧")
 
 
-@pytest.fixture(scope="module", params=["unigram", "bpe"])
-def model(request: pytest.FixtureRequest) -> Subword:
-    return learnt(request.param)
-
-
 def learnt(kind: str) -> Subword:
     config = TokenizerConfig(kind=kind, vocab_size=325, symbols=SYMBOLS, character_coverage=1.0)  # type: ignore[arg-type]
     return train_subword(lambda: SENTENCES, config)[1]
 
 
 MODELS = [learnt("unigram"), learnt("bpe")]
+
+
+@pytest.fixture(params=MODELS, ids=["unigram", "bpe"])
+def model(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 @settings(max_examples=300)

@@ -137,7 +137,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
             if number not in found:  # a point: behind those before it, and inside of nothing beside it
                 mark = marks[number]
                 at = max(at, _point(mark.start, outer, known, _between_breaks(mark, room, laid)))
-                at = _outside(at, found.values())
+                at = _outside(at, (found[other] for other in around))  # points have no inside
                 found[number] = (at, at)
         spans |= found
         todo += found.items()
