@@ -89,7 +89,9 @@ CHINESE = {
     "planted into translations of": "植入它的译文",
     "weights of": "权重来自",
     "its own": "集合自己",
-    "confidence and share that was good; expected calibration error": "置信度与好译文的比例；期望校准误差",
+    "confidence (across) and share that was good (up); expected calibration error": (
+        "置信度（横）与好译文的比例（纵）；期望校准误差"
+    ),
     "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
     "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
     "README of the Bitextor Chinese-English models": "Bitextor 中英模型的 README",
@@ -278,7 +280,7 @@ def checks(results: list[Result], say: Say) -> str:
     for model in result["models"]:
         if "reliability" in model:
             error = percent(model["calibration_error"], 1)
-            title = say("confidence and share that was good; expected calibration error")
+            title = say("confidence (across) and share that was good (up); expected calibration error")
             points = [(mean, share) for _, mean, share in model["reliability"]]
             parts.append(scatter(points, f"{model['name']}: {title} {error}"))
     return "\n".join([*parts, f"{measured_on(result)}\n"])
@@ -347,9 +349,11 @@ def line_chart(lines: dict[str, list[tuple[float, float]]], title: str) -> str:
         parts.append(f'<text x="{40 + 560 * minute / longest:.0f}" y="244" text-anchor="middle">{minute}</text>')
     for i, (name, line) in enumerate(lines.items()):
         path = " ".join(f"{40 + 560 * x / longest:.0f},{225 - 190 * y / top:.0f}" for x, y in line)
-        colour = ("#009688", "#ef6c00", "#5e35b1", "#9e9e9e")[i % 4]
+        colour = ("#009688", "#ef6c00", "#9575cd", "#9e9e9e")[i % 4]
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="610" y="{40 + 18 * i}" fill="{colour}">{escape(name)}</text>')
+        y = 212 - 18 * (len(lines) - 1 - i)
+        parts.append(f'<line x1="366" x2="386" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="394" y="{y}">{escape(name)}</text>')
     return svg(parts, height=250, title=title)
 
 
@@ -366,8 +370,9 @@ def scatter(points: list[tuple[float, float]], title: str) -> str:
 
 
 def svg(parts: list[str], *, height: int, title: str) -> str:
-    """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone."""
+    """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone; a phone scrolls it."""
     head = (
-        f'<svg viewBox="0 0 760 {height}" role="img" aria-label="{escape(title)}" font-size="12" fill="currentColor">'
+        f'<svg viewBox="0 0 760 {height}" style="min-width: 36rem" role="img" aria-label="{escape(title)}" '
+        'font-size="12" fill="currentColor">'
     )
-    return "\n".join(["<div>", head, *parts, "</svg>", "</div>", ""])
+    return "\n".join(['<div style="overflow-x: auto">', head, *parts, "</svg>", "</div>", ""])
