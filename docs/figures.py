@@ -6,6 +6,7 @@ Charts are SVG inside the page: they take its colours, and nothing binary has to
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -201,7 +202,7 @@ def scores(results: list[Result], say: Say) -> str:
             for score in test["scores"]:
                 is_lower = "case:lc" in score["signature"]
                 kind = ("lower-cased" if is_lower else "cased") if score["name"] == "BLEU" else score["name"]
-                interval = f" [{score['low']:.1f}, {score['high']:.1f}]" if score["low"] is not None else ""
+                interval = f" [{score['low']:.1f},\u00a0{score['high']:.1f}]" if score["low"] is not None else ""
                 if score["name"] == "BLEU" or not is_lower:
                     cells[kind] = f"{score['value']:.2f}{interval}"
                 if kind == "cased":
@@ -316,8 +317,9 @@ def newest(results: Iterable[Result], key: Callable[[Result], tuple[Any, ...]]) 
 
 
 def table(header: list[str], rows: list[list[Any]], say: Say) -> str:
-    """A table; numbers to the right."""
-    lines = [" | ".join(map(say, header)), " | ".join(["---", *["---:"] * (len(header) - 1)])]
+    """A table; columns of numbers to the right."""
+    numbers = [all(re.match(r"[-+–]?\d|–?$", str(row[i])) for row in rows) for i in range(len(header))]
+    lines = [" | ".join(map(say, header)), " | ".join("---:" if each else "---" for each in numbers)]
     return "".join(f"| {line} |\n" for line in [*lines, *(" | ".join(map(str, row)) for row in rows)])
 
 
@@ -372,7 +374,7 @@ def scatter(points: list[tuple[float, float]], title: str) -> str:
 def svg(parts: list[str], *, height: int, title: str) -> str:
     """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone; a phone scrolls it."""
     head = (
-        f'<svg viewBox="0 0 760 {height}" style="min-width: 36rem" role="img" aria-label="{escape(title)}" '
+        f'<svg viewBox="0 0 760 {height}" style="min-width: 28rem" role="img" aria-label="{escape(title)}" '
         'font-size="12" fill="currentColor">'
     )
     return "\n".join(['<div style="overflow-x: auto">', head, *parts, "</svg>", "</div>", ""])
