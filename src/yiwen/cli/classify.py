@@ -35,7 +35,7 @@ def classify(
         output_stream(output_file) as output,
     ):
         found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
-        for prediction in counted(found):
+        for prediction in counted(found, output):
             flags.update(prediction.flags)
             shown = f"{prediction.label}\t{prediction.probability:.4f}" if probabilities else prediction.label
             output.write(f"{shown}\n".encode())

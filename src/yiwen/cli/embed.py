@@ -41,5 +41,5 @@ def embed(
     vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
     empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none
     with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:
-        blocks = in_blocks(counted(texts))
+        blocks = in_blocks(counted(texts, output))
         write(chain([empty], (vectors_of(block, stop=stop) for block in blocks)), output)

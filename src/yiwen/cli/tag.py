@@ -26,6 +26,6 @@ def tag(
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
     with stop_on_signals() as stop, input_texts(input_file, stop=stop) as texts, output_stream(output_file) as output:
-        for block in in_blocks(counted(texts)):
+        for block in in_blocks(counted(texts, output)):
             for tags in encoder.tag([text.split() for text in block], stop=stop):
                 output.write(f"{' '.join(tags)}\n".encode())
