@@ -6,6 +6,7 @@ Charts are SVG inside the page: they take its colours, and nothing binary has to
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -89,7 +90,9 @@ CHINESE = {
     "planted into translations of": "植入它的译文",
     "weights of": "权重来自",
     "its own": "集合自己",
-    "confidence and share that was good; expected calibration error": "置信度与好译文的比例；期望校准误差",
+    "confidence (across) and share that was good (up); expected calibration error": (
+        "置信度（横）与好译文的比例（纵）；期望校准误差"
+    ),
     "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
     "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
     "README of the Bitextor Chinese-English models": "Bitextor 中英模型的 README",
@@ -199,7 +202,7 @@ def scores(results: list[Result], say: Say) -> str:
             for score in test["scores"]:
                 is_lower = "case:lc" in score["signature"]
                 kind = ("lower-cased" if is_lower else "cased") if score["name"] == "BLEU" else score["name"]
-                interval = f" [{score['low']:.1f}, {score['high']:.1f}]" if score["low"] is not None else ""
+                interval = f" [{score['low']:.1f},\u00a0{score['high']:.1f}]" if score["low"] is not None else ""
                 if score["name"] == "BLEU" or not is_lower:
                     cells[kind] = f"{score['value']:.2f}{interval}"
                 if kind == "cased":
@@ -278,7 +281,7 @@ def checks(results: list[Result], say: Say) -> str:
     for model in result["models"]:
         if "reliability" in model:
             error = percent(model["calibration_error"], 1)
-            title = say("confidence and share that was good; expected calibration error")
+            title = say("confidence (across) and share that was good (up); expected calibration error")
             points = [(mean, share) for _, mean, share in model["reliability"]]
             parts.append(scatter(points, f"{model['name']}: {title} {error}"))
     return "\n".join([*parts, f"{measured_on(result)}\n"])
@@ -314,8 +317,9 @@ def newest(results: Iterable[Result], key: Callable[[Result], tuple[Any, ...]]) 
 
 
 def table(header: list[str], rows: list[list[Any]], say: Say) -> str:
-    """A table; numbers to the right."""
-    lines = [" | ".join(map(say, header)), " | ".join(["---", *["---:"] * (len(header) - 1)])]
+    """A table; columns of numbers to the right."""
+    numbers = [all(re.match(r"[-+–]?\d|–?$", str(row[i])) for row in rows) for i in range(len(header))]
+    lines = [" | ".join(map(say, header)), " | ".join("---:" if each else "---" for each in numbers)]
     return "".join(f"| {line} |\n" for line in [*lines, *(" | ".join(map(str, row)) for row in rows)])
 
 
@@ -347,9 +351,11 @@ def line_chart(lines: dict[str, list[tuple[float, float]]], title: str) -> str:
         parts.append(f'<text x="{40 + 560 * minute / longest:.0f}" y="244" text-anchor="middle">{minute}</text>')
     for i, (name, line) in enumerate(lines.items()):
         path = " ".join(f"{40 + 560 * x / longest:.0f},{225 - 190 * y / top:.0f}" for x, y in line)
-        colour = ("#009688", "#ef6c00", "#5e35b1", "#9e9e9e")[i % 4]
+        colour = ("#009688", "#ef6c00", "#9575cd", "#9e9e9e")[i % 4]
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="610" y="{40 + 18 * i}" fill="{colour}">{escape(name)}</text>')
+        y = 212 - 18 * (len(lines) - 1 - i)
+        parts.append(f'<line x1="366" x2="386" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="394" y="{y}">{escape(name)}</text>')
     return svg(parts, height=250, title=title)
 
 
@@ -366,8 +372,9 @@ def scatter(points: list[tuple[float, float]], title: str) -> str:
 
 
 def svg(parts: list[str], *, height: int, title: str) -> str:
-    """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone."""
+    """A drawing as a block of HTML without blank lines, so that Markdown leaves it alone; a phone scrolls it."""
     head = (
-        f'<svg viewBox="0 0 760 {height}" role="img" aria-label="{escape(title)}" font-size="12" fill="currentColor">'
+        f'<svg viewBox="0 0 760 {height}" style="min-width: 28rem" role="img" aria-label="{escape(title)}" '
+        'font-size="12" fill="currentColor">'
     )
-    return "\n".join(["<div>", head, *parts, "</svg>", "</div>", ""])
+    return "\n".join(['<div style="overflow-x: auto">', head, *parts, "</svg>", "</div>", ""])

@@ -19,5 +19,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _mathml(match: re.Match[str]) -> str:
     if match[1]:
-        return convert(match[1].strip(), display="block")
+        return f'<div style="overflow-x: auto">{convert(match[1].strip(), display="block")}</div>'
     return convert(match[2].strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -165,6 +166,7 @@ def test_flags_and_notes_are_shown(model: Path, tmp_path: Path) -> None:
     measurement = measure(model, src=tmp_path / "t.en", ref=tmp_path / "t.de", search=search, threads=1)
     assert measurement.flags == {"cut": 9}
     assert "flagged cut: 9 lines" in shown(measurement)
+    assert shown(dataclasses.replace(measurement, flags={"cut": 1})).endswith("flagged cut: 1 line\n")
     assert "note: 1 of 10 hypotheses are empty" in shown(measurement)
 
 

@@ -306,7 +306,7 @@ def print_measurement(measurement: Measurement, console: Console) -> None:
     if measurement.comparison is not None:
         lines += ["compared:", *(f"  {difference}" for difference in measurement.comparison.differences)]
     lines += [f"  note: {note}" for note in (measurement.note, *measurement.evaluation.notes) if note]
-    lines += [f"  flagged {flag}: {count} lines" for flag, count in sorted(measurement.flags.items())]
+    lines += [f"  flagged {flag}: {n} line{'s' * (n != 1)}" for flag, n in sorted(measurement.flags.items())]
     lines += [f"written: {path}" for path in (measurement.written, measurement.report) if path is not None]
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
     for other in measurement.more:

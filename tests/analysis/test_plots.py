@@ -206,3 +206,22 @@ def test_runs_of_one_name_are_two_curves_and_a_torn_last_line_is_left_out(tmp_pa
         (tmp_path / folder / "m" / "metrics.jsonl").write_text(record, encoding="utf-8")
     runs = [tmp_path / "a" / "m", tmp_path / "b" / "m"]
     assert plots.run_curves(runs)["loss"] == {str(runs[0]): ([1], [0.5]), str(runs[1]): ([1], [1.5])}
+
+
+def test_no_legend_of_the_positions_lies_over_a_line() -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = plots.positions(build(positions="sinusoidal"))
+    FigureCanvasAgg(figure).draw()
+    for axis in figure.axes[1:3]:
+        legend = axis.get_legend().get_window_extent()
+        lowest = min(axis.transData.transform(line.get_xydata())[:, 1].min() for line in axis.get_lines())
+        assert legend.y1 < lowest
+        assert legend.x0 >= axis.get_window_extent().x0
+        assert legend.x1 <= axis.get_window_extent().x1
+
+
+def test_figures_say_what_their_colours_mean() -> None:
+    assert {axis.get_xlabel() for axis in plots.masks().axes} == {"blue: a row may look here"}
+    labels = [axis.get_xlabel() for axis in plots.positions().axes]
+    assert (labels[0], labels[3]) == ("dimension i (red: least, blue: greatest)", "position (dark red: 1)")

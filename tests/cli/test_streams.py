@@ -108,6 +108,20 @@ def test_a_terminal_sees_the_count_on_stderr(
     assert capsys.readouterr().out == ""
 
 
+def test_results_on_a_terminal_are_not_written_into_a_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    for line in counted(["uno", "dos"]):
+        screen.write(f"{line}\n")
+    assert screen.getvalue() == "uno\ndos\n"
+    with output_stream(tmp_path / "out") as file:
+        assert list(counted(range(3), file)) == [0, 1, 2]
+    assert "3 lines" in screen.getvalue()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 def test_a_pipe_and_a_link_are_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe, link, kept = tmp_path / "pipe", tmp_path / "link", tmp_path / "kept"

@@ -80,6 +80,7 @@ def test_the_page_is_whole_and_in_both_languages() -> None:
     assert "Losses against the other model" in reader.text
     assert "Expected calibration error" in reader.text
     assert sum(tag == "svg" for tag, _ in reader.tags) == 2
+    assert "chrF2 by words or Chinese characters (lines); orange: the other model" in reader.text
 
 
 def test_whatever_a_test_set_or_a_model_writes_is_text() -> None:
@@ -98,6 +99,7 @@ def test_whatever_a_test_set_or_a_model_writes_is_text() -> None:
 def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
     html = table(("name", "n", "score"), [("a<b", 1234, 5.25)])
     assert '<td dir="auto">a&lt;b</td><td class="number">1,234</td><td class="number">5.25</td>' in html
+    assert '<tr><th>name</th><th class="number">n</th><th class="number">score</th></tr>' in html
     assert read(section("Title & more", "标题", html, note="<note>")).text.count("<note>") == 1
 
 

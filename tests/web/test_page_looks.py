@@ -77,3 +77,57 @@ def test_a_table_of_an_evaluation_can_be_read_at_every_width(width: int, web: We
     assert min(texts) >= 80
     flags = page.locator("td", has_text="length_ratio")
     assert flags.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
+
+
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_nothing_in_the_foot_of_a_pane_lies_over_anything_else_at_any_width(
+    language: str, web: Web, service: FakeService
+) -> None:
+    page = web.open(service.url, locale=language)
+    page.select_option("#to", "zh")
+    page.fill("#source", "We will be there by 9:45.")
+    expect(page.locator("#check")).to_be_visible()
+    expect(page.locator("#confidence")).to_be_visible()
+    body = """(foot) => [foot, ...foot.children].filter((each) => each.offsetWidth && each.className !== "space")
+        .map((each) => each.getBoundingClientRect()).map((box) => [box.left, box.right])"""
+    for width in (320, 500, 769, 820, 900, 1000, 1100, 1200, 1280):
+        page.set_viewport_size({"width": width, "height": 700})
+        (left, right), *parts = page.locator(".target .foot").evaluate(body)
+        ends = [left, *(end for _, end in parts)]
+        assert all(start >= end - 0.5 for end, (start, _) in zip(ends, parts, strict=False)), (width, parts)
+        assert ends[-1] <= right, (width, parts)
+
+
+def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": 400, "height": 800})
+    page.select_option("#to", "zh")
+    page.fill("#source", " ".join(f"heron{index}" for index in range(20)) + ".")
+    page.click("#output .sentence")
+    page.click("summary:has-text('Where the model looked')")
+    page.locator(".heat").wait_for()
+    page.locator(".scroll").evaluate("(box) => { box.style.maxHeight = '10rem'; box.scrollTo(9999, 9999); }")
+    shown, column, row = (
+        page.locator(which).bounding_box() or {}
+        for which in (".scroll", ".heat thead th >> nth=-1", ".heat th[scope=row] >> nth=-1")
+    )
+    assert row["x"] == pytest.approx(shown["x"], abs=6)
+    assert column["y"] == pytest.approx(shown["y"], abs=6)
+
+
+def test_both_columns_of_a_glossary_are_as_wide_on_a_phone(web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": 400, "height": 800})
+    page.click("#open-glossary")
+    widths = page.locator(".terms .field").evaluate_all("fields => fields.map((field) => field.offsetWidth)")
+    assert widths[0] == widths[1]
+
+
+def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:
+    charts = [report.bars("chrF2", ["1+ (1,000)"], [[100.0]]), report.reliability([(1, 1.0, 1.0), (1, 0.0, 0.0)])]
+    path = tmp_path / "report.html"
+    path.write_text(report.page("x", [report.section("Charts", "图", *charts)]), encoding="utf-8")
+    page = web.open(f"file://{path}")
+    body = """(svgs) => svgs.flatMap((svg) => [...svg.querySelectorAll("text")].filter((text) => {
+        const [inner, outer] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
+        return inner.left < outer.left || inner.right > outer.right || inner.bottom > outer.bottom;
+    }).map((text) => text.textContent))"""
+    assert page.locator("svg").evaluate_all(body) == []

@@ -58,7 +58,7 @@ def sentence(seen: Inspection) -> Figure:
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
         scaled = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         merged, src_words, tgt_words = word_weights(scaled, seen.src_tokens, seen.tgt_tokens)
-        _cells(axis, merged, src_words, tgt_words, title=name)
+        _cells(axis, merged, src_words, tgt_words, title=name, xlabel="source; the darker, the more")
     return figure
 
 
@@ -84,21 +84,21 @@ def positions(model: Transformer | None = None) -> Figure:
         kinds |= {f"trained, head {i}": head for i, head in enumerate(query_key_products(model), 1)}
     figure, axes = _figure(2, 3, size=(15, 8.5))
     axes[0].imshow(table[:100], aspect="auto", cmap="RdBu")
-    axes[0].set(title=f"PE(pos, i), {name}", xlabel="dimension i", ylabel="position")
+    axes[0].set(title=f"PE(pos, i), {name}", xlabel="dimension i (red: least, blue: greatest)", ylabel="position")
     for i in (0, 8, 24, 60):
         if i < d_model:
             axes[1].plot(table[:100, i], label=f"i = {i}")
-    axes[1].set(title="Waves: one dimension along the sentence", xlabel="position")
-    axes[1].legend(loc="lower right")
+    axes[1].set(title="Waves: one dimension along the sentence", xlabel="position", ylim=(-1.4, 1.1))
+    axes[1].legend(loc="lower center", ncols=4)
     for kind, matrix in kinds.items():
         offsets, products = offset_products(table, matrix)
         style = "--" if kind.startswith("trained") else "-"
         axes[2].plot(offsets, products / np.abs(products).max(), style, label=f"{kind}: {symmetry(products):.2f}")
-    axes[2].set(title="PE(pos)ᵀ W PE(pos + k), scaled", xlabel="offset k")
-    axes[2].legend(title="W: share that is symmetric", fontsize="small")
+    axes[2].set(title="PE(pos)ᵀ W PE(pos + k), scaled", xlabel="offset k", ylim=(axes[2].get_ylim()[0] - 0.8, 1.1))
+    axes[2].legend(title="W: share that is symmetric", fontsize="small", loc="lower center", ncols=2)
     unit = table[:100] / np.maximum(np.linalg.norm(table[:100], axis=1, keepdims=True), 1e-9)
     axes[3].imshow(unit @ unit.T, cmap="RdBu_r", vmin=-1, vmax=1)
-    axes[3].set(title=f"Cosines between positions, {name}", xlabel="position", ylabel="position")
+    axes[3].set(title=f"Cosines between positions, {name}", xlabel="position (dark red: 1)", ylabel="position")
     _relative(axes[4], axes[5])
     return figure
 
@@ -167,7 +167,7 @@ def masks() -> Figure:
     }
     figure, axes = _figure(1, 4, size=(16, 4.6))
     for axis, (name, (mask, rows, columns)) in zip(axes, shown.items(), strict=True):
-        _cells(axis, mask.float().numpy() * 0.7, columns, rows, title=name)
+        _cells(axis, mask.float().numpy() * 0.7, columns, rows, title=name, xlabel="blue: a row may look here")
     return figure
 
 
@@ -229,7 +229,7 @@ def lengths(src: np.ndarray, tgt: np.ndarray, *, languages: tuple[str, str]) -> 
     return figure
 
 
-def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, title: str) -> None:
+def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequence[str], **labels: str) -> None:
     """A table of shares, 0 to 1, with names on both sides."""
     axis.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axis.set_xticks(range(len(columns)), columns, rotation=90)
@@ -238,7 +238,7 @@ def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequenc
     axis.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
     axis.grid(which="minor", color="white", linewidth=1.5)
     axis.tick_params(which="both", length=0)
-    axis.set_title(title)
+    axis.set(**labels)
 
 
 def _figure(n_rows: int, n_columns: int, *, size: tuple[float, float]) -> tuple[Figure, list[Any]]:

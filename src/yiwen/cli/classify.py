@@ -28,7 +28,7 @@ def classify(
     encoder.require("classify")
     with text_streams(input_file, output_file) as (texts, output, flags, stop):
         found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
-        for prediction in counted(found):
+        for prediction in counted(found, output):
             flags.update(prediction.flags)
             shown = f"{prediction.label}\t{prediction.probability:.4f}" if probabilities else prediction.label
             output.write(f"{shown}\n".encode())

@@ -40,5 +40,5 @@ def embed(
     vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
     empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none
     with text_streams(input_file, output_file) as (texts, output, flags, stop):
-        blocks = in_blocks(counted(texts))
+        blocks = in_blocks(counted(texts, output))
         write(chain([empty], (vectors_of(block, flags=flags, stop=stop) for block in blocks)), output)

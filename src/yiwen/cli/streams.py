@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from yiwen.data.lines import decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
@@ -117,9 +117,12 @@ def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path,
         yield sides[0], sides[1]
 
 
-def counted(items: Iterable[T]) -> Iterator[T]:
-    """Pass items through; count them on stderr where that is a terminal."""
-    if not sys.stderr.isatty():  # nobody watches: neither the import nor the counting costs anything
+def counted(items: Iterable[T], output: IO[Any] | None = None) -> Iterator[T]:
+    """Pass items through; count them on stderr where that is a terminal and their results (to stdout) go elsewhere.
+
+    Results on the same screen are progress enough, and the first would stand behind the count.
+    """
+    if not sys.stderr.isatty() or (output or sys.stdout).isatty():  # neither the import nor the counting costs a thing
         yield from items
         return
     from rich.console import Console

@@ -25,6 +25,6 @@ def tag(
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
     with text_streams(input_file, output_file) as (texts, output, flags, stop):
-        for block in in_blocks(counted(texts)):
+        for block in in_blocks(counted(texts, output)):
             for tags in encoder.tag([text.split() for text in block], flags=flags, stop=stop):
                 output.write(f"{' '.join(tags)}\n".encode())

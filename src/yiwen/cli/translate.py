@@ -75,7 +75,7 @@ def translate(
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
         asked = {"by_sentence": by_sentence, "with_scores": search.n_best > 1 or as_json, "checks": checks}
         translations = translator.translate_lines(lines, search=search, glossary=glossary, stop=stop, **asked)
-        for number, translation in enumerate(counted(translations), 1):
+        for number, translation in enumerate(counted(translations, output), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):
                 n_faulty += 1

@@ -35,8 +35,8 @@ def section(english: str, chinese: str, *parts: str, note: str = "") -> str:
     return f"<section>\n<h2>{escape(english)} · {escape(chinese)}</h2>\n{said}{''.join(parts)}</section>\n"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table; numbers stand to the right, with one decimal where they have any."""
+def table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """A table; numbers stand to the right below their heading, with two decimals where they have any."""
 
     def cell(value: Cell) -> str:
         if isinstance(value, str):
@@ -44,7 +44,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
         shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
         return f'<td class="number">{shown}</td>'
 
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    numbers = {i for row in rows for i, value in enumerate(row) if not isinstance(value, str)}
+    kinds = [' class="number"' if i in numbers else "" for i in range(len(header))]
+    head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, header, strict=True))
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
 
@@ -81,9 +83,8 @@ def reliability(bins: Sequence[tuple[int, float, float]]) -> str:
         if n:
             x, y = 40 + 280 * mean, 300 - 280 * share
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[0]}"/>')
-    return _svg(
-        "confidence (across) and share that was right (up) · 置信度（横）与正确比例（纵）", parts, width=360, height=325
-    )
+    parts.append(_text(180, 334, "confidence (across) · 置信度（横）"))
+    return _svg("share that was right (up) · 正确比例（纵）", parts, width=360, height=342)
 
 
 def translation_sections(
@@ -108,9 +109,8 @@ def translation_sections(
         edges, counts, *series = zip(*details.buckets, strict=True)
         labels = [f"{edge}+ ({n})" for edge, n in zip(edges, counts, strict=True)]
         chart = bars("chrF2", labels, [values for values in series if values[0] is not None])
-        yield section(
-            "By length of the source", "按原文长度", chart, note="chrF2 by words or Chinese characters (lines)"
-        )
+        said = "chrF2 by words or Chinese characters (lines)" + ("; orange: the other model" if comparison else "")
+        yield section("By length of the source", "按原文长度", chart, note=said)
     flags = [(flag, len(numbers), _some(numbers)) for flag, numbers in details.flagged.items()]
     yield section("Flags", "标记", table(("flag · 标记", "lines · 行数", "which · 行号"), flags))
     if details.calibration_error is not None:
@@ -157,6 +157,6 @@ def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
 
 def _svg(title: str, parts: Iterable[str], *, width: int, height: int) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" font-size="12" '
-        f'fill="#222" aria-label="{escape(title)}">\n{_text(width / 2, 12, title)}\n{"".join(parts)}\n</svg>\n'
+        f'<svg viewBox="-8 -4 {width + 8} {height + 4}" width="{width + 8}" role="img" font-size="12" fill="#222" '
+        f'aria-label="{escape(title)}">\n{_text(width / 2, 8, title)}\n{"".join(parts)}\n</svg>\n'
     )

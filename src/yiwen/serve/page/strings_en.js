@@ -42,7 +42,7 @@ export const en = {
   correct_same: "This is the translation as it stands; change it first.",
   correct_thanks: "Thank you. The correction is kept for the next training.",
   attention: "Where the model looked",
-  attention_help: "Each picture is one head: rows are the translation, columns the source. The first in each row is the layer’s mean.",
+  attention_help: "A row of pictures for each layer: first the mean of its heads, then each head. Inside, rows are the translation and columns the source; the stronger the colour, the more the model looked there.",
   attention_mean: "Layer {layer}, mean of all heads",
   attention_head: "Layer {layer}, head {head}",
   attention_layer: "Layer {layer}",

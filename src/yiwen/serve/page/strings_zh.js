@@ -43,7 +43,7 @@ export const zh = {
   correct_same: "这与现有译文相同，请先修改。",
   correct_thanks: "谢谢。改正已保存，供下次训练使用。",
   attention: "模型看了哪里",
-  attention_help: "每个小图是一个注意力头：行是译文，列是原文。每行第一个是该层的平均。",
+  attention_help: "每层一排小图：第一个是该层各头的平均，其后每图一个注意力头。图中行是译文，列是原文；颜色越强，模型越关注该处。",
   attention_mean: "第 {layer} 层，所有头的平均",
   attention_head: "第 {layer} 层，第 {head} 个头",
   attention_layer: "第 {layer} 层",
