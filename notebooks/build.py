@@ -69,14 +69,20 @@ def run(notebook: Any) -> None:
 
 
 def write(path: Path, notebook: Any, folder: Path) -> None:
-    """Write a lesson in both languages below a folder, each beside a copy of what lessons import."""
+    """Write a lesson in both languages below a folder."""
     for language in LANGUAGES:
         target = folder / language / f"{path.stem}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(HERE / "lesson.py", target.parent / "lesson.py")
         if target.exists():  # a reader may have written into it
             target.replace(target.with_suffix(".old.ipynb"))
         nbformat.write(in_language(notebook, language), target)
+
+
+def write_helper(folder: Path) -> None:
+    """Put what lessons import beside the notebooks, because Jupyter runs a notebook in its own folder."""
+    for language in LANGUAGES:
+        (folder / language).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(HERE / "lesson.py", folder / language / "lesson.py")
 
 
 def is_built(path: Path, folder: Path) -> bool:
@@ -92,6 +98,7 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="run them, and keep what they print and draw")
     parser.add_argument("--output", type=Path, default=HERE / "built")
     options = parser.parse_args()
+    write_helper(options.output)
     for path in lessons(options.names):
         if not options.run and is_built(path, options.output):
             continue
