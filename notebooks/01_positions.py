@@ -25,7 +25,7 @@ show(sinusoids)
 # sentence: together they count, like the digits of a number, only smoothly. A position is a row.
 
 # %% [markdown] lang="zh"
-# 每一列都是一条波。前几列转得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是平滑地变化。一行就是一个位置。
+# 每一列都是一个波。前几列转得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是平滑地变化。一行就是一个位置。
 
 # %%
 table = sinusoids(100, 64)

@@ -112,7 +112,7 @@ assert leak("target_mask")[1] > 0.01
 # %% [markdown] lang="zh"
 # ## 试一试
 #
-# 第一句的目标端掩码里有几个 True？第二句呢？先想着上面的图数一数，再运行下一格。
+# 第一句的目标端掩码里有几个 True？第二句呢？先对照上面的图数一数，再运行下一格。
 
 # %%
 print(target_mask(batch.tgt_in, 0).sum(dim=(1, 2, 3)).tolist())

@@ -71,8 +71,8 @@ attention = measured["attention"]
 assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs more than about four times the time"
 
 # %% [markdown] lang="en"
-# The curves cross at a shorter length than that: the soft-max and the writing of $n^2$ weights are no multiplications of
-# matrices, and were not counted.
+# The curves may cross at a shorter length than that, as they did where this was written: the soft-max and the writing of
+# $n^2$ weights are no multiplications of matrices, and were not counted.
 #
 # ## Memory, and the fused kernel
 #
@@ -81,7 +81,7 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 # which is why yiwen measures instead of guessing.
 
 # %% [markdown] lang="zh"
-# 两条曲线相交处比算出的更短：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
+# 两条曲线相交处可能比算出的更短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
 #
 # ## 内存与融合内核
 #

@@ -27,10 +27,10 @@ encoder = Encoder.load(run / "best")
 show(Encoder.features)
 
 # %% [markdown] lang="en"
-# A text becomes one vector: the mean over its subwords' states. Any layer will do; 0 is the embeddings, -1 the last. Sentences of similar meaning lie close together.
+# A text becomes one vector: the mean over the states of its subwords and the end mark. Any layer will do; 0 is the embeddings, -1 the last. Sentences of similar meaning lie close together.
 
 # %% [markdown] lang="zh"
-# 一个文本变成一个向量：各子词状态的平均。可以取任意一层；0 是词嵌入，-1 是最后一层。意思相近的句子彼此靠近。
+# 一个文本变成一个向量：各子词和结尾标记的状态的平均。可以取任意一层；0 是词嵌入，-1 是最后一层。意思相近的句子彼此靠近。
 
 # %%
 texts = [
@@ -132,7 +132,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 任务二：谁比谁高？
 #
-# *Tom is taller than Emma* 和 *Emma is taller than Tom* 是同一袋词。标签：更高（或更老、更忙）的那位在字母表里是否靠前？测试里的人名组合从未在训练中出现。词袋只能猜。
+# *Tom is taller than Emma* 和 *Emma is taller than Tom* 是同一袋词。标签：更高（或更年长、更忙）的那位在字母表里是否靠前？测试里的人名组合从未在训练中出现。词袋只能猜。
 
 # %%
 names = ["Adam", "Anna", "Charles", "Diana", "Emily", "Emma", "Frank", "Julia", "Laura", "Linda", "Michael", "Nancy"]
