@@ -25,11 +25,11 @@ show(sinusoids)
 # sentence: together they count, like the digits of a number, only smoothly. A position is a row.
 
 # %% [markdown] lang="zh"
-# 每一列都是一条波。前几列转得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是平滑地变化。一行就是一个位置。
+# 每一列都是一个波。前几列转得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是平滑地变化。一行就是一个位置。
 
 # %%
 table = sinusoids(100, 64)
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
 heat(left, table, title="PE(position, dimension)", cmap="RdBu")
 left.set(xlabel="dimension", ylabel="position")
 for dimension in (0, 8, 16, 32):
@@ -42,13 +42,13 @@ plt.show()
 # ## What attention sees of it
 #
 # Attention compares vectors by their product. The product of two position vectors depends on their *distance* alone
-# and is the same to the left and to the right: $PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$. The next cell checks
-# both.
+# and is the same to the left and to the right: $PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$, where
+# $\omega_i = 10000^{-2i/d_{model}}$ is how fast the $i$-th pair of columns turns. The next cell checks both.
 
 # %% [markdown] lang="zh"
 # ## 注意力从中看到什么
 #
-# 注意力用点积比较向量。两个位置向量的点积只取决于它们的*距离*，向左向右完全相同：$PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$。下一格同时验证这两点。
+# 注意力用点积比较向量。两个位置向量的点积只取决于它们的*距离*，向左向右完全相同：$PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$，其中 $\omega_i = 10000^{-2i/d_{model}}$ 是第 $i$ 对列转动的快慢。下一格同时验证这两点。
 
 # %%
 products = table @ table.T
@@ -63,12 +63,14 @@ assert torch.allclose(products[30, 20], products[30, 40], atol=1e-4)
 assert torch.allclose(products[30, 35], products[60, 65], atol=1e-4)
 
 # %% [markdown] lang="en"
-# But attention never compares the vectors themselves: queries and keys are multiplied by $W_q$ and $W_k$ first, so what
-# counts is $PE(p)\, W_q W_k^T\, PE(p+k)^T$. With random matrices the symmetry is gone, and with it any pattern a person
-# could see. That is no defect: it is where a model begins. In lesson 8 you will see what training makes of it.
+# But attention never compares the vectors themselves. Two learnt matrices come first: $W_q$ turns a vector into a
+# *query* (what this word looks for), $W_k$ into a *key* (what it can be found by), and each query is compared with all
+# keys (lesson 3). So what counts of two positions is $PE(p)\, W_q W_k^T\, PE(p+k)^T$. With random matrices the symmetry
+# is gone, and with it any pattern a person could see. That is no defect: it is where a model begins. In lesson 8 you
+# will see what training makes of it.
 
 # %% [markdown] lang="zh"
-# 但注意力比较的从来不是这些向量本身：查询和键先分别乘以 $W_q$ 和 $W_k$，真正起作用的是 $PE(p)\, W_q W_k^T\, PE(p+k)^T$。换成随机矩阵，对称性就消失了，人眼能看出的规律也随之消失。这不是缺陷：模型正是从这里开始的。第 8 课会看到训练把它变成了什么。
+# 但注意力比较的从来不是这些向量本身。每个向量要先乘以两个学来的矩阵：乘以 $W_q$ 得到*查询*（这个词在找什么），乘以 $W_k$ 得到*键*（凭什么找到这个词），然后每个查询与所有的键比较（第 3 课）。所以两个位置之间真正起作用的是 $PE(p)\, W_q W_k^T\, PE(p+k)^T$。换成随机矩阵，对称性就消失了，人眼能看出的规律也随之消失。这不是缺陷：模型正是从这里开始的。第 8 课会看到训练把它变成了什么。
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -95,12 +97,29 @@ plt.show()
 from yiwen.model.positions import RotaryPositions
 
 rotary = RotaryPositions(max_len=64, d_head=16)
-vector_1111 = torch.randn(1, 1, 1, 16, generator=generator).expand(1, 1, 64, 16)
-other_1111 = torch.randn(1, 1, 1, 16, generator=generator).expand(1, 1, 64, 16)
-scores = (rotary(vector_1111) @ rotary(other_1111).transpose(-1, -2))[0, 0]
+q_11LK, k_11LK = (torch.randn(1, 1, 1, 16, generator=generator).expand(1, 1, 64, 16) for _ in range(2))
+scores = (rotary(q_11LK) @ rotary(k_11LK).transpose(-1, -2))[0, 0]
 assert torch.allclose(scores[5, 9], scores[40, 44], atol=1e-4), "rotary: only the distance counts"
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.4))
 heat(axes[0], scores, title="rotary: one query, one key, all positions", cmap="viridis")
 heat(axes[1], alibi_bias(4, 64, 64)[0, 1], title="ALiBi: what head 2 takes away", cmap="viridis")
 plt.show()
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# The paper chose sinusoids because one matrix, the same for every $p$, turns $PE(p)$ into $PE(p+1)$. It consists of one
+# 2 x 2 block for each pair (sine, cosine). Which four numbers stand in the block of $\omega$? Write them down (the sums
+# of angles will help: $\sin(a+b)$, $\cos(a+b)$), then let the next cell check.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# 论文选用正弦，是因为有一个矩阵，对每个 $p$ 都相同，能把 $PE(p)$ 变成 $PE(p+1)$。它由许多 2 x 2 的小块组成，每对（正弦，余弦）一块。$\omega$ 的那一块是哪四个数？先写下来（用和角公式：$\sin(a+b)$、$\cos(a+b)$），再用下一格验证。
+
+# %%
+angles = 10000 ** (-torch.arange(0, 64, 2) / 64)
+blocks = [torch.tensor([[w.cos(), -w.sin()], [w.sin(), w.cos()]]) for w in angles]
+assert torch.allclose(table[:-1] @ torch.block_diag(*blocks), table[1:], atol=1e-4)
+print("the block of the first pair, one step on:", blocks[0], sep="\n")

@@ -1,14 +1,16 @@
 # %% [markdown] lang="en"
 # # 3. Scaled dot-product attention
 #
-# Equation 1 of the paper: $\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$. Below is
-# the line that computes it in yiwen, a worked example by hand, and an experiment that measures why scores are divided
-# by $\sqrt{d_k}$.
+# Equation 1 of the paper: $\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$. A row of
+# $Q$ is a *query*, what one position looks for. It is compared with every row of $K$, the *keys*, and the soft-max turns the
+# results into weights that sum to 1. What is found is the mean of the rows of $V$, the *values*, with these weights.
+# Queries and keys have $d_k$ entries. Below are the lines that compute it in yiwen, a worked example by hand, and an
+# experiment that measures why scores are divided by $\sqrt{d_k}$.
 
 # %% [markdown] lang="zh"
 # # 3. 缩放点积注意力
 #
-# 论文的公式 1：$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$。下面是 yiwen 中计算它的那一行、一个手算的例子，以及一个实验：为什么要除以 $\sqrt{d_k}$。用测量回答，而不是照搬结论。
+# 论文的公式 1：$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$。$Q$ 的一行是一个*查询*：某个位置在找什么。它与 $K$ 的每一行（*键*）比较，softmax 把比较的结果变成总和为 1 的权重，再用这些权重对 $V$ 的各行（*值*）求加权平均，就是找到的东西。查询和键各有 $d_k$ 个分量。下面是 yiwen 中计算它的那几行、一个手算的例子，以及一个实验：为什么要除以 $\sqrt{d_k}$。用测量回答，而不是照搬结论。
 
 # %%
 import math
@@ -105,3 +107,22 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 2.6))
 heat(axes[0], attention_weights(q, k, None)[0, 0], title="scaled")
 heat(axes[1], attention_weights(q * 32, k, None)[0, 0], title="not scaled")
 plt.show()
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# A third key (1, 1, 1, 1) joins the two of the example by hand. What are the three weights? And what are they if the
+# first key is forbidden, as a mask does it, by a bias of minus infinity? Calculate, then run the next cell.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# 在手算的例子里加上第三个键 (1, 1, 1, 1)。三个权重各是多少？如果像掩码那样，用负无穷的偏置禁止看第一个键，又是多少？先算，再运行下一格。
+
+# %%
+three_keys = torch.cat([keys, torch.ones(1, 1, 1, 4)], dim=2)
+free = attention_weights(query, three_keys, None)[0, 0, 0]
+forbidden = attention_weights(query, three_keys, torch.tensor([-torch.inf, 0, 0]))[0, 0, 0]
+print("all three", free, "without the first", forbidden)
+assert torch.allclose(free, torch.tensor([math.e, 1, math.e]) / (2 * math.e + 1))
+assert torch.allclose(forbidden, torch.tensor([0, 1, math.e]) / (math.e + 1))

@@ -67,7 +67,7 @@ with torch.no_grad():
     reference.out_proj.weight.copy_(attention.heads.out_proj.weight)
     reference.out_proj.bias.copy_(attention.heads.out_proj.bias)
 theirs, weights = reference(x_BLD, x_BLD, x_BLD, average_attn_weights=False)
-print("largest difference", float((theirs - out_BLD).abs().max()))
+print("largest difference", float((theirs - out_BLD).abs().max().detach()))
 assert torch.allclose(theirs, out_BLD, atol=1e-6)
 
 # %% [markdown] lang="en"
@@ -97,3 +97,20 @@ plt.show()
 for n_heads in (1, 8, 32):
     module = SelfAttention(ModelConfig(d_model=512, n_heads=n_heads), rotary=None)
     print(n_heads, "heads:", sum(parameter.numel() for parameter in module.parameters()), "parameters")
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# Where does 1,050,624 come from? Write it as a formula in $d = 512$: matrices and biases of all four projections. How
+# many are there with $d = 256$? Calculate, then run the next cell.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# 1,050,624 是怎么来的？用 $d = 512$ 写出公式：四个投影的矩阵和偏置。$d = 256$ 时是多少？先算，再运行下一格。
+
+# %%
+for d in (512, 256):
+    module = SelfAttention(ModelConfig(d_model=d, n_heads=8), rotary=None)
+    assert sum(parameter.numel() for parameter in module.parameters()) == 4 * d**2 + 4 * d
+    print(f"d = {d}: 4 d^2 + 4 d = {4 * d**2 + 4 * d:,}")

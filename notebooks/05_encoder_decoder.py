@@ -64,19 +64,21 @@ show(type(model.encoder.layers[0]))
 
 # %% [markdown] lang="en"
 # Width and length never change: that is what lets layers be stacked, and lets each add to what came before. After a
-# post-norm layer every position has mean 0 and deviation 1 (until training changes the norm's own scale and shift).
+# post-norm layer, one that normalises after each sum as in the paper, every position has mean 0 and deviation 1 (until
+# training changes the norm's own scale and shift).
 #
 # ## Decoder
 #
-# The same, with a look at the encoder's output (the *memory*) in between. Its keys and values are projected once; when
-# translating, that saves most of the work.
+# The same, except that self-attention does not look ahead (lesson 2), and that a look at the encoder's output (the
+# *memory*) comes after it. The memory's keys and values are projected once; when translating, that saves most of the
+# work.
 
 # %% [markdown] lang="zh"
-# 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层之后，每个位置均值为 0、标准差为 1（训练会改变归一化自身的缩放和平移，此后便不再如此）。
+# 宽度和长度始终不变：正因如此层才能叠起来，每层都只是在前面的结果上添加。post-norm 层（像论文那样在求和之后归一化）的输出，每个位置均值为 0、标准差为 1（训练会改变归一化自身的缩放和平移，此后便不再如此）。
 #
 # ## 解码器
 #
-# 结构相同，中间多看一眼编码器的输出。它的键和值只投影一次；翻译时，这省下了大部分计算。
+# 结构相同，但自注意力不能看后面的词（第 2 课），之后还要看一眼编码器的输出，代码里叫 *memory*。memory 的键和值只投影一次；翻译时，这省下了大部分计算。
 
 # %%
 with torch.inference_mode():
@@ -117,7 +119,7 @@ print(f"loss {float(loss_sum.detach()) / n_tokens:.2f} nats a token, ln V = {mat
 #
 # In training all positions are computed at once. When translating, a word is known only once it has been chosen; a
 # cache keeps the keys and values of all earlier words, so that each step costs one position. Both ways give the same
-# states.
+# scores.
 
 # %% [markdown] lang="zh"
 # ## 一次一个词
@@ -131,3 +133,24 @@ with torch.inference_mode():
         step_logits, cache = model.step(batch.tgt_in[:, t], cache)
         assert torch.allclose(step_logits, logits_BTV[:, t], atol=1e-4)
 print("four cached steps equal the first four columns")
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# The first cell said 25,128 parameters. Account for them: the one embedding matrix, two encoder layers and two decoder
+# layers with $D = 24$, inner width $F = 48$, $V = 31$. An attention has $4D^2 + 4D$ (lesson 4), a normalisation $2D$.
+# Calculate, then run the next cell.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# 第一格说有 25,128 个参数。算清它们从哪里来：唯一的词嵌入矩阵、两个编码器层、两个解码器层，$D = 24$，前馈内层宽 $F = 48$，$V = 31$。一个注意力有 $4D^2 + 4D$ 个（第 4 课），一次归一化有 $2D$ 个。先算，再运行下一格。
+
+# %%
+D, F, V = 24, 48, 31
+attention, feed_forward, norm = 4 * D**2 + 4 * D, 2 * D * F + F + D, 2 * D
+encoder_layer = attention + feed_forward + 2 * norm
+decoder_layer = 2 * attention + feed_forward + 3 * norm
+total = V * D + 2 * encoder_layer + 2 * decoder_layer
+print(f"{V * D} + 2 x {encoder_layer} + 2 x {decoder_layer} = {total:,}")
+assert total == sum(parameter.numel() for parameter in model.parameters())

@@ -2,13 +2,13 @@
 # # 6. Training and checkpoints
 #
 # A model is trained here, in about a minute: English to Chinese, on text that a grammar makes up (no download). We
-# look at the text on its way, at the curves, at what a checkpoint holds, and we stop and resume to see that nothing
-# changes.
+# look at the text on its way, at the curves, at what a checkpoint (training as it stood at one update, on disk) holds,
+# and we stop and resume to see that nothing changes.
 
 # %% [markdown] lang="zh"
 # # 6. 训练与检查点
 #
-# 这里训练一个模型，大约一分钟：英译中，语料由一部语法生成（无需下载）。我们看文本如何一步步变化，看曲线，看检查点里有什么，再中断并续训，确认什么都没有改变。
+# 这里训练一个模型，大约一分钟：英译中，语料由一部语法生成（无需下载）。我们看文本如何一步步变化，看曲线，看检查点（某次更新时的训练状态，存在磁盘上）里有什么，再中断并续训，确认什么都没有改变。
 
 # %%
 import json
@@ -86,9 +86,15 @@ show(compute_gradients, apply_gradients, learning_rate)
 
 # %% [markdown] lang="en"
 # ## Curves
+#
+# The loss is in nats per target token. The learning rate rises for 60 updates, then falls to zero. BLEU, from 0 to 100,
+# says how many words, pairs, triples and fours of words the translations of the validation set share with the
+# references; in Chinese a character counts as a word.
 
 # %% [markdown] lang="zh"
 # ## 曲线
+#
+# 损失以每个目标词元的纳特（nat）计。学习率在前 60 次更新里上升，然后降到零。BLEU 从 0 到 100，衡量验证集的译文与参考译文有多少相同的词以及相连的两个、三个、四个词；中文里一个字算一个词。
 
 # %%
 lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").strip().split("\n")]
@@ -123,12 +129,13 @@ print((checkpoint / "state.json").read_text(encoding="utf-8")[:400])
 # %% [markdown] lang="en"
 # ## Stop and resume
 #
-# Two runs of 20 updates: one in one go, one stopped after 10 and resumed. Their metrics are compared byte by byte.
+# Two runs of 20 updates: one in one go, one that ends after 10 and is resumed. Their losses are compared digit for
+# digit.
 
 # %% [markdown] lang="zh"
 # ## 中断与续训
 #
-# 两次 20 步的训练：一次连续跑完，一次在第 10 步中断后续训。逐字节比较两者的记录。
+# 两次 20 步的训练：一次连续跑完，一次到第 10 步为止，再续训。逐位比较两者每一步的损失。
 
 # %%
 import shutil
@@ -148,3 +155,26 @@ straight, broken = (
 losses = [[(line["step"], line["loss"]) for line in lines if "loss" in line] for lines in (straight, broken)]
 print(losses[0][-2:])
 assert losses[0] == losses[1], "digit for digit"
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# BLEU is close to 100, yet the loss stays above 1. Label smoothing is the reason (section 5.4 of the paper): the target
+# is not 1 at the right token but 0.9, and 0.1 is spread over all $V$ tokens. The loss is least where the model gives
+# exactly these probabilities. How large is it then, for $V = 2400$? Calculate, then run the next cell. (What is left of
+# the difference: mistakes, dropout, and the lesson for the one head that the demo teaches to align.)
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# BLEU 接近 100，损失却一直大于 1。原因是标签平滑（论文 5.4 节）：正确词元的目标不是 1 而是 0.9，另外 0.1 平摊给全部 $V$ 个词元。模型给出的概率恰好与此相同时损失最小。$V = 2400$ 时最小是多少？先算，再运行下一格。（其余的差距来自错误、dropout，以及演示配方教一个头学对齐所加的损失。）
+
+# %%
+import math
+
+V, smoothing = 2400, 0.1
+right, wrong = 1 - smoothing + smoothing / V, smoothing / V
+least = -right * math.log(right) - (V - 1) * wrong * math.log(wrong)
+last_loss = [line["loss"] for line in lines if "loss" in line][-1]
+print(f"least possible loss {least:.3f}, last loss {last_loss:.3f}")
+assert least < last_loss < least + 0.5

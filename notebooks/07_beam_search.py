@@ -74,7 +74,7 @@ def translate(search, **settings):
 
 
 def told(hypothesis):
-    words = " ".join(NAMES[word] for word in hypothesis.ids)
+    words = " ".join(NAMES[word] for word in (*hypothesis.ids, *[END] * hypothesis.is_finished))
     return f"{words:10} probability {math.exp(hypothesis.log_prob):.4f}  score {hypothesis.score:.3f}"
 
 
@@ -97,13 +97,13 @@ assert abs(math.exp(best.log_prob) - 0.28 * 0.8**3) < 1e-6
 # ## Length penalty
 #
 # Each word lowers the probability, so the shortest sentence would win too often. Scores are therefore divided by a
-# function of the length (Wu et al. 2016, section 7, or simply the length). Without a penalty a wider beam finds
-# something likelier and worse: *c .*, two words long.
+# function of the length: `gnmt` is that of Wu et al. 2016, section 7, `average` is the length itself. Its exponent alpha
+# is 1 here. Without a penalty a wider beam finds something likelier and worse: *c .*, two words long.
 
 # %% [markdown] lang="zh"
 # ## 长度惩罚
 #
-# 每多一个词概率就变小，于是最短的句子常常获胜。因此得分要除以一个长度的函数（Wu 等 2016，第 7 节，或者就是长度本身）。没有惩罚时，更宽的束找到了概率更高、却更差的：只有两个词的 *c .*。
+# 每多一个词概率就变小，于是最短的句子常常获胜。因此得分要除以一个长度的函数：`gnmt` 是 Wu 等 2016 第 7 节的公式，`average` 就是长度本身；指数 alpha 在这里是 1。没有惩罚时，更宽的束找到了概率更高、却更差的：只有两个词的 *c .*。
 
 # %%
 show(length_divisor)
@@ -127,3 +127,20 @@ for penalty in ("none", "average", "gnmt"):
 
 # %%
 show(beam_search)
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# The paper searches with `gnmt` and alpha = 0.6. What are the scores of *b c a .* and of *c .* then, and which wins? The
+# end counts as a word. Calculate with the probabilities above, then run the next cell.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# 论文搜索时用 `gnmt`，alpha = 0.6。这时 *b c a .* 和 *c .* 的得分各是多少，谁胜出？结尾算一个词。用上面的概率算一算，再运行下一格。
+
+# %%
+first, second = translate(beam_search, beam_size=5, n_best=2, penalty="gnmt", length_penalty=0.6)
+print(told(first), told(second), sep="\n")
+assert abs(first.score - math.log(0.28 * 0.8**3) / (9 / 6) ** 0.6) < 1e-6
+assert abs(second.score - math.log(0.17 * 0.99) / (7 / 6) ** 0.6) < 1e-6

@@ -71,6 +71,9 @@ attention = measured["attention"]
 assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs more than about four times the time"
 
 # %% [markdown] lang="en"
+# The curves may cross at a shorter length than that, as they did where this was written: the soft-max and the writing of
+# $n^2$ weights are no multiplications of matrices, and were not counted.
+#
 # ## Memory, and the fused kernel
 #
 # The weights are $n^2$ numbers a head: 2,048 positions and 4 heads make 64 MiB in float32, and training keeps them for
@@ -78,6 +81,8 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 # which is why yiwen measures instead of guessing.
 
 # %% [markdown] lang="zh"
+# 两条曲线相交处可能比算出的更短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
+#
 # ## 内存与融合内核
 #
 # 每个头的权重有 $n^2$ 个数：2,048 个位置、4 个头，在 float32 下就是 64 MiB，训练时还要为反向传播留着。融合内核从不保存它们。在处理器上，短句用它不一定更快，所以 yiwen 用测量代替猜测。
@@ -104,3 +109,20 @@ with torch.inference_mode():
 # ## 解码的一步
 #
 # 有了缓存，一个新词只需要一行注意力：$O(n d)$。没有它，每一步都要把所有位置重算一遍，$O(n^2 d)$，整句就是 $O(n^3 d)$。第 5 课里的缓存就是为此而设。
+
+# %% [markdown] lang="en"
+# ## Your turn
+#
+# At which length does attention multiply twice as often as the feed-forward network, for $d = 256$? And for the paper's
+# base model, $d = 512$? Calculate, then run the next cell.
+
+# %% [markdown] lang="zh"
+# ## 试一试
+#
+# $d = 256$ 时，长度是多少，注意力的乘法次数是前馈网络的两倍？论文的 base 模型 $d = 512$ 呢？先算，再运行下一格。
+
+# %%
+for d in (256, 512):
+    n = 6 * d
+    assert 4 * n * d**2 + 2 * n**2 * d == 2 * 8 * n * d**2
+    print(f"d = {d}: n = 6 d = {n}")

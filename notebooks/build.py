@@ -3,12 +3,14 @@
 A lesson is a jupytext script in percent format. Markdown cells carry `lang="en"` or `lang="zh"`; code cells carry
 none and stand in both. `python notebooks/build.py` writes `built/en/*.ipynb` and `built/zh/*.ipynb` without outputs;
 `--run` runs the code of each lesson once and puts the outputs into both. Names on the command line choose lessons.
+A notebook in the way is kept as `*.old.ipynb`; without `--run` it is left alone unless its script is newer.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -71,7 +73,22 @@ def write(path: Path, notebook: Any, folder: Path) -> None:
     for language in LANGUAGES:
         target = folder / language / f"{path.stem}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():  # a reader may have written into it
+            target.replace(target.with_suffix(".old.ipynb"))
         nbformat.write(in_language(notebook, language), target)
+
+
+def write_helper(folder: Path) -> None:
+    """Put what lessons import beside the notebooks, because Jupyter runs a notebook in its own folder."""
+    for language in LANGUAGES:
+        (folder / language).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(HERE / "lesson.py", folder / language / "lesson.py")
+
+
+def is_built(path: Path, folder: Path) -> bool:
+    """Whether a lesson stands there in both languages, built after its script was last changed."""
+    targets = [folder / language / f"{path.stem}.ipynb" for language in LANGUAGES]
+    return all(target.exists() and target.stat().st_mtime >= path.stat().st_mtime for target in targets)
 
 
 def main() -> int:
@@ -81,7 +98,10 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="run them, and keep what they print and draw")
     parser.add_argument("--output", type=Path, default=HERE / "built")
     options = parser.parse_args()
+    write_helper(options.output)
     for path in lessons(options.names):
+        if not options.run and is_built(path, options.output):
+            continue
         began = time.perf_counter()
         notebook = read(path)
         if options.run:

@@ -1,4 +1,7 @@
-"""What all notebooks use: showing the project's own source, and figures of one look."""
+"""What all notebooks use: showing the project's own source, and figures of one look.
+
+A copy stands beside the built notebooks of each language, because Jupyter runs a notebook in its own folder.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from IPython.display import Code, display
+
+HERE = Path(__file__).resolve().parent
+BUILT = HERE.parent if HERE.name in ("en", "zh") else HERE / "built"
+"""Where the notebooks are built; both languages share the runs below it."""
 
 
 def show(*objects: Any) -> None:
@@ -40,8 +47,8 @@ def small_demo() -> Path:
     from yiwen.runs import train_recipe
     from yiwen.tour import TEXT_VARIABLE, write_text
 
-    os.environ["YIWEN_RUNS"] = str(Path(__file__).parent / "built" / "runs")
-    run = Path(os.environ["YIWEN_RUNS"]) / "lesson"
+    os.environ["YIWEN_RUNS"] = str(BUILT / "runs")
+    run = BUILT / "runs" / "lesson"
     os.environ[TEXT_VARIABLE] = str(write_text(12_000))
     if not (run / "final").exists():
         settings = ["training.max_steps=240", "training.validate_every=80", "training.checkpoint_every=80"]

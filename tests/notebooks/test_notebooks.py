@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -67,6 +69,33 @@ def test_the_manual_lists_every_lesson() -> None:
         page = (ROOT / "docs" / language / "notebooks.md").read_text(encoding="utf-8")
         for path in LESSONS:
             assert f"`{path.name}`" in page, path.name
+
+
+def test_a_built_lesson_finds_what_it_imports_in_its_own_folder(
+    tmp_path: Path, build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["build.py", "01", "--output", str(tmp_path)])
+    assert build.main() == 0
+    for language in build.LANGUAGES:
+        code = "import lesson; print(lesson.BUILT, callable(lesson.show))"
+        ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / language, capture_output=True, text=True)
+        assert ran.stdout.strip() == f"{tmp_path} True", ran.stderr
+
+
+def test_what_a_reader_wrote_into_a_notebook_is_kept(
+    tmp_path: Path, build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["build.py", "01", "--output", str(tmp_path)])
+    assert build.main() == 0
+    target = tmp_path / "zh" / "01_positions.ipynb"
+    built = target.read_text(encoding="utf-8")
+    target.write_text("my answer", encoding="utf-8")
+    assert build.main() == 0
+    assert target.read_text(encoding="utf-8") == "my answer"
+    os.utime(target, (0, 0))  # as if the script had been changed since
+    assert build.main() == 0
+    assert target.read_text(encoding="utf-8") == built
+    assert target.with_name("01_positions.old.ipynb").read_text(encoding="utf-8") == "my answer"
 
 
 @pytest.mark.notebooks

@@ -39,7 +39,7 @@ class DecoderLayer(nn.Module):
 
         Args:
             x_RD: The new position.
-            past_M2RE: Keys and values of the target, where those of the new position are written.
+            past_M2RE: Keys and values (2) of the target, E = kv heads x d_head, where the new position writes its own.
             position: Its place among the M.
             memory: Keys and values of the source as a cache holds them, B rows.
             self_bias: Broadcast to (R x kv heads, H / kv heads, M).

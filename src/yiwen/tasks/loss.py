@@ -54,7 +54,7 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
 class _ChunkedLoss(torch.autograd.Function):
     """Loss and both gradients in one pass: the soft-max is at hand only once, and it is all the gradients need.
 
-    With p = softmax(z) and q the smoothed target (1 - eps at the gold token, eps / V everywhere besides),
+    With p = softmax(z) and q the smoothed target (eps / V at every token, and 1 - eps more at the gold one),
     loss = -sum q log p and d loss / d z = p - q. The eps / V part of q is the same for every token, so its share of
     loss and gradients is taken from the mean row of the output matrix: one pass less over all logits.
     """
