@@ -41,6 +41,18 @@ def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: 
     expect(page.locator("#sentence .choice[aria-pressed=true]")).to_have_text("THE RIVER IS QUIET.")
 
 
+def test_a_correction_is_sent_once_however_often_the_button_is_pressed(page: Page, write: Write) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    write("A heron waits.")
+    held = send_correction(page, "Corrected.")
+    page.click("text=Send correction")
+    page.click("text=Send correction")
+    answer(page, held)
+    expect(page.locator("#sentence form [role=status]")).to_contain_text("Thank you")
+    assert sum(url.endswith("/v1/corrections") for url in asked) == 1
+
+
 def test_a_correction_answered_late_leaves_another_text_alone(page: Page, write: Write) -> None:
     write("A heron waits. The river is quiet.")
     held = send_correction(page, "Corrected.")
@@ -101,3 +113,19 @@ def test_a_screen_reader_hears_the_remark_on_a_sentence(page: Page, write: Write
     sure, doubtful = page.locator("#output .sentence").all()
     expect(sure).to_have_accessible_description(page.locator("#output-hint").text_content() or "")
     expect(doubtful).to_have_accessible_description("The numbers differ from those of the source.")
+
+
+def test_a_word_waited_for_is_not_lit_in_a_sentence_that_was_gone_to_meanwhile(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    write("A heron waits. The river is quiet.")
+    service.hold.clear()
+    page.focus("#output .sentence >> nth=0")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    service.hold.set()
+    expect(page.locator("#output .sentence >> nth=0").locator(".token")).to_have_count(4)
+    expect(page.locator("#output .sentence >> nth=1").locator(".token")).to_have_count(5)
+    expect(page.locator("#output .sentence >> nth=1")).to_be_focused()
+    expect(page.locator("#output .near")).to_have_text("THE RIVER IS QUIET.")
+    expect(page.locator("#output .lit")).to_have_count(0)

@@ -138,7 +138,10 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
 
   /** @param {number} by */
   async function stepWord(by) {
+    const asked = keys[current];
     if (!lighting.hasWords(current)) await wantWords(current);
+    // Who has gone on meanwhile is not led back.
+    if (keys[current] !== asked || !output.contains(document.activeElement)) return;
     const [first, end] = within(drawn.target.words, spanOf(current));
     if (first >= end || edits.has(keys[current])) return;
     const next = word === null ? (by > 0 ? first : end - 1) : word + by;
@@ -212,11 +215,15 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       output.lang = whole.to;
       align(wordsOf(whole));
     },
-    /** What has arrived of a long text, or what is shown until something arrives. @param {string} text @param {string} [of] */
-    showPart(text, of = "") {
+    /**
+     * What has arrived of a long text, or what is shown until something arrives.
+     * @param {string} text @param {string} language @param {string} [of]
+     */
+    showPart(text, language, of = "") {
       shown = null;
       keys = [];
       drawn = { source: wordless(of), target: wordless(text) };
+      output.lang = language;
       output.textContent = text;
     },
     align,
