@@ -226,7 +226,7 @@ def test_what_the_policy_forbids_is_reported(web: Web, service: FakeService) -> 
     foreign = "Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x.png'})"
     with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
         page.evaluate(f"document.body.append({foreign})")
-    page.wait_for_function("window.violations.length")
+    page.evaluate("async () => { while (!window.violations.length) await new Promise(requestAnimationFrame); }")
     found = web.close()
     assert "img-src" in found
     assert any("Content Security Policy" in text for text in found)
