@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fake_service import FakeService
@@ -29,6 +30,14 @@ def send_correction(page: Page, text: str) -> Route:
 def answer(page: Page, held: Route) -> None:
     with page.expect_response("**/v1/corrections"):
         held.fulfill(json={})
+
+
+def with_words(route: Route, links: Any) -> Any:
+    """What the service says, and which words go together."""
+    answer = route.fetch().json()
+    for translation in answer["translations"]:
+        translation["alignment"] = links
+    return answer
 
 
 def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: Write) -> None:
@@ -129,3 +138,40 @@ def test_a_word_waited_for_is_not_lit_in_a_sentence_that_was_gone_to_meanwhile(
     expect(page.locator("#output .sentence >> nth=1")).to_be_focused()
     expect(page.locator("#output .near")).to_have_text("THE RIVER IS QUIET.")
     expect(page.locator("#output .lit")).to_have_count(0)
+
+
+def test_who_marks_text_to_copy_it_keeps_it_marked_and_is_not_asked_about_alternatives(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    write("A heron waits. The river is quiet.")
+    box = page.locator("#output .sentence >> nth=0").bounding_box()
+    assert box is not None
+    service.hold.clear()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 70, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    marked = page.evaluate("getSelection().toString()")
+    assert marked in "A HERON WAITS."
+    assert len(marked) >= 3
+    service.hold.set()
+    expect(page.locator("#output .token").first).to_be_attached()
+    assert page.evaluate("getSelection().toString()") == marked
+    expect(page.locator("#sentence")).to_be_hidden()
+    page.click("#output .sentence >> nth=1")
+    expect(page.locator("#sentence .quote")).to_have_text("The river is quiet.")
+
+
+def test_left_is_onwards_in_a_translation_that_runs_from_right_to_left(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    service.output = "مرحبا بالعالم"
+    page.select_option("#from", "en")
+    page.select_option("#to", "ar")
+    links = {"source": [[0, 5], [6, 11]], "target": [[0, 5], [6, 13]], "links": [[0, 0, 1.0], [1, 1, 1.0]]}
+    page.route("**/v1/translate", lambda route: route.fulfill(json=with_words(route, links)))
+    write("Hello world")
+    page.focus("#output .sentence")
+    for key, word in (("ArrowLeft", "مرحبا"), ("ArrowLeft", "بالعالم"), ("ArrowRight", "مرحبا")):
+        page.keyboard.press(key)
+        expect(page.locator("#output .lit")).to_have_text(word)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from browsing import Web
 from fake_service import FakeService, Refusal
 from playwright.sync_api import Page, Route, expect
 
@@ -109,3 +110,37 @@ def test_a_document_that_is_removed_while_it_comes_is_not_saved(page: Page) -> N
         page.get_by_role("button", name="Remove").click()
     assert given_up.value.failure == "net::ERR_ABORTED"
     expect(page.locator(".document")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("refusals")
+def test_a_document_is_asked_for_again_while_the_service_is_busy(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/documents/a1", Refusal(503, "draining", retry_after="1"), Refusal(429, "", retry_after="1"))
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    expect(page.get_by_role("button", name="Download")).to_be_visible()
+    assert len(service.bodies("/v1/documents")) == 1
+
+
+def test_a_document_that_cannot_be_translated_says_why_and_is_not_asked_for_again(page: Page) -> None:
+    job = {"status": "error", "progress": None, "filename": "x.txt", "error": "line 7 is no XML"}
+    page.route("**/v1/documents/a1", lambda route: route.fulfill(json=job))
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    expect(page.locator(".document [role=status]")).to_have_text("The service refused this: line 7 is no XML")
+    expect(page.locator(".document.trouble progress")).to_be_hidden()
+    expect(page.locator(".document .primary")).to_be_hidden()
+
+
+def test_a_document_picked_before_the_languages_are_known_waits_for_them(web: Web, service: FakeService) -> None:
+    page = web.open("about:blank")
+    held: list[Route] = []
+    page.route("**/v1/languages", lambda route: held.append(route))
+    with page.expect_request("**/v1/languages"):
+        page.goto(service.url)
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    expect(page.locator("#file")).to_have_value("")
+    assert service.bodies("/v1/documents") == []
+    held[0].continue_()
+    expect(page.get_by_role("button", name="Download")).to_be_visible()
+    assert languages_sent(service) == [["auto", "en"]]

@@ -90,6 +90,21 @@ def test_a_short_text_does_not_take_the_place_of_a_long_one_that_begins_alike(pa
     assert kept("A", "A heron stands in the river.") == ["A heron stands in the river."]
 
 
+def test_full_storage_gives_up_the_oldest_of_the_history(page: Page) -> None:
+    kept = page.evaluate("""async () => {
+        const { keep } = await import("./page/history.js");
+        const { setItem } = Storage.prototype;
+        Storage.prototype.setItem = function (name, value) {
+            if (value.length > 1000) throw new DOMException("full", "QuotaExceededError");
+            setItem.call(this, name, value);
+        };
+        const sources = ["one", "two", "three", "four"].map((name) => name.padEnd(150, "."));
+        for (const source of sources) keep({ from: "en", to: "zh", source, target: source, time: 0 });
+        return JSON.parse(localStorage.getItem("yiwen.history")).entries.map((entry) => entry.source);
+    }""")
+    assert [source.rstrip(".") for source in kept] == ["four", "three"]
+
+
 def test_what_is_removed_from_the_history_leaves_the_focus_beside_it(page: Page) -> None:
     entries = [{"from": "en", "to": "zh", "source": name, "target": name, "time": 0} for name in ("a", "b", "c")]
     page.evaluate("(entries) => localStorage.setItem('yiwen.history', JSON.stringify({entries}))", entries)

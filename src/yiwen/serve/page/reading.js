@@ -6,7 +6,7 @@
  * The whole translation is one tab stop: up and down move between sentences, left and right between words.
  */
 
-import { el } from "./dom.js";
+import { el, keepingMark } from "./dom.js";
 import { t } from "./i18n.js";
 import { createLighting, find, indicesAt } from "./lighting.js";
 import { wordsOf } from "./paragraphs.js";
@@ -110,8 +110,10 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       draw(mirror, drawn.source);
       mirror.append("\n");
     }
-    draw(output, drawn.target);
-    drawn.target.sentences.forEach((_, index) => mark(index));
+    keepingMark(output, () => {
+      draw(output, drawn.target);
+      drawn.target.sentences.forEach((_, index) => mark(index));
+    });
     if (hadFocus) sentenceAt(current)?.focus();
   }
 
