@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page
@@ -13,6 +14,12 @@ document.addEventListener("securitypolicyviolation", (event) => window.violation
 REFUSED = "Failed to load resource: the server responded with a status of"
 """What Chromium writes to the console for every answer that is an error, however well the page deals with it."""
 OPTIONS = {"viewport": {"width": 1280, "height": 860}, "locale": "en-US", "color_scheme": "light"}
+
+
+def stop_clock(page: Page) -> None:
+    """From now on time passes for the page only where the test says so, with `page.clock.run_for`."""
+    page.clock.install()
+    page.clock.pause_at(datetime.now() + timedelta(seconds=10))
 
 
 class Web:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fake_service import FakeService
@@ -31,6 +32,14 @@ def answer(page: Page, held: Route) -> None:
         held.fulfill(json={})
 
 
+def with_words(route: Route, links: Any) -> Any:
+    """What the service says, and which words go together."""
+    answer = route.fetch().json()
+    for translation in answer["translations"]:
+        translation["alignment"] = links
+    return answer
+
+
 def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: Write) -> None:
     write("A heron waits. The river is quiet.")
     held = send_correction(page, "Corrected.")
@@ -39,6 +48,18 @@ def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: 
     answer(page, held)
     expect(page.locator("#output")).to_have_text("Corrected. THE RIVER IS QUIET.")
     expect(page.locator("#sentence .choice[aria-pressed=true]")).to_have_text("THE RIVER IS QUIET.")
+
+
+def test_a_correction_is_sent_once_however_often_the_button_is_pressed(page: Page, write: Write) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    write("A heron waits.")
+    held = send_correction(page, "Corrected.")
+    page.click("text=Send correction")
+    page.click("text=Send correction")
+    answer(page, held)
+    expect(page.locator("#sentence form [role=status]")).to_contain_text("Thank you")
+    assert sum(url.endswith("/v1/corrections") for url in asked) == 1
 
 
 def test_a_correction_answered_late_leaves_another_text_alone(page: Page, write: Write) -> None:
@@ -101,3 +122,56 @@ def test_a_screen_reader_hears_the_remark_on_a_sentence(page: Page, write: Write
     sure, doubtful = page.locator("#output .sentence").all()
     expect(sure).to_have_accessible_description(page.locator("#output-hint").text_content() or "")
     expect(doubtful).to_have_accessible_description("The numbers differ from those of the source.")
+
+
+def test_a_word_waited_for_is_not_lit_in_a_sentence_that_was_gone_to_meanwhile(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    write("A heron waits. The river is quiet.")
+    service.hold.clear()
+    page.focus("#output .sentence >> nth=0")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    service.hold.set()
+    expect(page.locator("#output .sentence >> nth=0").locator(".token")).to_have_count(4)
+    expect(page.locator("#output .sentence >> nth=1").locator(".token")).to_have_count(5)
+    expect(page.locator("#output .sentence >> nth=1")).to_be_focused()
+    expect(page.locator("#output .near")).to_have_text("THE RIVER IS QUIET.")
+    expect(page.locator("#output .lit")).to_have_count(0)
+
+
+def test_who_marks_text_to_copy_it_keeps_it_marked_and_is_not_asked_about_alternatives(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    write("A heron waits. The river is quiet.")
+    box = page.locator("#output .sentence >> nth=0").bounding_box()
+    assert box is not None
+    service.hold.clear()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 70, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    marked = page.evaluate("getSelection().toString()")
+    assert marked in "A HERON WAITS."
+    assert len(marked) >= 3
+    service.hold.set()
+    expect(page.locator("#output .token").first).to_be_attached()
+    assert page.evaluate("getSelection().toString()") == marked
+    expect(page.locator("#sentence")).to_be_hidden()
+    page.click("#output .sentence >> nth=1")
+    expect(page.locator("#sentence .quote")).to_have_text("The river is quiet.")
+
+
+def test_left_is_onwards_in_a_translation_that_runs_from_right_to_left(
+    page: Page, service: FakeService, write: Write
+) -> None:
+    service.output = "مرحبا بالعالم"
+    page.select_option("#from", "en")
+    page.select_option("#to", "ar")
+    links = {"source": [[0, 5], [6, 11]], "target": [[0, 5], [6, 13]], "links": [[0, 0, 1.0], [1, 1, 1.0]]}
+    page.route("**/v1/translate", lambda route: route.fulfill(json=with_words(route, links)))
+    write("Hello world")
+    page.focus("#output .sentence")
+    for key, word in (("ArrowLeft", "مرحبا"), ("ArrowLeft", "بالعالم"), ("ArrowRight", "مرحبا")):
+        page.keyboard.press(key)
+        expect(page.locator("#output .lit")).to_have_text(word)

@@ -45,6 +45,20 @@ def test_terms_that_cannot_be_saved_serve_until_the_page_is_closed(
     expect(page.locator("#glossary tbody tr")).to_have_count(2)
 
 
+@pytest.mark.usefixtures("refusals")
+@pytest.mark.parametrize("storage", [FULL, BLOCKED.replace("local", "session")], ids=["full", "blocked"])
+def test_a_key_that_cannot_be_saved_serves_until_the_page_is_closed(
+    storage: str, web: Web, service: FakeService
+) -> None:
+    page = prepared(web, service, storage)
+    service.key = "secret-7"
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text("This service requires a key.")
+    page.fill("#key", "secret-7")
+    page.keyboard.press("Enter")
+    expect(page.locator("#output")).to_have_text("HELLO")
+
+
 def test_what_is_saved_after_all_is_read_from_storage_again(page: Page) -> None:
     found = page.evaluate("""async () => {
         const { load, save } = await import("./page/store.js");
@@ -74,6 +88,39 @@ def test_a_short_text_does_not_take_the_place_of_a_long_one_that_begins_alike(pa
     assert kept("A heron stands in the river.", "A") == ["A", "A heron stands in the river."]
     assert kept("A heron stands in the river.", "A heron stands in the") == ["A heron stands in the"]
     assert kept("A", "A heron stands in the river.") == ["A heron stands in the river."]
+
+
+def test_full_storage_gives_up_the_oldest_of_the_history(page: Page) -> None:
+    kept = page.evaluate("""async () => {
+        const { keep } = await import("./page/history.js");
+        const { setItem } = Storage.prototype;
+        Storage.prototype.setItem = function (name, value) {
+            if (value.length > 1000) throw new DOMException("full", "QuotaExceededError");
+            setItem.call(this, name, value);
+        };
+        const sources = ["one", "two", "three", "four"].map((name) => name.padEnd(150, "."));
+        for (const source of sources) keep({ from: "en", to: "zh", source, target: source, time: 0 });
+        return JSON.parse(localStorage.getItem("yiwen.history")).entries.map((entry) => entry.source);
+    }""")
+    assert [source.rstrip(".") for source in kept] == ["four", "three"]
+
+
+def test_what_is_removed_from_the_history_leaves_the_focus_beside_it(page: Page) -> None:
+    entries = [{"from": "en", "to": "zh", "source": name, "target": name, "time": 0} for name in ("a", "b", "c")]
+    page.evaluate("(entries) => localStorage.setItem('yiwen.history', JSON.stringify({entries}))", entries)
+    page.click("#open-history")
+    for left, focused in (("ac", 1), ("a", 0)):
+        page.locator("#history li >> nth=1").get_by_role("button", name="Remove").click()
+        expect(page.locator("#history .entry .clip:last-child")).to_have_text(list(left))
+        expect(page.locator(f"#history li >> nth={focused}").get_by_role("button", name="Remove")).to_be_focused()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.locator("#history-title")).to_be_focused()
+
+
+def test_a_theme_chosen_in_another_tab_is_the_one_that_is_changed(page: Page) -> None:
+    page.evaluate("""localStorage.setItem("yiwen.settings", JSON.stringify({ theme: "dark" }))""")
+    page.click("#theme")
+    expect(page.locator("#theme-name")).to_have_text("Theme: same as the system")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_alternatives_history_errors_terms_and_file_names_are_letters(
     expect(page.locator("#output")).to_have_text(payload)
     page.click("#alternatives")
     expect(page.locator("#sentence .choice").first).to_have_text(payload)
-    page.wait_for_timeout(1700)
+    expect(page.locator("#announce")).to_have_text(payload)
     page.click("#open-history")
     expect(page.locator("#history .clip").first).to_have_text(payload)
     page.keyboard.press("Escape")

@@ -1,4 +1,4 @@
-"""Documents, glossary, history, languages of the interface, keyboard, screen readers, and how it all looks."""
+"""Glossary, history, languages of the interface, keyboard, screen readers, and how it all looks."""
 
 from __future__ import annotations
 
@@ -10,57 +10,13 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import OPTIONS, Web
-from fake_service import FakeService, Refusal
+from fake_service import FakeService
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.web
 
 TEXT = "The river is quiet this morning. Two herons stand in the shallow water.\n\nWe will be there by 9:45."
 REPORT: Any = {"name": "report.v2.txt", "mimeType": "text/plain", "buffer": b"Hello"}
-
-
-def test_a_picked_document_is_sent_watched_and_downloaded(page: Page, service: FakeService) -> None:
-    page.click("#tab-documents")
-    page.select_option("#to", "zh")
-    service.progress = [0.4]
-    page.set_input_files("#file", files=[REPORT])
-    expect(page.locator(".document [role=status]")).to_have_text("Translating into Chinese: 40 %")
-    expect(page.locator(".document progress")).to_have_js_property("value", 0.4)
-    service.progress = [1.0]
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download").click()
-    assert download.value.suggested_filename == "report.v2.zh.txt"
-    assert download.value.path().read_text(encoding="utf-8") == "译文\n"
-    sent = service.bodies("/v1/documents")[0]["raw"]
-    assert 'name="file"; filename="report.v2.txt"' in sent
-    assert re.search(r'name="target"\r\n\r\nzh\r\n', sent)
-    page.get_by_role("button", name="Remove").click()
-    expect(page.locator(".document")).to_have_count(0)
-
-
-def test_a_document_dropped_anywhere_is_taken(page: Page) -> None:
-    page.evaluate("""() => {
-        const data = new DataTransfer();
-        data.items.add(new File(["Hello"], "dropped.txt"));
-        for (const type of ["dragover", "drop"]) {
-            const event = new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true});
-            document.querySelector("#source").dispatchEvent(event);
-        }
-    }""")
-    expect(page.locator(".document .name")).to_have_text("dropped.txt")
-    expect(page.get_by_role("button", name="Download")).to_be_visible()
-
-
-@pytest.mark.usefixtures("refusals")
-def test_a_document_that_is_refused_says_why(page: Page, service: FakeService) -> None:
-    service.refuse("/v1/documents", Refusal(415, "'.xyz' is no format that is read"), Refusal(503, "", retry_after="1"))
-    page.click("#tab-documents")
-    page.set_input_files("#file", files=[REPORT])
-    expect(page.locator(".document")).to_contain_text("The service refused this: '.xyz' is no format that is read")
-    page.get_by_role("button", name="Remove").click()
-    page.set_input_files("#file", files=[REPORT])
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("button", name="Download")).to_be_visible()
 
 
 def test_terms_are_kept_for_their_pair_and_sent_along(page: Page, service: FakeService) -> None:
@@ -95,9 +51,9 @@ def test_terms_are_kept_for_their_pair_and_sent_along(page: Page, service: FakeS
 
 def test_history_is_kept_restored_cleared_and_turned_off(page: Page) -> None:
     page.fill("#source", "One")
-    page.wait_for_timeout(2200)
+    expect(page.locator("#announce")).to_have_text("ONE")
     page.fill("#source", "One heron")
-    page.wait_for_timeout(2200)
+    expect(page.locator("#announce")).to_have_text("ONE HERON")
     page.click("#clear")
     page.click("#open-history")
     expect(page.locator("#history .entry")).to_have_count(1)
@@ -110,7 +66,7 @@ def test_history_is_kept_restored_cleared_and_turned_off(page: Page) -> None:
     page.uncheck("#history-on")
     page.keyboard.press("Escape")
     page.fill("#source", "Two")
-    page.wait_for_timeout(2200)
+    expect(page.locator("#announce")).to_have_text("TWO")
     assert "Two" not in page.evaluate("JSON.stringify(localStorage)")
 
 
@@ -199,6 +155,8 @@ def test_the_caret_in_the_source_lights_the_translation(page: Page, write: Calla
     page.keyboard.press("ArrowRight")
     expect(page.locator("#mirror .near")).to_have_text("The river is quiet this morning.")
     expect(page.locator("#output .lit")).to_have_text("河水")
+    page.keyboard.press("Control+End")
+    expect(page.locator(".lit, .near")).to_have_count(0)
 
 
 def test_screen_readers_hear_the_result_once_it_has_settled(page: Page) -> None:
@@ -230,7 +188,7 @@ def walk(page: Page) -> list[Callable[[], object]]:
 
     def history() -> None:
         page.keyboard.press("Escape")
-        page.wait_for_timeout(1600)
+        expect(page.locator("#announce")).to_contain_text("今天早晨")
         page.click("#open-history")
         expect(page.locator(".entry")).to_have_count(1)
 
@@ -266,8 +224,9 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
 def test_what_the_policy_forbids_is_reported(web: Web, service: FakeService) -> None:
     page = web.open(service.url)
     foreign = "Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x.png'})"
-    page.evaluate(f"document.body.append({foreign})")
-    page.wait_for_timeout(100)
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        page.evaluate(f"document.body.append({foreign})")
+    page.evaluate("async () => { while (!window.violations.length) await new Promise(requestAnimationFrame); }")
     found = web.close()
     assert "img-src" in found
     assert any("Content Security Policy" in text for text in found)

@@ -6,15 +6,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from browsing import REFUSED, Web
+from browsing import REFUSED, Web, stop_clock
 from fake_service import CUT, FakeService, Refusal
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.web, pytest.mark.usefixtures("refusals")]
-
-
-def status(page: Page) -> str:
-    return page.locator("#status-text").inner_text()
 
 
 def test_too_many_requests_are_counted_down_and_asked_again_not_before(page: Page, service: FakeService) -> None:
@@ -28,6 +24,20 @@ def test_too_many_requests_are_counted_down_and_asked_again_not_before(page: Pag
     expect(page.locator("#output")).to_have_text("HELLO THERE")
     assert service.texts()[:2] == ["Hello", "Hello there"]
     expect(page.locator("#countdown")).to_be_empty()
+
+
+def test_a_text_typed_while_the_page_waits_is_told_what_for(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(429, "120 requests a minute are the limit", retry_after="30"))
+    page.fill("#source", "Hello")
+    expect(page.locator("#countdown")).to_contain_text("Trying again in")
+    page.click("#clear")
+    expect(page.locator("#status-text")).to_be_empty()
+    page.fill("#source", "Good morning")
+    expect(page.locator("#status-text")).to_have_text("Too many requests in a short time.")
+    expect(page.locator("#countdown")).to_contain_text("Trying again in")
+    page.click("#interface-language")
+    expect(page.locator("#status-text")).to_have_text("短时间内请求过多。")
+    assert service.texts() == ["Hello"]
 
 
 def test_a_glossary_of_another_pair_is_not_in_the_way(page: Page, service: FakeService) -> None:
@@ -60,6 +70,22 @@ def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeSe
     expect(page.locator("#output")).to_have_text("HELLO")
 
 
+def test_a_service_that_is_back_sooner_is_asked_for_its_languages_once(web: Web, service: FakeService) -> None:
+    service.refuse("/v1/languages", Refusal(503, "loading", retry_after="9"))
+    page = web.open("about:blank")
+    stop_clock(page)
+    page.goto(service.url)
+    expect(page.locator("#countdown")).to_have_text("Trying again in 9 s.")
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    expect(page.locator("#to option")).to_have_count(3)
+    page.clock.run_for(10_000)
+    page.select_option("#to", "zh")
+    page.fill("#source", "Hello")
+    page.clock.run_for(300)
+    expect(page.locator("#output")).to_have_text("HELLO")
+    assert len(service.bodies("/v1/languages")) == 2
+
+
 @pytest.mark.parametrize(
     ("code", "message", "shown"),
     [
@@ -84,11 +110,11 @@ def test_offline_everything_but_translating_works_and_goes_on_when_back(page: Pa
     web.expected = (REFUSED, "Failed to load resource: net::ERR_INTERNET_DISCONNECTED")
     page.fill("#source", "Before.")
     expect(page.locator("#output")).to_have_text("BEFORE.")
-    page.wait_for_timeout(1700)
+    expect(page.locator("#announce")).to_have_text("BEFORE.")
     page.context.set_offline(True)
     expect(page.locator("#status-text")).to_contain_text("You are offline.")
-    page.fill("#source", "After.")
-    page.wait_for_timeout(500)
+    with page.expect_event("requestfailed"):
+        page.fill("#source", "After.")
     expect(page.locator("#status-text")).to_contain_text("You are offline.")
     expect(page.locator("#output")).to_have_text("BEFORE.")
     page.click("#open-history")
@@ -135,12 +161,17 @@ def test_words_that_cannot_be_aligned_now_are_asked_for_later_not_at_every_move(
     page.fill("#source", "Two herons stand.")
     expect(page.locator("#output .sentence")).to_be_visible()
     n_before = len(service.bodies("/v1/translate"))
-    service.refuse("/v1/translate", Refusal(429, "slowly", retry_after="1"))
-    for position in range(10, 70, 10):
-        page.hover("#output .sentence", position={"x": position, "y": 10})
-    expect(page.locator("#output .near")).to_have_count(1)
-    page.wait_for_timeout(300)
-    assert len(service.bodies("/v1/translate")) == n_before + 1
+    service.refuse("/v1/translate", *[Refusal(429, "slowly", retry_after="1")] * 9)
+    stop_clock(page)
+    for n_asked in (1, 2):
+        with page.expect_response("**/v1/translate"):
+            page.hover("#output .sentence", position={"x": 10, "y": 10})
+        for position in range(20, 70, 10):
+            page.hover("#output .sentence", position={"x": position, "y": 10})
+            page.clock.run_for(900)
+        expect(page.locator("#output .near")).to_have_count(1)
+        assert len(service.bodies("/v1/translate")) == n_before + n_asked
+        page.clock.run_for(5000)
 
 
 def test_storage_that_holds_nonsense_costs_nothing(web: Web, service: FakeService) -> None:
@@ -165,7 +196,8 @@ def test_an_answer_that_breaks_off_is_asked_for_again(page: Page, service: FakeS
     page.click("#tab-documents")
     page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"One."})
     page.get_by_role("button", name="Download").click()
-    page.get_by_role("button", name="Try again").click()
+    with page.expect_download():
+        page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("button", name="Download")).to_be_visible()
 
 
@@ -210,14 +242,5 @@ def test_offline_a_text_from_the_history_can_be_copied(page: Page, web: Web) -> 
     page.click("#open-history")
     page.locator("#history .entry").click()
     expect(page.locator("#output")).to_have_text("BEFORE.")
+    expect(page.locator("#output")).to_have_attribute("lang", "zh")
     expect(page.locator("#copy")).to_be_enabled()
-
-
-def test_a_document_that_a_service_started_anew_does_not_know_is_sent_again(page: Page, service: FakeService) -> None:
-    service.refuse("/v1/documents/a1", Refusal(404, "no document 'a1'"))
-    page.click("#tab-documents")
-    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"One."})
-    expect(page.locator(".document")).to_contain_text("no document 'a1'")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("button", name="Download")).to_be_visible()
-    assert len(service.bodies("/v1/documents")) == 2

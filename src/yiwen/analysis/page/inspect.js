@@ -271,7 +271,8 @@
     dragged = [event.clientX + view.x, event.clientY + view.y];
     canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointerup", () => { dragged = null; });
+  // Comes after "pointerup", and where a gesture or a menu takes the pointer away.
+  canvas.addEventListener("lostpointercapture", () => { dragged = null; });
   canvas.addEventListener("pointermove", (event) => {
     if (dragged) {
       [view.x, view.y] = [dragged[0] - event.clientX, dragged[1] - event.clientY];

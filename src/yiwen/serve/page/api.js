@@ -151,10 +151,11 @@ export async function documentState(id, signal) {
 
 /**
  * @param {string} id
+ * @param {AbortSignal} signal
  * @returns {Promise<Blob>}
  */
-export async function documentResult(id) {
-  return call(`documents/${encodeURIComponent(id)}/result`, {}, (response) => response.blob());
+export async function documentResult(id, signal) {
+  return call(`documents/${encodeURIComponent(id)}/result`, { signal }, (response) => response.blob());
 }
 
 /** @param {string} id */

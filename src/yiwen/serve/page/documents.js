@@ -7,17 +7,6 @@ import { explain } from "./trouble.js";
 
 const POLL_MS = 700;
 
-/** @param {number} ms @param {AbortSignal} signal */
-function pause(ms, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
-}
-
 /**
  * Wait until a document is done; a service that is busy or out of reach for a while is asked again.
  * @param {string} id
@@ -36,7 +25,8 @@ async function finished(id, signal, progress) {
       if (!(error instanceof ApiError) || !["network", "busy", "rate"].includes(error.kind)) throw error;
       wait = (error.retryAfter ?? 3) * 1000;
     }
-    await pause(wait, signal);
+    // Who gives the document up meanwhile ends the next question before it is sent.
+    await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
 
@@ -70,9 +60,9 @@ export function setUpDocuments(pair, show, onKey) {
   /** @param {File} file */
   function send(file) {
     const stop = new AbortController();
-    const target = pair.to();
+    const [source, target] = [pair.from(), pair.to()];
     let id = "";
-    const state = el("p", { class: "quiet", role: "status" }, t("document_sending"));
+    const state = el("p", { class: "quiet", role: "status" });
     const bar = el("progress", { max: 1, "aria-label": file.name });
     const act = el("button", { class: "primary", type: "button", hidden: true });
     const remove = cross(t("remove"), () => {
@@ -84,10 +74,22 @@ export function setUpDocuments(pair, show, onKey) {
     });
     const item = el("li", { class: "document" }, icon("file"),
       el("div", { class: "about" }, el("p", { class: "name", dir: "auto" }, file.name), bar, state), act, remove);
+    remove.dataset.tLabel = "remove";
+
+    /** Words that follow the language of the interface. @param {HTMLElement} node @param {import("./i18n.js").Key} key */
+    const write = (node, key) => {
+      node.textContent = t(key);
+      node.dataset.t = key;
+    };
+    /** Words that stay as they are. @param {string} text */
+    const report = (text) => {
+      state.textContent = text;
+      delete state.dataset.t;
+    };
 
     /** @param {import("./i18n.js").Key} label @param {() => void} run */
     const offer = (label, run) => {
-      act.textContent = t(label);
+      write(act, label);
       act.onclick = run;
       act.hidden = false;
     };
@@ -103,7 +105,7 @@ export function setUpDocuments(pair, show, onKey) {
         if (!(error instanceof ApiError)) throw error;
         item.classList.add("trouble");
         bar.hidden = true;
-        state.textContent = explain(error);
+        report(explain(error));
         if (error.kind === "key") onKey(error);
         if (["network", "busy", "rate", "key"].includes(error.kind)) offer("again", () => void guarded(work));
         if (error.kind === "missing") {
@@ -115,22 +117,23 @@ export function setUpDocuments(pair, show, onKey) {
     };
 
     const fetchResult = () => guarded(async () => {
-      download(await documentResult(id), resultName(file.name, target));
-      state.textContent = t("document_done");
+      download(await documentResult(id, stop.signal), resultName(file.name, target));
+      write(state, "document_done");
       offer("download", fetchResult);
     });
 
     const translated = () => guarded(async () => {
       bar.hidden = false;
-      id ||= await sendDocument(file, pair.from(), target, stop.signal);
+      write(state, "document_sending");
+      id ||= await sendDocument(file, source, target, stop.signal);
       await finished(id, stop.signal, ({ progress }) => {
         if (progress === null) bar.removeAttribute("value");
         else bar.value = progress;
         const share = Math.round((progress ?? 0) * 100);
-        state.textContent = t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) });
+        report(t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) }));
       });
       bar.value = 1;
-      state.textContent = t("document_done");
+      write(state, "document_done");
       offer("download", fetchResult);
     });
 
@@ -156,7 +159,9 @@ export function setUpDocuments(pair, show, onKey) {
     show();
     zone.classList.add("over");
   });
-  document.addEventListener("dragleave", (event) => zone.classList.toggle("over", event.relatedTarget !== null));
+  document.addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) zone.classList.remove("over");
+  });
   document.addEventListener("drop", (event) => {
     if (!holdsFiles(event)) return;
     event.preventDefault();

@@ -70,6 +70,41 @@ export function heading(id, title, close, onClose) {
 }
 
 /**
+ * Draw the same letters in other elements, and mark again what the reader had marked of them.
+ * @param {HTMLElement} box
+ * @param {() => void} draw
+ */
+export function keepingMark(box, draw) {
+  const before = box.textContent;
+  const marked = getSelection();
+  /** @type {[Node | null, number][]} */
+  const ends = marked && !marked.isCollapsed ? [[marked.anchorNode, marked.anchorOffset], [marked.focusNode, marked.focusOffset]] : [];
+  const letters = ends.map(([node, offset]) => {
+    if (!node || !box.contains(node)) return null;
+    const range = document.createRange();
+    range.setStart(box, 0);
+    range.setEnd(node, offset);
+    return range.toString().length;
+  });
+  draw();
+  if (!marked || letters.every((n) => n === null) || box.textContent !== before) return;
+  const [[anchor, from], [focus, to]] = ends.map((end, i) => placeOf(box, letters[i]) ?? end);
+  if (anchor && focus) marked.setBaseAndExtent(anchor, from, focus, to);
+}
+
+/** @param {HTMLElement} box @param {number | null} letters @returns {[Node, number] | null} the place after so many letters */
+function placeOf(box, letters) {
+  const texts = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+  let left = letters ?? Infinity;
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const { length } = node.textContent ?? "";
+    if (left <= length) return [node, left];
+    left -= length;
+  }
+  return null;
+}
+
+/**
  * Put text on the clipboard, also where the page is no secure context (plain http from another machine).
  * @param {string} text
  * @throws {Error} where the browser does not let it

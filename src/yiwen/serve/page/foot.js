@@ -24,6 +24,7 @@ export function createFoot({ text, open, current, copied, copyFailed }) {
   const copyButton = byId("copy", HTMLButtonElement);
   const copyWord = byId("copy-word", HTMLElement);
   let firstToCheck = 0;
+  let timer = 0;
 
   check.addEventListener("click", () => open(firstToCheck));
   alternatives.addEventListener("click", () => open(current()));
@@ -35,7 +36,8 @@ export function createFoot({ text, open, current, copied, copyFailed }) {
     } catch {
       copyFailed();
     }
-    setTimeout(() => (copyWord.textContent = t("copy")), COPIED_MS);
+    clearTimeout(timer);
+    timer = setTimeout(() => (copyWord.textContent = t("copy")), COPIED_MS);
   });
 
   return {

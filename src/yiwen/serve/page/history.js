@@ -47,8 +47,8 @@ export function keep(entry) {
 export function setUpHistory(restore, name) {
   const dialog = byId("history", HTMLDialogElement);
 
-  /** @param {Entry} entry */
-  function line(entry) {
+  /** @param {Entry} entry @param {number} index */
+  function line(entry, index) {
     const when = new Date(entry.time).toLocaleString(interfaceLanguage(), { dateStyle: "medium", timeStyle: "short" });
     const open = el("button", { class: "entry", type: "button" },
       el("span", { class: "quiet" }, `${name(entry.from)} → ${name(entry.to)} · ${when}`),
@@ -59,8 +59,10 @@ export function setUpHistory(restore, name) {
       restore(entry);
     });
     const remove = cross(t("remove"), () => {
-      store(entries().filter((other) => other.time !== entry.time));
+      store(entries().filter((other) => JSON.stringify(other) !== JSON.stringify(entry)));
       draw();
+      const removes = dialog.querySelectorAll("li .tool");
+      /** @type {HTMLElement} */ (removes[Math.min(index, removes.length - 1)] ?? byId("history-title", HTMLElement)).focus();
     });
     return el("li", {}, open, remove);
   }

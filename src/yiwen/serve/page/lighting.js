@@ -92,7 +92,8 @@ export function createLighting({ boxes, textarea, drawn, isCurrent, wantWords })
     /** @param {Span} span */
     const holds = ([start, end]) => start <= caret && caret < end;
     const [sentence, word] = [sentences.findIndex(holds), words.findIndex(holds)];
-    if (sentence >= 0) light("source", sentence, word < 0 ? null : word);
+    if (sentence < 0) dim();
+    else light("source", sentence, word < 0 ? null : word);
     again = lightCaret;
   }
 

@@ -89,7 +89,7 @@ function ask(delay) {
 
 function forget() {
   translating.cancel();
-  reading.showPart("");
+  reading.showPart("", "");
   answered = null;
   panel.close();
   foot.show(null);
@@ -108,7 +108,7 @@ function pending() {
 function part(whole) {
   if (turned(whole)) return;
   pane.classList.remove("pending");
-  reading.showPart(whole.text);
+  reading.showPart(whole.text, whole.to);
 }
 
 /**
@@ -241,16 +241,18 @@ function setUpText() {
     // What was typed after the translation came stays, and is translated the other way.
     if (translated && reading.of() === written) {
       source.value = translated;
-      reading.showPart(written, translated);
+      reading.showPart(written, pair.to(), translated);
     }
     ask(0);
   });
 }
 
 let starts = 0;
+let nextStart = 0;
 
 /** Ask the service for its languages until it answers; then for what stands in the box already. */
 async function start() {
+  clearTimeout(nextStart);
   try {
     const offered = await languages();
     starts = 0;
@@ -262,11 +264,8 @@ async function start() {
     if (!(error instanceof ApiError)) throw error;
     const wait = waitAfter(error, starts);
     starts += 1;
-    const timer = wait === null ? 0 : setTimeout(start, wait * 1000);
-    status.trouble(error, wait, () => {
-      clearTimeout(timer);
-      void start();
-    });
+    if (wait !== null) nextStart = setTimeout(start, wait * 1000);
+    status.trouble(error, wait, () => void start());
   }
 }
 
@@ -276,7 +275,7 @@ setUpHistory(
     source.value = entry.source;
     pair.choose(entry.from, entry.to);
     tabs.show("text");
-    reading.showPart(entry.target, entry.source);
+    reading.showPart(entry.target, entry.to, entry.source);
     ask(0);
   },
   (code) => pair.name(code),

@@ -62,6 +62,7 @@ export function createPair(onChange) {
   }
 
   function changed() {
+    swap.disabled = !canSwap();
     remember("from", from.value);
     remember("to", to.value);
     onChange();
@@ -72,10 +73,7 @@ export function createPair(onChange) {
     draw();
     changed();
   });
-  to.addEventListener("change", () => {
-    swap.disabled = !canSwap();
-    changed();
-  });
+  to.addEventListener("change", changed);
 
   return {
     /** @param {Language[]} languages */

@@ -6,7 +6,7 @@
  * The whole translation is one tab stop: up and down move between sentences, left and right between words.
  */
 
-import { el } from "./dom.js";
+import { el, keepingMark } from "./dom.js";
 import { t } from "./i18n.js";
 import { createLighting, find, indicesAt } from "./lighting.js";
 import { wordsOf } from "./paragraphs.js";
@@ -110,8 +110,10 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       draw(mirror, drawn.source);
       mirror.append("\n");
     }
-    draw(output, drawn.target);
-    drawn.target.sentences.forEach((_, index) => mark(index));
+    keepingMark(output, () => {
+      draw(output, drawn.target);
+      drawn.target.sentences.forEach((_, index) => mark(index));
+    });
     if (hadFocus) sentenceAt(current)?.focus();
   }
 
@@ -138,7 +140,10 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
 
   /** @param {number} by */
   async function stepWord(by) {
+    const asked = keys[current];
     if (!lighting.hasWords(current)) await wantWords(current);
+    // Who has gone on meanwhile is not led back.
+    if (keys[current] !== asked || !output.contains(document.activeElement)) return;
     const [first, end] = within(drawn.target.words, spanOf(current));
     if (first >= end || edits.has(keys[current])) return;
     const next = word === null ? (by > 0 ? first : end - 1) : word + by;
@@ -212,11 +217,15 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       output.lang = whole.to;
       align(wordsOf(whole));
     },
-    /** What has arrived of a long text, or what is shown until something arrives. @param {string} text @param {string} [of] */
-    showPart(text, of = "") {
+    /**
+     * What has arrived of a long text, or what is shown until something arrives.
+     * @param {string} text @param {string} language @param {string} [of]
+     */
+    showPart(text, language, of = "") {
       shown = null;
       keys = [];
       drawn = { source: wordless(of), target: wordless(text) };
+      output.lang = language;
       output.textContent = text;
     },
     align,

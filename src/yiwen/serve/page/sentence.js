@@ -104,20 +104,23 @@ export function createSentencePanel({ replace, closed }) {
     const text = el("textarea", { id: "correction", class: "field", lang: of.to, dir: "auto", rows: 2 });
     text.value = of.target;
     const place = el("p", { class: "quiet", role: "status" });
+    let isSending = false;
     const form = el("form", { class: "stack" }, el("label", { for: "correction" }, t("correct_label")), text,
       el("div", { class: "row" }, el("button", { class: "primary" }, t("correct_send")), place));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      if (isSending) return;
       const corrected = text.value.trim();
       if (!corrected || corrected === of.target) {
         place.textContent = t("correct_same");
         return;
       }
+      isSending = true;
       void attempt(place, async () => {
         await correct({ source: of.from, target: of.to, source_text: of.source, translation: of.target, correction: corrected });
         use(of, corrected);
         place.textContent = t("correct_thanks");
-      });
+      }).finally(() => (isSending = false));
     });
     return el("details", { class: "fold" }, el("summary", {}, t("correct")), form);
   }

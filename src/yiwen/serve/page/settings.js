@@ -46,11 +46,10 @@ export function setUpSettings(onLanguage) {
   };
   speak(language === "zh" || language === "en" ? language : preferred());
 
-  let current = theme();
   byId("theme", HTMLButtonElement).addEventListener("click", () => {
-    current = THEMES[(THEMES.indexOf(current) + 1) % THEMES.length];
-    remember("theme", current);
-    showTheme(current);
+    const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length];
+    remember("theme", next);
+    showTheme(next);
   });
   byId("interface-language", HTMLButtonElement).addEventListener("click", () => {
     const chosen = interfaceLanguage() === "zh" ? "en" : "zh";

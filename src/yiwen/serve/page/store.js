@@ -47,13 +47,15 @@ export function fields(value) {
 
 /** @returns {string} the key of this tab; it is forgotten with the tab */
 export function readKey() {
+  if (heldKey) return heldKey;
   try {
     return sessionStorage.getItem("yiwen.key") ?? "";
   } catch {
-    return heldKey;
+    return "";
   }
 }
 
+/** The key that was given last: storage may have no room for it. */
 let heldKey = "";
 
 /** @param {string} key empty forgets */

@@ -63,6 +63,8 @@ export function createTranslating({ pending, part, done, failed }) {
   let timer = 0;
   let attempt = 0;
   let notBefore = 0;
+  /** What was said last instead of an answer. @type {ApiError | null} */
+  let refusal = null;
   let model = "";
 
   /** @param {Asked} asked @param {string} piece */
@@ -135,6 +137,7 @@ export function createTranslating({ pending, part, done, failed }) {
       if (!(error instanceof ApiError)) throw error;
       const wait = waitAfter(error, attempt);
       attempt += 1;
+      refusal = error;
       if (wait !== null) {
         notBefore = Date.now() + wait * 1000;
         timer = setTimeout(run, wait * 1000);
@@ -155,6 +158,8 @@ export function createTranslating({ pending, part, done, failed }) {
     ask(next, delay) {
       question = next;
       schedule(delay);
+      const left = notBefore - Date.now();
+      if (refusal && left > 0) failed(refusal, left / 1000);
     },
     /** Ask again now: the reader says so, or the network is back. */
     again() {
