@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT
+from yiwen.config import BELOW_1, STRICT, check_bounds
 from yiwen.errors import ConfigError
 
 LARGEST: Final = 2**20
@@ -52,9 +52,12 @@ class ModelConfig:
     """Longest sequence in subwords that the model has positions for."""
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "max_len"):
-            if not 1 <= getattr(self, name) <= LARGEST:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 to {LARGEST}")
+        check_bounds(
+            "model",
+            self,
+            ("d_model n_heads d_ff n_encoder_layers n_decoder_layers max_len", 1, LARGEST, f"1 to {LARGEST}"),
+            ("dropout attention_dropout layer_dropout", 0, BELOW_1, "0 or more and less than 1"),
+        )
         if self.d_model % self.n_heads:
             divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
             nearest = min(divisors, key=lambda n: abs(n - self.n_heads))
@@ -66,9 +69,6 @@ class ModelConfig:
                 f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}; "
                 "use a divisor of n_heads, or 0 for as many"
             )
-        for name in ("dropout", "attention_dropout", "layer_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 0 or more and less than 1")
         widths = {"sinusoidal": self.d_model, "rotary": self.d_head}
         if widths.get(self.positions, 0) % 2:
             raise ConfigError(

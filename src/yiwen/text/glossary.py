@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from yiwen.errors import DataError
+from yiwen.errors import DataError, expect
 from yiwen.text.normalise import normalise
 from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
 
@@ -32,6 +32,9 @@ class Glossary:
 
     terms: Mapping[str, str]
     """Source term -> target term, normalised; of an untranslated term the same."""
+
+    def __post_init__(self) -> None:
+        expect(self.terms, Mapping, "the terms of a glossary", "a dict, or a table to Glossary.parse")
 
     @classmethod
     def parse(cls, text: str, *, source: str = "the glossary") -> Glossary:
