@@ -15,7 +15,6 @@ import functools
 import inspect
 import json
 import math
-import numbers
 import re
 import textwrap
 import tomllib
@@ -23,6 +22,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -39,7 +39,7 @@ BELOW_1: Final = math.nextafter(1.0, 0.0)
 _WRONG_TYPE: Final = re.compile(r"\S+ = ")
 """How a problem begins where a value has a wrong type: without it, what has to be there would be missing."""
 
-_SCALARS: Final[dict[Any, Any]] = {int: typing.SupportsIndex, float: numbers.Real, str: str}
+_SCALARS: Final[dict[Any, Any]] = {int: (int, typing.SupportsIndex), float: (float, int, Real), str: str}
 """What may stand for a setting of a type: a number of another library, too."""
 _hints: Final = functools.cache(typing.get_type_hints)
 """Settings and their types: to read them anew takes milliseconds."""

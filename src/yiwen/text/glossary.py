@@ -42,8 +42,10 @@ class Glossary:
 
         Raises:
             DataError: If a line has no source term or more than two columns, or a term has two translations.
+            ConfigError: If it is no text.
         """
-        if found := _FOREIGN.match(text):  # each line would be a term that is kept, and nobody would know
+        # Of these each line would be a term that is kept, and nobody would know.
+        if found := _FOREIGN.match(expect(text, str, source, "its text")):
             what = {"<": "XML, as TBX is", '"': "a table with quotes"}.get(found[1][0], "JSON")
             raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
         lines = [line for line in text.split("\n") if line.strip()]
