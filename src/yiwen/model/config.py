@@ -54,7 +54,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("dropout", "attention_dropout", "layer_dropout"):
-            if not (isinstance(share := getattr(self, name), Real) and 0 <= share < 1):
+            if not (isinstance(share := getattr(self, name), Real) and 0 <= float(share) < 1):
                 raise ConfigError(f"model.{name} is {share!r}; use 0 or more and less than 1")
         sizes = "d_model n_heads d_ff n_encoder_layers n_decoder_layers max_len"
         check_bounds("model", self, (sizes, 1, LARGEST, f"1 to {LARGEST}"))
