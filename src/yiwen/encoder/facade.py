@@ -192,8 +192,8 @@ class Encoder:
             ConfigError: If the bundle is no tagger, or a sentence no list of words.
         """
         self.require("tag")
-        expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list", but=str)
-        read = [[self._read(word) for word in as_texts(words, "tag, for a sentence,")] for words in sentences]
+        expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
+        read = [[self._read(word) for word in as_texts(words, "an encoder")] for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         runs = [(number, run) for number, words in enumerate(words_of) for run in _fitting(words, self.limit)]
         pieces = [list(itertools.chain.from_iterable(run)) for _, run in runs]
