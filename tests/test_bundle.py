@@ -224,3 +224,7 @@ def test_a_bundle_is_plain_json_and_tensors(tiny_run: TinyRun) -> None:
     weights = load_file(tiny_run.best / "model.safetensors")
     assert {weight.dtype for weight in weights.values()} == {torch.float32}
     assert "src_embedding.weight" not in weights, "tied weights are stored once"
+
+
+def test_a_folder_may_be_a_text(tiny_run: TinyRun) -> None:
+    assert open_bundle(str(tiny_run.folder)).folder == find_bundle(str(tiny_run.best)) == tiny_run.best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 
 import pytest
 
@@ -51,3 +52,15 @@ def test_the_drawn_tree_names_every_error() -> None:
     for name, value in vars(errors).items():
         if isinstance(value, type) and issubclass(value, YiwenError):
             assert f"{name} " in errors.__doc__
+
+
+def test_an_argument_of_the_right_kind_comes_back_and_another_is_named_with_the_remedy() -> None:
+    value = ["a"]
+    assert errors.expect(value, list, "texts", "a list") is value
+    assert errors.expect(None, int | None, "seed", "a number, or None") is None
+    with pytest.raises(ConfigError, match=r"^seed is a str; give a number, or None, not 'x'$"):
+        errors.expect("x", int | None, "seed", "a number, or None")
+    with pytest.raises(ConfigError, match=r"^folders is a str; give a list, not 'runs'$"):
+        errors.expect("runs", Iterable, "folders", "a list", but=str)
+    with pytest.raises(ConfigError, match=r"give a list, not 'x{59}$"):  # however long it is
+        errors.expect("x" * 999, list, "texts", "a list")

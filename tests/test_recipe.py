@@ -305,3 +305,17 @@ def test_settings_that_do_not_go_together_or_would_do_nothing_are_refused(
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load_recipe(str(path))
     assert "batch_tokens.int" not in str(caught.value)
+
+
+def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:
+    assert load_recipe(Path("demo-en-zh")).name == "demo-en-zh"
+    one, several = (
+        load_recipe("demo-en-zh", "training.max_steps=7"),
+        load_recipe("demo-en-zh", ["training.max_steps=7"]),
+    )
+    assert one == several
+    assert one.recipe.training.max_steps == 7
+    with pytest.raises(ConfigError, match=r"^'x' is neither a file nor a built-in recipe"):
+        load_recipe(Path("x"))
+    with pytest.raises(ConfigError, match="a recipe is a NoneType; give its name or its path, not None"):
+        load_recipe(None)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ from yiwen.data.batching import Batch
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.model import Transformer, attention
 from yiwen.recipe import load_recipe
-from yiwen.runs import average_run, prepare_recipe
+from yiwen.runs import average_run, prepare_recipe, train_recipe
 from yiwen.stop import ECHO, StopFlag
 from yiwen.tasks.config import METRICS, Task
 from yiwen.training import checkpoint, loop, microbatch, translation, validation
@@ -464,3 +464,14 @@ def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
     assert train(text, run, settings=[*FAST, "learning_rate=0.002"]) == 0, capsys.readouterr().err
     assert train(text, run) == 2
     assert "exists already; go on by --resume" in capsys.readouterr().err
+
+
+def test_folders_may_be_texts_and_a_recipe_has_to_be_loaded(text: Path, run: Path, whole: Path) -> None:
+    loaded = load_recipe(text / "reverse.toml")
+    with pytest.raises(ConfigError, match="run exists already"):
+        train_recipe(loaded, run=str(run), root=str(run.parent))
+    for recipe in ("demo-en-zh", loaded.recipe):
+        with pytest.raises(
+            ConfigError, match=r"a recipe to train is a (str|Recipe); give what yiwen\.recipe\.load_recipe"
+        ):
+            train_recipe(recipe, run=run)  # type: ignore[arg-type]

@@ -493,3 +493,57 @@ def test_what_is_no_list_of_texts_is_refused_and_a_generator_is_one(translator: 
                 call(texts)  # type: ignore[operator]
     with pytest.raises(ConfigError, match="prefixes takes a list of texts"):
         translator.translate(["a"], prefixes="L")
+
+
+def test_search_rules_that_are_none_are_refused_before_anything_is_read(translator: Translator) -> None:
+    message = r"search is a dict; give a yiwen\.search\.config\.SearchConfig, or None, not \{'beam_size': 2\}"
+    with pytest.raises(ConfigError, match=message):
+        translator.translate(["a"], search={"beam_size": 2})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=message):
+        translator.translate_lines(iter([]), search={"beam_size": 2})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lines", [["text"], "text", [None], [b"fine", 7]])
+def test_lines_that_are_no_bytes_are_refused(translator: Translator, lines: Any) -> None:
+    with pytest.raises(ConfigError, match=r"a line is a (str|NoneType|int); give bytes, or texts to `translate`, not"):
+        list(translator.translate_lines(lines))
+
+
+def test_what_cannot_be_gone_through_is_refused(translator: Translator) -> None:
+    nothing: Any = None
+    with pytest.raises(ConfigError, match="the input is a NoneType; give a file, a list or a generator, not None"):
+        list(translator.translate_lines(nothing))
+
+
+@pytest.mark.parametrize("pairs", [["ab"], "ab", {"ab": "c"}, [7]])
+def test_a_text_of_two_letters_is_no_pair(translator: Translator, pairs: Any) -> None:
+    with pytest.raises(ConfigError, match=r"a pair is a (str|int); give a source and its target, not"):
+        list(translator.score_pairs(pairs))
+
+
+@pytest.mark.parametrize("ensemble", ["runs/x", None, 7, Path("runs/x")])
+def test_an_ensemble_is_a_list_of_folders(tiny_run: TinyRun, ensemble: Any) -> None:
+    with pytest.raises(ConfigError, match=r"ensemble is a .*; give a list of folders, not "):
+        Translator.load(tiny_run.best, ensemble=ensemble)
+
+
+@pytest.mark.parametrize("folder", [None, 7, b"runs/x", ["runs/x"]])
+def test_what_is_no_path_is_no_model(folder: Any) -> None:
+    with pytest.raises(ConfigError, match=r"folder is a .*; give the path of a bundle or a run, not "):
+        Translator.load(folder)
+
+
+def test_a_flag_that_is_none_is_refused(translator: Translator) -> None:
+    with pytest.raises(ConfigError, match=r"stop is a bool; give a yiwen\.stop\.StopFlag, or None, not True"):
+        translator.translate(["a"], stop=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_no_device_is_no_device(tiny_run: TinyRun, exported_bundle: Path, engine: str) -> None:
+    nothing: Any = None
+    with pytest.raises(ConfigError, match="device=None is unknown"):
+        Translator.load(exported_bundle if engine == "ctranslate2" else tiny_run.best, engine=engine, device=nothing)
+
+
+def test_a_translator_shows_what_it_is(translator: Translator, tiny_run: TinyRun) -> None:
+    assert repr(translator) == f"Translator({str(tiny_run.best)!r}: en -> de, torch float32 on cpu)"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import yiwen
 from yiwen.config import STRICT, parse
-from yiwen.errors import CheckpointError, ConfigError, DataError
+from yiwen.errors import CheckpointError, ConfigError, DataError, expect
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
@@ -148,12 +148,13 @@ def save_bundle(
         (temporary / CARD).write_text(model_card(info), encoding="utf-8")
 
 
-def find_bundle(folder: Path) -> Path:
+def find_bundle(folder: str | Path) -> Path:
     """The bundle that is meant by a folder: itself, or the best model of a run.
 
     Raises:
         CheckpointError: If there is no such folder, or the run has no best model yet.
     """
+    folder = Path(expect(folder, str | os.PathLike, "folder", "the path of a bundle or a run"))
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is no folder; give a bundle, for example runs/NAME/best")
     if (folder / "bundle.json").exists() or not (folder / "recipe.toml").is_file():
@@ -166,7 +167,7 @@ def find_bundle(folder: Path) -> Path:
     return folder / "best"
 
 
-def open_bundle(folder: Path) -> Bundle:
+def open_bundle(folder: str | Path) -> Bundle:
     """Open a bundle, or the best one of a run, and verify every file that is read here.
 
     The weights are verified by who reads them (`load_model`, an exported engine): hashing them takes as long as
@@ -325,8 +326,7 @@ def model_card(info: BundleInfo) -> str:
     """A short README for whoever is handed the folder."""
     scores = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
     table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
-    shape = info.model
-    is_translator = info.task == "translate"
+    shape, is_translator = info.model, info.task == "translate"
     return f"""---
 language: [{", ".join(filter(None, (info.src_lang, info.tgt_lang)))}]
 tags: [{"translation" if is_translator else info.task}, yiwen]

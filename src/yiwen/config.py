@@ -22,6 +22,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -37,6 +38,11 @@ BELOW_1: Final = math.nextafter(1.0, 0.0)
 
 _WRONG_TYPE: Final = re.compile(r"\S+ = ")
 """How a problem begins where a value has a wrong type: without it, what has to be there would be missing."""
+
+_SCALARS: Final[dict[Any, Any]] = {int: (int, typing.SupportsIndex), float: (float, int, Real), str: str}
+"""What may stand for a setting of a type: a number of another library, too."""
+_hints: Final = functools.cache(typing.get_type_hints)
+"""Settings and their types: to read them anew takes milliseconds."""
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -110,7 +116,9 @@ def _adapter(cls: type[Any]) -> Any:
 
 
 def check_bounds(part: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
-    """Make sure that the numbers of a config are finite and where they may be.
+    """Make sure that the settings of a config are what they have to be, its numbers finite and where they may be.
+
+    TOML was checked before; this is for who makes a config in Python. A number may be that of another library.
 
     Args:
         part: The table it is read from, for the messages.
@@ -120,8 +128,13 @@ def check_bounds(part: str, config: Any, *bounds: tuple[str, float, float, str])
     Raises:
         ConfigError: With the first that is not.
     """
+    hints = _hints(config.__class__)
     for field in dataclasses.fields(config):
-        if isinstance(value := getattr(config, field.name), float) and not math.isfinite(value):
+        value, hint = getattr(config, field.name), hints[field.name]
+        choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+        if not (value in choices if choices else isinstance(value, _SCALARS.get(hint, object))):
+            raise ConfigError(f"{part}.{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")
+        if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{part}.{field.name} is {value}; use a finite number")
     for names, least, greatest, remedy in bounds:
         for name in names.split():
@@ -294,6 +307,5 @@ def _toml_lines(config: Any, prefix: str, with_meaning: bool) -> Iterator[str]:
             yield f"# {field.name} ="
     for name, value in tables:
         for item in value if isinstance(value, tuple) else (value,):
-            brackets = f"[[{prefix}{name}]]" if isinstance(value, tuple) else f"[{prefix}{name}]"
-            yield from ("", brackets)
+            yield from ("", f"[[{prefix}{name}]]" if isinstance(value, tuple) else f"[{prefix}{name}]")
             yield from _toml_lines(item, f"{prefix}{name}.", with_meaning)

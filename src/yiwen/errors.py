@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class YiwenError(Exception):
@@ -70,6 +71,21 @@ class Stopped(YiwenError):
         self.signum = signum
         self.is_immediate = is_immediate
         self.exit_code = 128 + signum
+
+
+def expect(value: Any, kind: Any, name: str, remedy: str, *, but: Any = ()) -> Any:
+    """Give an argument back that is of a kind (as for `isinstance`) that the function can use.
+
+    >>> expect({"beam_size": 2}, int | None, "seed", "a number, or None")
+    Traceback (most recent call last):
+    yiwen.errors.ConfigError: seed is a dict; give a number, or None, not {'beam_size': 2}
+
+    Raises:
+        ConfigError: If it is not, or if it is of the kind `but`.
+    """
+    if not isinstance(value, kind) or isinstance(value, but):
+        raise ConfigError(f"{name} is a {type(value).__name__}; give {remedy}, not {value!r:.60}")
+    return value
 
 
 @contextmanager

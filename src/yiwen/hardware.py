@@ -159,7 +159,7 @@ def check_device(device: str) -> None:
     """
     import torch
 
-    kind, _, index = device.partition(":")
+    kind, _, index = str(device).partition(":")
     if kind not in ("cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdecimal())):
         raise ConfigError(f"device={device!r} is unknown; use 'auto', 'cpu', 'cuda', 'cuda:1' ... or 'mps'")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():

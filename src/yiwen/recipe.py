@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from yiwen.config import STRICT, Table, override, parse, read_toml
 from yiwen.data.prepare import DataConfig
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.model.config import PRESETS, ModelConfig
 from yiwen.search.config import SearchConfig
@@ -121,29 +121,29 @@ class LoadedRecipe:
     base: Path
 
 
-def load_recipe(name_or_path: str, settings: Sequence[str] = ()) -> LoadedRecipe:
+def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> LoadedRecipe:
     """Read a built-in recipe by its name, or one's own by its path.
 
     Args:
         name_or_path: `multi30k-en-de`, or `my/recipe.toml`.
-        settings: `key.path=value` overrides, as given to `--set`.
+        settings: `key.path=value` overrides, as given to `--set`; one may come without a list.
 
     Raises:
         ConfigError: With every problem found; an unknown name lists the known ones.
     """
-    path = Path(name_or_path)
+    path = Path(expect(name_or_path, str | os.PathLike, "a recipe", "its name or its path"))
     base = path.resolve().parent
     with suppress(OSError, ValueError, KeyError, TypeError):  # of a run: its text lies where it did
         base = Path(json.loads((base / "hardware.json").read_text(encoding="utf-8"))["base"])
     if path.suffix != ".toml" and not path.is_file():
         names = builtin_names()
-        if name_or_path not in names:
+        if str(path) not in names:
             raise ConfigError(
-                f"{name_or_path!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; "
+                f"{str(name_or_path)!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; "
                 "a file ends in .toml"
             )
         path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
-    table = override(read_toml(path), settings)
+    table = override(read_toml(path), [settings] if isinstance(settings, str) else settings)
     source = f"{path}{' with --set' if settings else ''}"
     return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=path.stem, base=base)
 

@@ -21,7 +21,7 @@ from yiwen.data.fingerprint import ready_models
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
-from yiwen.errors import CheckpointError, ConfigError
+from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
@@ -115,8 +115,8 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
 def train_recipe(
     loaded: LoadedRecipe,
     *,
-    run: Path | None = None,
-    root: Path | None = None,
+    run: str | Path | None = None,
+    root: str | Path | None = None,
     resume: bool = False,
     stop: StopFlag | None = None,
     console: Console | None = None,
@@ -140,8 +140,9 @@ def train_recipe(
         Stopped: After a stop signal, with a checkpoint written.
     """
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    root = root or runs_root()
-    run = run or root / loaded.name
+    expect(loaded, LoadedRecipe, "a recipe to train", "what yiwen.recipe.load_recipe returns")
+    root = Path(root or runs_root())
+    run = Path(run or root / loaded.name)
     check_start(run, loaded.recipe.training, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from yiwen.errors import Stopped
+from yiwen.errors import Stopped, expect
 
 GO_ON: Final = "go on with --resume"
 """What a stopped training advises; who starts trainings without that option puts another advice in its place."""
@@ -47,7 +47,7 @@ class StopFlag:
 def poll(stop: StopFlag | None, doing: str) -> None:
     """`StopFlag.check` where a caller may have no flag."""
     if stop is not None:
-        stop.check(doing)
+        expect(stop, StopFlag, "stop", "a yiwen.stop.StopFlag, or None").check(doing)
 
 
 @contextmanager

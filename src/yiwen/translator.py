@@ -8,15 +8,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING
 
 from yiwen.asking import ask, forced_ids, term_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
-from yiwen.data.lines import blocks
+from yiwen.data.lines import BLOCK_LINES, blocks
 from yiwen.engines.engine import FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.calibration import open_calibration
 from yiwen.evaluation.review import Rules, review, with_spares
 from yiwen.plan import Stretch, plan
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
     from yiwen.engines.engine import Engine, Ids
     from yiwen.search.hypothesis import Hypothesis
-
-T = TypeVar("T")
-
-BLOCK_LINES: Final = 4096
-"""Lines of a file that are held at a time: enough to sort by length, few enough to stay small."""
 
 
 class Translator:
@@ -84,8 +79,10 @@ class Translator:
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
-        itself: Callable[[], FindsTerms] | None = (lambda: engine) if isinstance(engine, FindsTerms) else None
-        self._finder = itself or (None if self._n_symbols else finder)
+        self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else None if self._n_symbols else finder
+
+    def __repr__(self) -> str:
+        return f"Translator({str(self.bundle.folder)!r}: {self.src_lang} -> {self.tgt_lang}, {self.engine.description})"
 
     @classmethod
     def load(
@@ -117,8 +114,9 @@ class Translator:
             ConfigError: If engine, device or dtype is not to be had, or the models of an ensemble do not fit.
             MissingDependencyError: If torch is needed and not installed.
         """
-        bundle = open_bundle(Path(folder))
-        others = [open_bundle(Path(other)) for other in ensemble]
+        expect(ensemble, Iterable, "ensemble", "a list of folders", but=str)
+        bundle = open_bundle(folder)
+        others = [*map(open_bundle, ensemble)]
         opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
         return cls(
             bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang, finder=opened.finder
@@ -169,6 +167,7 @@ class Translator:
                 text of several lines; or if neither search nor model can keep to a glossary.
         """
         texts = as_texts(texts, "translate")
+        expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
         reader = self._reader(glossary)
         prefixes = [""] * len(texts) if prefixes is None else list(map(reader.prefix, as_texts(prefixes, "prefixes")))
@@ -217,7 +216,11 @@ class Translator:
             lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
             search, glossary, by_sentence, with_scores, checks: As in `translate`.
             stop: Polled between batches.
+
+        Raises:
+            ConfigError: If lines are no bytes; else as in `translate`.
         """
+        expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
         translate = partial(
             self.translate, glossary=glossary, by_sentence=by_sentence, with_scores=with_scores, checks=checks
@@ -225,6 +228,8 @@ class Translator:
 
         def translated(numbered: tuple[int, list[bytes]], stop: StopFlag) -> list[Translation]:
             number, block = numbered
+            for line in block:
+                expect(line, bytes | bytearray, "a line", "bytes, or texts to `translate`")
             # A line is one line whatever it holds: here no character inside it starts another.
             texts = [line.decode("utf-8", errors="replace") for line in block]
             # Every search starts its random numbers anew: equal lines of two blocks must not meet the same ones.
@@ -235,7 +240,7 @@ class Translator:
                 for line, text, translation in zip(block, texts, translations, strict=True)
             ]
 
-        numbered = enumerate(in_blocks(lines))
+        numbered = enumerate(blocks(lines, BLOCK_LINES))
         found = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop, doing="translation")
         return itertools.chain.from_iterable(found)
 
@@ -296,9 +301,11 @@ class Translator:
     def score_pairs(
         self, pairs: Iterable[tuple[str, str]], *, skipped: list[int] | None = None, stop: StopFlag | None = None
     ) -> Iterator[Score]:
-        """Score a stream of (source, target) with flat memory, in order; `skipped` as in `score`."""
+        """Score a stream of (source, target) with flat memory, in order; `skipped` and errors as in `score`."""
         first_line = 1
-        for block in in_blocks(pairs):
+        for block in blocks(pairs, BLOCK_LINES):
+            for pair in block:
+                expect(pair, tuple | list, "a pair", "a source and its target")
             sides = [src for src, _ in block], [tgt for _, tgt in block]
             yield from self.score(*sides, first_line=first_line, skipped=skipped, stop=stop)
             first_line += len(block)
@@ -310,8 +317,7 @@ class Translator:
 
     def _reader(self, glossary: Glossary | None) -> Reader:
         uses_symbols = self._finder is None
-        if not isinstance(glossary, Glossary | None):
-            raise ConfigError(f"glossary is a {type(glossary).__name__}; give a yiwen.text.glossary.Glossary, or None")
+        expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
         if glossary is not None and uses_symbols and not self._n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
@@ -339,8 +345,3 @@ class Translator:
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
         return [[next(texts) for _ in group] for group in hypotheses]
-
-
-def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:
-    """A stream in lists of BLOCK_LINES, for flat memory."""
-    return blocks(items, BLOCK_LINES)

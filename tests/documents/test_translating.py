@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
 
-from yiwen.documents import translate_markup
+from yiwen.documents import translate_document, translate_markup
 from yiwen.documents.assembling import DEEPEST
 from yiwen.documents.translating import AT_ONCE, translated
 from yiwen.documents.unit import Mark, Unit
-from yiwen.errors import DataError
+from yiwen.errors import ConfigError, DataError
 
 
 def test_marks_of_markup_land_on_the_aligned_words() -> None:
@@ -378,3 +380,28 @@ def test_texts_with_tags_are_translated_here() -> None:
     )
     assert html == ['<p>el <x id="7"></x>coche <b>rojo</b> para.</p><p>Dos.</p>']
     assert xml == ['di <k>hello</k> <x id="1"></x>ya']
+
+
+def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
+    fake, path, nothing = Fake({}), Path("x.html"), cast(Any, None)
+    with pytest.raises(
+        ConfigError, match=r"a document is a PosixPath; give its bytes, as Path.read_bytes returns, not"
+    ):
+        translate_document(path, suffix="html", translate=fake.translate)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"'none' is no format of documents here; known: .csv"):
+        translate_document(b"x", suffix=nothing, translate=fake.translate)
+    with pytest.raises(ConfigError, match="markup takes a list of texts; give a column of strings"):
+        translate_markup("<b>x</b>", is_html=True, translate=fake.translate)
+
+
+def test_languages_that_are_not_told_are_not_known() -> None:
+    nothing, fake = cast(Any, None), Fake({"x": "y"})
+    rules: Any = {"suffix": "html", "translate": fake.translate, "src_lang": nothing, "tgt_lang": nothing}
+    assert translate_document(b"<p>x</p>", **rules) == b"<p>y</p>"
+
+
+def test_a_translation_that_is_a_mere_text_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"a translation is a str; give what has a `text`, as Translator.translate ret"
+    ):
+        translate_document(b"<p>x</p>", suffix="html", translate=lambda texts: [*texts])  # type: ignore[misc]

@@ -7,6 +7,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -118,3 +119,14 @@ def test_lower_layers_learn_more_slowly() -> None:
 def test_sentences_may_come_from_a_generator(tagger: Encoder) -> None:
     sentences = [["A", "dog"], ["runs"]]
     assert tagger.tag(words for words in sentences) == tagger.tag(sentences)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sentences", [None, 7])
+def test_sentences_to_tag_stand_in_a_list(tagger: Encoder, sentences: Any) -> None:
+    message = "sentences is a .*; give a list that holds the words of each in a list, not"
+    with pytest.raises(ConfigError, match=message):
+        tagger.tag(sentences)
+
+
+def test_an_encoder_shows_what_it_is(tagger: Encoder) -> None:
+    assert repr(tagger) == f"Encoder({str(tagger.bundle.folder)!r}: tag, torch float32 on cpu)"

@@ -128,3 +128,17 @@ def test_the_strict_loader_refuses_what_the_types_and_rules_forbid(table: dict[s
 def test_the_config_is_frozen_so_that_it_cannot_drift_from_the_weights() -> None:
     with pytest.raises(AttributeError, match="cannot assign to field"):
         ModelConfig().d_model = 7
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"d_model": "x"}, "model.d_model is 'x'; its type is int, use one of that"),
+        ({"n_encoder_layers": 1.5}, "model.n_encoder_layers is 1.5; its type is int, use one of that"),
+        ({"dropout": None}, "model.dropout is None; use 0 or more and less than 1"),
+        ({"positions": "x"}, 'model.positions is \'x\'; its type is "sinusoidal" | "learned" | "rotary" | "alibi"'),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ModelConfig(**settings)

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from yiwen.errors import ConfigError
 from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import fused_attention, use_attention
 from yiwen.model.masks import padding_mask
@@ -178,7 +179,7 @@ def test_two_vocabularies_cannot_be_tied_into_one(make_model: MakeModel) -> None
         "tied_embeddings='all' needs one vocabulary, but source has 29 entries and target 31; "
         "share the tokenizer or tie 'target'"
     )
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         make_model(src_vocab_size=29)
     model = make_model(src_vocab_size=29, tied_embeddings="target")
     src_ids, tgt_in = torch.full((1, S), 28), torch.full((1, T), 30)

@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pytest
 
 from yiwen.config import attribute_docs
@@ -72,3 +73,31 @@ def test_every_search_setting_says_what_it_means() -> None:
 def test_what_is_not_given_stays_as_it_is() -> None:
     config = SearchConfig(beam_size=7, n_best=3)
     assert config.changed(beam_size=5, n_best=None) == SearchConfig(beam_size=5, n_best=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beam_size": "5"}, "search.beam_size is '5'; its type is int, use one of that"),
+        ({"beam_size": 2.0}, "search.beam_size is 2.0; its type is int, use one of that"),
+        ({"temperature": "1"}, "search.temperature is '1'; its type is float, use one of that"),
+        ({"penalty": "x"}, 'search.penalty is \'x\'; its type is "average" | "gnmt" | "none", use one of that'),
+    ],
+)
+def test_rules_of_a_wrong_type_are_refused(changes: dict[str, Any], message: str) -> None:
+    for make in (SearchConfig, SearchConfig().changed):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            make(**changes)
+
+
+def test_a_wrong_number_leaves_no_trace_where_the_right_one_is_asked_for_later() -> None:
+    config = SearchConfig(seed=7919)
+    with pytest.raises(ConfigError):
+        config.changed(beam_size=3.0)
+    assert type(config.changed(beam_size=3).beam_size) is int
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    assert SearchConfig(beam_size=np.int64(2), temperature=np.float32(0.5), top_p=1) == SearchConfig(  # type: ignore
+        beam_size=2, temperature=0.5
+    )

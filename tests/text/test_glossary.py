@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PosixPath
+
 import pytest
 
-from yiwen.errors import DataError
+from yiwen.errors import ConfigError, DataError
 from yiwen.text.glossary import Glossary
 
 
@@ -88,3 +90,12 @@ def test_vowel_signs_belong_to_their_word_and_particles_do_not() -> None:
 def test_a_long_glossary_is_compiled_in_no_time_and_finds_the_longest_first() -> None:
     glossary = Glossary({f"term {n}": str(n) for n in range(3000)} | {"term": "T", "C++": "C"})
     assert [target for *_, target in glossary.find("Term 2999, terms, term and C++.")] == ["2999", "T", "C"]
+
+
+def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:
+    with pytest.raises(ConfigError, match=r"the glossary is a PosixPath; give its text, not PosixPath\('terms.tsv'\)"):
+        Glossary.parse(PosixPath("terms.tsv"))  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigError, match=r"the terms of a glossary is a list; give a dict, or a table to Glossary.parse"
+    ):
+        Glossary([("dog", "Hund")])  # type: ignore[arg-type]

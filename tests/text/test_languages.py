@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from yiwen.errors import ConfigError
@@ -61,3 +63,11 @@ def test_scripts_and_tokenisers_follow_every_spelling() -> None:
     for code in ("zh", "zh-Hant", "cmn", "chinese", "zh_TW"):
         assert (base(code) in UNSPACED, script_of(code), bleu_tokenizer(code)) == (True, "Han", "zh")
     assert (script_of("deu"), bleu_tokenizer("jpn"), bleu_tokenizer("kor")) == ("Latin", "char", "char")
+
+
+@pytest.mark.parametrize("code", [None, 7, b"en"])
+def test_what_is_no_text_is_no_language(code: Any) -> None:
+    with pytest.raises(
+        ConfigError, match=r"a language is a .*; give its code, such as en, de, zh-Hans or zh-Hant, not"
+    ):
+        canonical(code)

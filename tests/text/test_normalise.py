@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,3 +63,10 @@ def test_what_is_no_text_is_named_with_its_place() -> None:
         as_texts(["a", None, 3], "an encoder")
     with pytest.raises(ConfigError, match=r"or a single text$"):
         as_texts({"a": 1}, "an encoder")
+
+
+@pytest.mark.parametrize("values", [np.array("text"), np.array([["a", "b"]])])
+def test_an_array_of_texts_has_one_axis(values: np.ndarray) -> None:
+    assert as_texts(np.array(["a", "b"]), "an encoder") == ["a", "b"]
+    with pytest.raises(ConfigError, match=r"an encoder takes a list of texts; give a column of strings"):
+        as_texts(values, "an encoder")

@@ -20,15 +20,13 @@ def classify(
     threads: Threads = 0,
 ) -> None:
     """Label text line by line: a line in gives a line out."""
-    from yiwen.cli.streams import counted, text_streams
+    from yiwen.cli.streams import text_streams
     from yiwen.encoder import Encoder
-    from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("classify")
-    with text_streams(input_file, output_file) as (texts, output, flags, stop):
-        found = (prediction for block in in_blocks(texts) for prediction in encoder.classify(block, stop=stop))
-        for prediction in counted(found, output):
+    with text_streams(input_file, output_file) as (blocks, output, flags, stop):
+        for prediction in (each for block in blocks for each in encoder.classify(block, stop=stop)):
             flags.update(prediction.flags)
             shown = f"{prediction.label}\t{prediction.probability:.4f}" if probabilities else prediction.label
             output.write(f"{shown}\n".encode())

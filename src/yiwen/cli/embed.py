@@ -28,10 +28,9 @@ def embed(
 
     A translator has one, too; that of the task embed gives texts that mean the same like vectors.
     """
-    from yiwen.cli.streams import counted, text_streams
+    from yiwen.cli.streams import text_streams
     from yiwen.encoder import Encoder
     from yiwen.encoder.writers import writer_of
-    from yiwen.translator import in_blocks
 
     write = writer_of(output_file)
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
@@ -39,6 +38,5 @@ def embed(
         encoder = Encoder.load(model, engine="torch", device=device, dtype=dtype, threads=threads)
     vectors_of = partial(encoder.features, layer=layer, pooling=pooling, normalised=normalised)
     empty = vectors_of([])  # refused now, not after the first block; says how wide the vectors are where there are none
-    with text_streams(input_file, output_file) as (texts, output, flags, stop):
-        blocks = in_blocks(counted(texts, output))
+    with text_streams(input_file, output_file) as (blocks, output, flags, stop):
         write(chain([empty], (vectors_of(block, flags=flags, stop=stop) for block in blocks)), output)

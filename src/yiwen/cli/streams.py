@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
-from yiwen.data.lines import decoded, lines_of, read_lines
+from yiwen.data.lines import BLOCK_LINES, blocks, decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import new_file
 from yiwen.stop import StopFlag, stop_on_signals
@@ -37,9 +37,9 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
 @contextmanager
 def text_streams(
     path: Path | None, output_path: Path | None
-) -> Iterator[tuple[Iterator[str], BinaryIO, Counter[str], StopFlag]]:
-    """The lines of a file or of stdin as text, where to write, flags to be counted, which are told at the end, and what
-    to poll. What is no UTF-8 is replaced and flagged."""
+) -> Iterator[tuple[Iterator[list[str]], BinaryIO, Counter[str], StopFlag]]:
+    """The lines of a file or of stdin as text in blocks, where to write, flags to be counted, which are told at the
+    end, and what to poll. What is no UTF-8 is replaced and flagged."""
     flags: Counter[str] = Counter()
 
     def text_of(line: bytes) -> str:
@@ -48,7 +48,7 @@ def text_streams(
         return text
 
     with stop_on_signals() as stop, input_lines(path, stop=stop) as lines, output_stream(output_path) as output:
-        yield map(text_of, lines), output, flags, stop
+        yield blocks(counted(map(text_of, lines), output), BLOCK_LINES), output, flags, stop
     tell_flags(flags)
 
 

@@ -18,13 +18,12 @@ def tag(
 
     Blanks stand between words, and between their tags.
     """
-    from yiwen.cli.streams import counted, text_streams
+    from yiwen.cli.streams import text_streams
     from yiwen.encoder import Encoder
-    from yiwen.translator import in_blocks
 
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     encoder.require("tag")
-    with text_streams(input_file, output_file) as (texts, output, flags, stop):
-        for block in in_blocks(counted(texts, output)):
+    with text_streams(input_file, output_file) as (blocks, output, flags, stop):
+        for block in blocks:
             for tags in encoder.tag([text.split() for text in block], flags=flags, stop=stop):
                 output.write(f"{' '.join(tags)}\n".encode())

@@ -14,11 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
 
-from yiwen.errors import DataError, needing
+from yiwen.errors import DataError, expect, needing
 
 T = TypeVar("T")
 Columns = tuple[list[bytes | None], list[bytes | None]]
 """Sources and targets of as many rows; None where a row lacks the side."""
+BLOCK_LINES: Final = 4096
+"""Lines that are held at a time: enough to sort by length, few enough to stay small."""
 COMPRESSED: Final = (".gz", ".zst", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _PACKED = re.compile(rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd|PK\x03\x04")
@@ -116,7 +118,12 @@ def decoded(stream: Iterable[bytes], name: Path) -> Iterator[str]:
 
 
 def blocks(stream: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lines, or whatever it is, in lists of `size`, the last one shorter: for flat memory."""
+    """Lines, or whatever it is, in lists of `size`, the last one shorter: for flat memory.
+
+    Raises:
+        ConfigError: If it cannot be gone through.
+    """
+    expect(stream, Iterable, "the input", "a file, a list or a generator")
     iterator = iter(stream)
     while block := list(islice(iterator, size)):
         yield block

@@ -12,7 +12,8 @@ from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.web import KEPT
 from yiwen.documents.web import texts as web_texts
 from yiwen.documents.writing import all_written
-from yiwen.errors import ConfigError, DataError
+from yiwen.errors import ConfigError, DataError, expect
+from yiwen.text.normalise import as_texts
 
 
 def formats() -> tuple[str, ...]:
@@ -53,15 +54,16 @@ def translate_document(
         ConfigError: If there is no such format, or TMX is not told what language to write.
         DataError: If the document is too large, damaged or not what its suffix says.
     """
+    expect(data, bytes | bytearray, "a document", "its bytes, as Path.read_bytes returns")
     limits = limits or Limits()
-    suffix = suffix.removeprefix(".").lower()
+    suffix = str(suffix).removeprefix(".").lower()
     if f".{suffix}" not in formats():
         raise ConfigError(f"{suffix!r} is no format of documents here; known: {', '.join(formats())}")
     if suffix == "tmx" and not tgt_lang:
         raise ConfigError("a TMX file holds any number of languages; say which one to write (tgt_lang)")
     if len(data) > limits.max_bytes:
         raise DataError(f"the document has {len(data):,} bytes, allowed are {limits.max_bytes:,}; split it")
-    header = {"suffix": suffix, "src_lang": src_lang, "tgt_lang": tgt_lang}
+    header = {"suffix": suffix, "src_lang": src_lang or "", "tgt_lang": tgt_lang or ""}
     units = [
         Unit(text, tuple(Mark(*mark) for mark in marks), tuple((start, end) for start, end in keep))
         for text, marks, keep in asked(data, limits=limits, header=header)["units"]
@@ -93,7 +95,7 @@ def translate_markup(
     """
     kept = [*(KEPT if is_html else ()), *map(str.lower, ignored)]
     apart = [*map(str.lower, splitting)]
-    parts_of = [web_texts(text, is_html=is_html, kept=kept, splitting=apart) for text in texts]
+    parts_of = [web_texts(text, is_html=is_html, kept=kept, splitting=apart) for text in as_texts(texts, "markup")]
     units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
     for unit in units:
         unit.check()

@@ -205,8 +205,7 @@ def _located(rule: Callable[[Any, bool], bool], name: str) -> Callable[[Any, boo
         if silent or not new:
             return True
         if name == "link":
-            opening = next(token for token in new if token.type == "link_open")
-            opening.meta["at"] = (start, start + 1)
+            next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
             new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
         elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
             for token in reversed(new):

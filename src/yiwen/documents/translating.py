@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from yiwen.documents.placing import Piece, linked, place
 from yiwen.documents.unit import Answer, Span, Unit
-from yiwen.errors import DataError
+from yiwen.errors import DataError, expect
 from yiwen.evaluation.checks import changes_placeholders
 
 AT_ONCE: Final = 256
 """Texts that are translated together: enough to sort by length, few enough that progress is seen."""
 
 
+@runtime_checkable
 class HasText(Protocol):
     """What a translation has to be here; `sentences` (see `yiwen.translator.Piece`) and `flags` are used if there."""
 
@@ -73,6 +74,7 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
     unique = list(dict.fromkeys(texts))
     found = {}
     for text, translation in zip(unique, translate(unique) if unique else (), strict=True):
+        expect(translation, HasText, "a translation", "what has a `text`, as Translator.translate returns")
         pieces = [(p.src_start, p.src_end, p.tgt_start, p.tgt_end) for p in getattr(translation, "sentences", ())]
         pieces = pieces or [(0, len(text), 0, len(translation.text))]
         found[text] = _Draft(translation.text, pieces, tuple(getattr(translation, "flags", ())))

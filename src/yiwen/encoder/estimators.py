@@ -125,7 +125,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
         self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
-        loaded = load_recipe(self.recipe, [self.settings] if isinstance(self.settings, str) else list(self.settings))
+        loaded = load_recipe(self.recipe, self.settings)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
                 f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
@@ -176,8 +176,7 @@ def _trained(
     data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
     recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
     prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
-    ids = Subword.load(subword_paths(prepared.folder)[0]).encode(texts)
-    fits = [0 < len(each) < data.max_tokens for each in ids]
+    fits = [0 < len(ids) < data.max_tokens for ids in Subword.load(subword_paths(prepared.folder)[0]).encode(texts)]
     is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
     if not any(is_valid):
         raise DataError(

@@ -67,8 +67,7 @@ def export_encoder(
             np.savez(place / HEAD, **trained.head)  # type: ignore[arg-type]
             write_info(place, dataclasses.replace(info, dtype=number_type))
 
-        n_layers = bundle.info.model.n_encoder_layers
-        exported = partial(CT2Encoder, subword=bundle.source, n_layers=n_layers, is_new=True)
+        exported = partial(CT2Encoder, subword=bundle.source, n_layers=bundle.info.model.n_encoder_layers, is_new=True)
         report: dict[str, Any] = {}
         with TemporaryDirectory() as exact:
             write_as("float32", Path(exact))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast, get_args
@@ -20,7 +20,7 @@ import numpy as np
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.data.order import longest_first
 from yiwen.engines.select import ENGINES, check_means, settled
-from yiwen.errors import CheckpointError, ConfigError
+from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
@@ -68,6 +68,9 @@ class Encoder:
         self.limit = bundle.limit
         """Longest piece, in subwords without eos."""
 
+    def __repr__(self) -> str:
+        return f"Encoder({str(self.bundle.folder)!r}: {self.bundle.info.task}, {self.engine.description})"
+
     @classmethod
     def load(
         cls, folder: str | Path, *, engine: str = "auto", device: str = "auto", dtype: str = "auto", threads: int = 0
@@ -87,7 +90,7 @@ class Encoder:
             ConfigError: If engine, device, dtype or threads is not to be had.
         """
         check_means(dtype, threads)
-        bundle = open_bundle(Path(folder))
+        bundle = open_bundle(folder)
         info = bundle.info
         exported = bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
@@ -186,9 +189,10 @@ class Encoder:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If the bundle is no tagger.
+            ConfigError: If the bundle is no tagger, or a sentence no list of words.
         """
         self.require("tag")
+        expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
         read = [[self._read(word) for word in as_texts(words, "an encoder")] for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         runs = [(number, run) for number, words in enumerate(words_of) for run in _fitting(words, self.limit)]
@@ -197,8 +201,7 @@ class Encoder:
         for places, states_BSD in self._batches(pieces, layer=self.n_layers, stop=stop):
             for place, states_SD in zip(places, states_BSD, strict=True):
                 first = np.cumsum([0, *map(len, runs[place][1][:-1])])  # where each word begins
-                best = self._logits(states_SD[first]).argmax(axis=1)
-                found[place] = [self.labels[i] for i in best.tolist()]
+                found[place] = [self.labels[i] for i in self._logits(states_SD[first]).argmax(axis=1).tolist()]
         if flags is not None:
             flags["segmented"] += sum(n > 1 for n in Counter(number for number, _ in runs).values())
             flags["cut"] += sum(any(len(ids) > self.limit for ids in words) for words in words_of)

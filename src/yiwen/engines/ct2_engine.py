@@ -78,11 +78,7 @@ class CT2Engine:
         dtype = self.info.dtype
         translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(
-            translator,
-            source=source,
-            target=target,
-            replicas=self.replicas,
-            uses_shortlist=uses_shortlist,
+            translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
         )
         self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if not is_new:

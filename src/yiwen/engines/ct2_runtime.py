@@ -78,8 +78,7 @@ class Runtime:
     def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         # Few at a time: each token has scores for a whole vocabulary, and large memory costs half as much again to get.
-        size = self.batch_tokens // 8
-        found = self._forced(self._translator.score_batch, size, sources, targets, "scoring", stop)
+        found = self._forced(self._translator.score_batch, self.batch_tokens // 8, sources, targets, "scoring", stop)
         rows = {i: list(result.log_probs) for i, result in found}
         return [rows[i] for i in range(len(sources))]
 
@@ -159,7 +158,7 @@ def open_model(
         CheckpointError: If it cannot be loaded.
         ConfigError: If the device is unknown or cannot compute with this number type.
     """
-    kind, _, index = device.partition(":")
+    kind, _, index = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (index and not (kind == "cuda" and index.isdecimal())):
         raise ConfigError(f"device={device!r} is unknown to CTranslate2; use 'cpu', 'cuda' or 'cuda:1' ...")
     compute_type = COMPUTE_TYPES[dtype]

@@ -118,13 +118,7 @@ def new_info(bundle: Bundle, dtype: str) -> ExportInfo:
 
 
 def _write_verified(
-    folder: Path,
-    *,
-    bundle: Bundle,
-    dtype: str,
-    valid: TextPairs | None,
-    shortlist: Store | None,
-    stop: StopFlag | None,
+    folder: Path, *, bundle: Bundle, dtype: str, valid: TextPairs | None, shortlist: Store | None, stop: StopFlag | None
 ) -> ExportInfo:
     """Write an exported model with its `export.json` after it was compared with the trained one."""
     source, target, model = bundle.source, bundle.target, load_model(bundle)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT
+from yiwen.config import STRICT, check_bounds
 from yiwen.errors import ConfigError
 
 LARGEST: Final = 2**20
@@ -19,7 +20,7 @@ class ModelConfig:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     preset: Literal["tiny", "small", "base", "big", "tiny-fast", "base-fast"] | None = None
-    """Named shape that supplies the settings not given here."""
+    """Named shape that supplies the settings not given here; in Python `ModelConfig(**PRESETS["small"])` does."""
     d_model: int = 512
     """Width of embeddings and layers."""
     n_heads: int = 8
@@ -52,9 +53,11 @@ class ModelConfig:
     """Longest sequence in subwords that the model has positions for."""
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "max_len"):
-            if not 1 <= getattr(self, name) <= LARGEST:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 1 to {LARGEST}")
+        for name in ("dropout", "attention_dropout", "layer_dropout"):
+            if not (isinstance(share := getattr(self, name), Real) and 0 <= float(share) < 1):
+                raise ConfigError(f"model.{name} is {share!r}; use 0 or more and less than 1")
+        sizes = "d_model n_heads d_ff n_encoder_layers n_decoder_layers max_len"
+        check_bounds("model", self, (sizes, 1, LARGEST, f"1 to {LARGEST}"))
         if self.d_model % self.n_heads:
             divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
             nearest = min(divisors, key=lambda n: abs(n - self.n_heads))
@@ -66,9 +69,6 @@ class ModelConfig:
                 f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}; "
                 "use a divisor of n_heads, or 0 for as many"
             )
-        for name in ("dropout", "attention_dropout", "layer_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} is {getattr(self, name)}; use 0 or more and less than 1")
         widths = {"sinusoidal": self.d_model, "rotary": self.d_head}
         if widths.get(self.positions, 0) % 2:
             raise ConfigError(

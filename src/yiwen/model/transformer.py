@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Packing
+from yiwen.errors import ConfigError
 from yiwen.model.attention import Packed
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import ModelConfig
@@ -42,11 +43,11 @@ class Transformer(nn.Module):
             pad_id: Id that fills short sequences, in both languages.
 
         Raises:
-            ValueError: If all embeddings are tied but the vocabularies differ in size.
+            ConfigError: If all embeddings are tied but the vocabularies differ in size.
         """
         super().__init__()
         if config.tied_embeddings == "all" and src_vocab_size != tgt_vocab_size:
-            raise ValueError(
+            raise ConfigError(
                 f"tied_embeddings='all' needs one vocabulary, but source has {src_vocab_size} entries and target "
                 f"{tgt_vocab_size}; share the tokenizer or tie 'target'"
             )

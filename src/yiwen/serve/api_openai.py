@@ -95,8 +95,7 @@ async def complete(asked: ChatRequest, call: Call) -> Any:
     def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
         (found,) = way.translate([text], stop=stop, with_scores=False)
         choice = {"index": 0, "message": {"role": "assistant", "content": found.text}, "finish_reason": "stop"}
-        usage = _usage(way, text, found.text)
-        return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return {**head, "object": "chat.completion", "choices": [choice], "usage": _usage(way, text, found.text)}
 
     return await call.translate([text], src=way.src, tgt=way.tgt, work=answer)
 

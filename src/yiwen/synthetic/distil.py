@@ -107,8 +107,7 @@ def _student(loaded: LoadedRecipe, data: DataConfig) -> Recipe:
     """The recipe with a teacher's pairs for its data; what it names has paths that hold everywhere."""
     old, initial = loaded.recipe, initial_model(loaded)
     tokenizer = dataclasses.replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
-    init_from = str(absolute_path(initial.folder)) if initial else ""
-    training = dataclasses.replace(old.training, init_from=init_from)
+    training = dataclasses.replace(old.training, init_from=str(absolute_path(initial.folder)) if initial else "")
     return dataclasses.replace(old, data=data, tokenizer=tokenizer, training=training)
 
 

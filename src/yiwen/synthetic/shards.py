@@ -91,8 +91,7 @@ def translate_missing(
             write_lines(shard / TEXT, [translation.text for translation in translations])
             write_json(shard / NOTES, left_out)
         n_done += len(rows)
-        rate = f"{n_done / (time.perf_counter() - began):,.0f} sentences/s"
-        bar.update(task, advance=len(rows), rate=rate)
+        bar.update(task, advance=len(rows), rate=f"{n_done / (time.perf_counter() - began):,.0f} sentences/s")
     return n_missing
 
 

@@ -39,8 +39,7 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
         logits_NK = label_logits(cast(EncoderModel, model), batch)
         gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
         weights = None if weights_K is None else weights_K.to(logits_NK.device)
-        loss_sum = F.cross_entropy(logits_NK, gold_N, weights, label_smoothing=smoothing, reduction="sum")
-        return loss_sum, batch.n_tokens
+        return F.cross_entropy(logits_NK, gold_N, weights, label_smoothing=smoothing, reduction="sum"), batch.n_tokens
 
     return loss_fn
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from yiwen.errors import DataError
+from yiwen.errors import DataError, expect
 from yiwen.text.normalise import normalise
 from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
 
@@ -33,14 +33,19 @@ class Glossary:
     terms: Mapping[str, str]
     """Source term -> target term, normalised; of an untranslated term the same."""
 
+    def __post_init__(self) -> None:
+        expect(self.terms, Mapping, "the terms of a glossary", "a dict, or a table to Glossary.parse")
+
     @classmethod
     def parse(cls, text: str, *, source: str = "the glossary") -> Glossary:
         """Read a table; blank lines do not count.
 
         Raises:
             DataError: If a line has no source term or more than two columns, or a term has two translations.
+            ConfigError: If it is no text.
         """
-        if found := _FOREIGN.match(text):  # each line would be a term that is kept, and nobody would know
+        # Of these each line would be a term that is kept, and nobody would know.
+        if found := _FOREIGN.match(expect(text, str, source, "its text")):
             what = {"<": "XML, as TBX is", '"': "a table with quotes"}.get(found[1][0], "JSON")
             raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
         lines = [line for line in text.split("\n") if line.strip()]

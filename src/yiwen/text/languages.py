@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, expect
 
 CHINESE: Final = frozenset(("zh", "yue", "lzh", "wuu", "nan", "hak", "gan"))
 UNSPACED: Final = CHINESE | {"ja", "th", "lo", "km", "my", "bo", "dz"}
@@ -33,7 +33,7 @@ def canonical(code: str) -> str:
     """
     import langcodes
 
-    code = code.strip()
+    code = expect(code, str, "a language", "its code, such as en, de, zh-Hans or zh-Hant").strip()
     try:
         tag = langcodes.get(_by_name().get(code.casefold(), code)).prefer_macrolanguage()  # arb is ar, cmn zh
     except ValueError as error:

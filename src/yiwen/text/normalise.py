@@ -100,8 +100,8 @@ def as_texts(values: Any, taker: str) -> list[str]:
     Raises:
         ConfigError: If it is something else.
     """
-    is_table = isinstance(values, str | Mapping) or hasattr(values, "columns")  # whose names are no texts
-    is_table |= isinstance(values, set | frozenset) or not isinstance(values, Iterable)  # which stand in no order
+    is_table = isinstance(values, str | Mapping | set | frozenset)  # in no order, or names instead of texts
+    is_table |= hasattr(values, "columns") or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1
     texts: list[Any] = [] if is_table else list(values)
     wrong = next((f"; item {n} is {text!r:.60}" for n, text in enumerate(texts) if not isinstance(text, str)), "")
     if is_table or wrong:

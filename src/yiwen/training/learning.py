@@ -96,8 +96,7 @@ def labelling(
 
 def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
-    starts = word_starts(store.source)
-    rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": starts}
+    rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": word_starts(store.source)}
     src_ids = store.source.encode(store.valid.normalised().src)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
     batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]

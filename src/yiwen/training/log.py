@@ -68,8 +68,7 @@ def bar_with_rate(console: Console) -> Progress:
     """A progress bar with room for a `rate` beside it; on a terminal alone, and gone at the end."""
     rate = TextColumn("{task.fields[rate]}")
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(), rate)
-    is_hidden = not console.is_terminal
-    return Progress(*columns, TimeRemainingColumn(), console=console, disable=is_hidden, transient=True)
+    return Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True)
 
 
 class TrainingLog:

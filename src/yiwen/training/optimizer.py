@@ -55,8 +55,7 @@ def build_optimizers(
         case "adam":
             return [torch.optim.Adam(groups(named.values()), **adam)]
         case "adamw":
-            both = groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0)
-            return [torch.optim.AdamW(both, **adam)]
+            return [torch.optim.AdamW(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
         case "muon":
             dtype = torch.bfloat16 if is_bf16 else torch.float32
             alike = sorted(matrices, key=lambda p: p.shape)  # dealt out in turn: each gets as many of every shape
