@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,32 @@ from toy_labels import write_labelled
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
 settings.load_profile("yiwen")
+
+
+def pytest_runtest_call() -> None:
+    """What a test draws without a seed of its own is the same whichever tests came before it."""
+    if torch := sys.modules.get("torch"):  # None where a test hides it
+        torch.manual_seed(1)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """The folder that `make` fills: the first of the test processes that needs it makes it for all of them."""
+    own = factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    try:
+        import fcntl
+    except ImportError:  # Windows: each makes its own
+        make(folder := factory.mktemp(name))
+        return folder
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        is_made = folder.with_suffix(".made")
+        if not is_made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of one that failed
+            folder.mkdir()
+            make(folder)
+            is_made.touch()
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,47 +60,53 @@ def _our_own_cache_and_no_waiting_for_the_disk(tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
     """Train the tiny model; a few seconds, once a session."""
-    from yiwen.recipe import load_recipe
-    from yiwen.runs import average_run, train_recipe
 
-    base = tmp_path_factory.mktemp("tiny")
-    recipe = write_tiny_recipe(base)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("YIWEN_RUNS", str(base / "runs"))
-        folder, _ = train_recipe(load_recipe(str(recipe), ["training.max_steps=60"]))
-        average_run(folder, output=base / "runs" / "early", last=1)
-        train_recipe(load_recipe(str(recipe)), resume=True)
-    return TinyRun(runs=base / "runs", recipe=recipe, folder=folder)
+    def make(base: Path) -> None:
+        from yiwen.recipe import load_recipe
+        from yiwen.runs import average_run, train_recipe
+
+        recipe = str(write_tiny_recipe(base))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("YIWEN_RUNS", str(base / "runs"))
+            folder, _ = train_recipe(load_recipe(recipe, ["training.max_steps=60"]))
+            average_run(folder, output=base / "runs" / "early", last=1)
+            train_recipe(load_recipe(recipe), resume=True)
+
+    base = made_once(tmp_path_factory, "tiny", make)
+    return TinyRun(runs=base / "runs", recipe=base / "tiny.toml", folder=base / "runs" / "tiny")
 
 
 @pytest.fixture(scope="session")
 def tiny_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tiny classifier, trained in a few seconds once a session. Read it, never write it."""
-    return _labelled_run(tmp_path_factory.mktemp("labels"), "classify", max_steps=120)
+    return _labelled_run(tmp_path_factory, "classify", max_steps=120)
 
 
 @pytest.fixture(scope="session")
 def tiny_tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tiny tagger; likewise."""
-    return _labelled_run(tmp_path_factory.mktemp("tags"), "tag", max_steps=160)
+    return _labelled_run(tmp_path_factory, "tag", max_steps=160)
 
 
 @pytest.fixture(scope="session")
 def tiny_embedder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a tiny encoder that gives a text and its translation like vectors; likewise."""
-    return _labelled_run(tmp_path_factory.mktemp("pairs"), "embed", max_steps=120)
+    return _labelled_run(tmp_path_factory, "embed", max_steps=120)
 
 
-def _labelled_run(base: Path, task: str, *, max_steps: int) -> Path:
-    from yiwen.recipe import load_recipe
-    from yiwen.runs import train_recipe
+def _labelled_run(factory: pytest.TempPathFactory, task: str, *, max_steps: int) -> Path:
+    def make(base: Path) -> None:
+        from yiwen.recipe import load_recipe
+        from yiwen.runs import train_recipe
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("YIWEN_RUNS", str(base / "runs"))
-        return train_recipe(load_recipe(str(write_labelled(base, task, max_steps=max_steps))))[0]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("YIWEN_RUNS", str(base / "runs"))
+            train_recipe(load_recipe(str(write_labelled(base, task, max_steps=max_steps))))
+
+    return made_once(factory, f"tiny-{task}", make) / "runs" / task
 
 
 @pytest.fixture(scope="session")
 def exported_bundle(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny model with an exported engine in its bundle. Read it, never write it."""
-    return exported(tiny_run.best, tmp_path_factory.mktemp("exported") / "bundle")
+    return made_once(tmp_path_factory, "exported", lambda base: exported(tiny_run.best, base / "bundle")) / "bundle"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -78,10 +79,13 @@ def random_model(config: ModelConfig, *, seed: int = 1, eos: float = 1.5) -> Tra
     shared.add_(1.5 * torch.randn_like(shared).sign())
     src, tgt = torch.randint(N_SPECIAL, n_src, (32, 7)), torch.randint(N_SPECIAL, N_TGT, (32, 11))
     tgt[:, 0] = BOS_ID
-    states = model(src, tgt).flatten(0, 1)
-    # What a state's product with is about 1, by least squares.
-    direction = torch.linalg.lstsq(states, torch.ones(len(states), 1)).solution[:, 0]
-    model.output_weight[EOS_ID] += eos * direction
+    # In float64: in float32 the last digits depend on where in memory the numbers lie, and least squares enlarge that.
+    states = copy.deepcopy(model).double()(src, tgt).flatten(0, 1)
+    ones = torch.ones(len(states), 1, dtype=torch.float64)
+    # What a state's product with is about 1, by least squares; what float32 cannot tell from zero counts as zero.
+    rcond = len(states) * torch.finfo(torch.float32).eps
+    direction = torch.linalg.lstsq(states, ones, rcond=rcond).solution[:, 0]
+    model.output_weight[EOS_ID] += (eos * direction).float()
     return model
 
 

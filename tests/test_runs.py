@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -96,7 +97,7 @@ def test_a_run_holds_what_the_design_says(text: Path, tmp_path: Path, capsys: py
     result = json.loads(shown.out.splitlines()[-1])
     assert (result["step"], result["run"]) == (9, str(run))
     assert "\x1b" not in shown.err  # no bar where nobody watches
-    assert f"next: yiwen translate {run / 'best'}" in shown.err
+    assert f"next: yiwen translate {shlex.quote(str(run / 'best'))} < " in shown.err
 
 
 def test_a_run_that_exists_is_not_written_over(

@@ -22,8 +22,8 @@ def test_a_line_runs(
     monkeypatch.chdir(tmp_path)
     for name in ("in.txt", "out.txt"):
         Path(name).write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    command = re.split(r"\s[<>]", line)[0].replace("MODEL", str(tiny_run.best))
-    _, *words = shlex.split(command)
+    command = re.split(r"\s[<>]", line)[0]
+    _, *words = [str(tiny_run.best) if word == "MODEL" else word for word in shlex.split(command)]
     stdin = Path("in.txt").read_bytes() if "<" in line else b""
     done = run(*words, *([] if "--threads" in words or words[0] == "score" else ["--threads", 1]), stdin=stdin)
     assert done.code == 0, done.err

@@ -30,6 +30,7 @@ ELSEWHERE = {
 }
 """Commands that another test runs as they are printed."""
 _SMALL = ["tokenizer.vocab_size=400", "model.d_model=8", "model.n_heads=2", "training.max_steps=2"]
+_SMALL += ["model.n_encoder_layers=1", "model.n_decoder_layers=1", "search.max_len_ratio=0.2", "search.max_len_extra=5"]
 MORE = {
     "train": ["--run", "runs/fresh", *(word for setting in _SMALL for word in ("--set", setting))],
     "export": ["--dtype", "float32"],

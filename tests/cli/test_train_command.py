@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
     (line,) = done.lines
     result = json.loads(line)
     assert (result["run"], result["step"]) == (str(folder), 4)
-    assert f"next: yiwen translate {folder / 'best'} < YOUR_TEXT" in done.err
+    assert f"next: yiwen translate {shlex.quote(str(folder / 'best'))} < YOUR_TEXT" in done.err
     assert "step 2 " in done.err
 
     again = run("train", recipe, *SHORT)

@@ -204,7 +204,7 @@ def test_a_child_that_falls_over_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_the_child_knows_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spy = tmp_path / "python"
-    spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > {tmp_path}/seen\necho '{{}}'\n", encoding="utf-8")
+    spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > '{tmp_path}/seen'\necho '{{}}'\n", encoding="utf-8")
     spy.chmod(0o755)
     monkeypatch.setenv("YIWEN_KEY", "secret")
     monkeypatch.setattr(sys, "executable", str(spy))

@@ -48,7 +48,7 @@ def said(kind: str, folder: Path, engine: str) -> list[str]:
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, kind, str(folder), engine]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=240)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)  # the child, too
             raise

@@ -27,29 +27,36 @@ GREEDY, BEAM = SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=2)
 
 
 class Slow:
-    """An engine that takes its time for long sentences."""
+    """An engine that takes its time for sentences, and can be held once it has had some."""
 
     description, replicas = "slow", 1
 
-    def __init__(self) -> None:
+    def __init__(self, n_free: int = 99) -> None:
         self.order: list[int] = []
+        self.n_free = n_free
+        self.may_go = threading.Event()
 
     def search(self, sources: Sequence[Ids], **options: Any) -> list[list[Hypothesis]]:
         self.order += [len(ids) for ids in sources]
-        time.sleep(0.2 if len(sources[0]) > 99 else 0.0)
+        if len(self.order) <= self.n_free:
+            time.sleep(0.2)
+        else:
+            assert self.may_go.wait(60)
         return [[Hypothesis(tuple(ids), 0.0, 0.0, is_finished=True)] for ids in sources]
 
 
 def test_what_takes_longer_than_its_tokens_say_lets_others_go_first() -> None:
-    slow = Slow()
+    slow = Slow(n_free=5)
     engine = SharedEngine(slow, max_tokens=99_999, cache=Cache(0))  # type: ignore[arg-type]
     with ThreadPoolExecutor(2) as pool:
         book = pool.submit(engine.search, [[n] * 350 for n in range(9)], config=BEAM)  # one sentence a batch
-        while len(slow.order) < 5:  # by its tokens alone the book's turn has come before any that arrives now
-            time.sleep(0.01)
-        engine.search([[7]], config=BEAM)
+        wait_for(lambda: len(slow.order) == 6)  # by its tokens alone the book's turn has come before any from now on
+        greeting = pool.submit(engine.search, [[7]], config=BEAM)
+        wait_for(lambda: engine.n_tokens == 3 * 350 + 1)
+        slow.may_go.set()
+        assert len(greeting.result()) == 1
         assert len(book.result()) == len(slow.order) - 1 == 9
-    assert slow.order.index(1) < 9, "the greeting waited for the book"
+    assert slow.order.index(1) == 6, "the greeting waited for the book"
     engine.close()
 
 
