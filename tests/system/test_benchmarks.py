@@ -244,7 +244,7 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
     page = figures.pages(tmp_path, "zh")["checks"]
     assert "| m, 束宽 5 | 1.0% | 5.0% | 4.0% → 1.0% | 38.00 → 38.10 | 60.00 → 60.20 | 70% / 30 |" in page
     assert "| m | 95% / 40 |" in page
-    assert "m: 置信度与好译文的比例；期望校准误差 3.0%" in page
+    assert "m: 置信度（横）与好译文的比例（纵）；期望校准误差 3.0%" in page
     assert "<circle" in page
 
 
@@ -297,7 +297,7 @@ def test_results_stand_beside_what_others_published(figures: ModuleType, tmp_pat
     for name, content in (("scores", result), ("published", published)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     page = figures.pages(tmp_path, "en")["scores"]
-    assert "| `a-en-de` | t | 31.13 [29.0, 33.2] | 32.00 |" in page
+    assert "| `a-en-de` | t | 31.13 [29.0,\u00a033.2] | 32.00 |" in page
     assert "12.5 | P, 2 × bf16 | 2026-01-01 |" in page
     assert "| `a-en-de` | t | 31.13 | S | 33.00 | recalled | memory |" in page
     assert "yiwen train a-en-de" in page
