@@ -18,7 +18,8 @@ from tiny_model import TinyRun, own_run, tampered, write_tiny_recipe
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
 from yiwen.errors import ConfigError, DataError
-from yiwen.measure import Measurement, measure, prepared_folder, print_measurement
+from yiwen.evaluations import prepared_folder
+from yiwen.measure import Measurement, measure, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search import SearchConfig

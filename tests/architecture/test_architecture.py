@@ -36,6 +36,7 @@ ORDER = [
     {"plan"},
     {"asking", "translation"},
     {"runs", "translator"},
+    {"evaluations"},
     {"measure"},
     {"encoder"},
     {"synthetic"},

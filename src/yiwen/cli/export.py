@@ -29,8 +29,9 @@ def export(
     from yiwen.data.store import Store
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
+    from yiwen.evaluations import prepared_folder
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
-    from yiwen.measure import calibrate_once, prepared_folder
+    from yiwen.measure import calibrate_once
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 

@@ -14,8 +14,8 @@ from yiwen.errors import ConfigError
 from yiwen.evaluation.classification import Classification, evaluate_labels
 from yiwen.evaluation.label_report import label_report
 from yiwen.evaluation.retrieval import retrieval
+from yiwen.evaluations import Test, kept_at, settings_of, tests_of
 from yiwen.files import write_json, write_text
-from yiwen.measure import Test, kept_at, settings_of, tests_of
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.normalise import normalise
