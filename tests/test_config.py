@@ -69,7 +69,7 @@ class Limits:
     most: int = 9
 
     def __post_init__(self) -> None:
-        check_bounds("limits", self, ("least most", 0, 99, "0 to 99"))
+        check_bounds("limits.", self, ("least most", 0, 99, "0 to 99"))
         if self.least > self.most:
             raise ConfigError(f"limits.least={self.least} is more than limits.most={self.most}; lower it")
 

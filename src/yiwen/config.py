@@ -115,13 +115,13 @@ def _adapter(cls: type[Any]) -> Any:
     return pydantic.TypeAdapter(cls)
 
 
-def check_bounds(part: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
+def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
     """Make sure that the settings of a config are what they have to be, its numbers finite and where they may be.
 
     TOML was checked before; this is for who makes a config in Python. A number may be that of another library.
 
     Args:
-        part: The table it is read from, for the messages.
+        prefix: What the messages put before a name: the table that it is read from, and a dot.
         config: The config.
         bounds: Names of settings, the least and the greatest value of each, and what to use instead of others.
 
@@ -133,13 +133,13 @@ def check_bounds(part: str, config: Any, *bounds: tuple[str, float, float, str])
         value, hint = getattr(config, field.name), hints[field.name]
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
         if not (value in choices if choices else isinstance(value, _SCALARS.get(hint, object))):
-            raise ConfigError(f"{part}.{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")
+            raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{part}.{field.name} is {value}; use a finite number")
+            raise ConfigError(f"{prefix}{field.name} is {value}; use a finite number")
     for names, least, greatest, remedy in bounds:
         for name in names.split():
             if not least <= (value := getattr(config, name)) <= greatest:
-                raise ConfigError(f"{part}.{name} is {value}; use {remedy}")
+                raise ConfigError(f"{prefix}{name} is {value}; use {remedy}")
 
 
 def override(table: Table, settings: Sequence[str]) -> Table:

@@ -10,6 +10,7 @@ from yiwen.config import parse, to_toml
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
+from yiwen.recipe import Recipe
 
 LIGHT, HEAVY = CorpusConfig(path="a.tsv", weight=0.0), CorpusConfig(path="b.tsv", weight=3.0)
 MADE = CorpusConfig(path="c.tsv", train_only=True)
@@ -41,8 +42,13 @@ def test_impossible_settings_are_refused(wrong: dict[str, object], message: str)
 
 
 def test_all_problems_are_told_at_once() -> None:
-    with pytest.raises(ConfigError, match=r"src_lang is '1'.*max_tokens is 0"):
-        DataConfig(src_lang="1", tgt_lang="de", corpora=(LIGHT,), max_tokens=0)
+    table = {"src_lang": "1", "tgt_lang": "de", "corpora": [{"path": "a.tsv"}], "max_tokens": 0}
+    with pytest.raises(ConfigError) as caught:
+        parse(Recipe, {"data": table}, source="r.toml")
+    assert str(caught.value) == (
+        "r.toml: data.max_tokens is 0; use at least 2 (a subword and eos), say 256\n"
+        "r.toml: data.src_lang is '1'; use a language code such as en, de or zh-Hans"
+    )
 
 
 def test_the_config_survives_toml() -> None:

@@ -102,12 +102,12 @@ def test_the_quick_way_of_counting_letters_agrees_with_the_slow_one(text: str) -
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_length": 0}, "min_length is 0 and max_length 5000; use at least 1"),
-        ({"min_length": 9, "max_length": 8}, "min_length is 9 and max_length 8"),
+        ({"min_length": 0}, "min_length is 0; use 1 or more"),
+        ({"min_length": 9, "max_length": 8}, "max_length is 8; use as much as min_length=9 or more"),
         ({"max_ratio": 0.5}, r"max_ratio is 0.5; use 0 \(any ratio\) or 1 or more"),
         ({"max_repeats": -1}, "max_repeats is -1; use 0"),
-        ({"min_letters": 2.0}, "min_letters is 2.0; it is a share"),
-        ({"min_script": -0.1}, "min_script is -0.1; it is a share"),
+        ({"min_letters": 2.0}, "min_letters is 2.0; use a share, 0"),
+        ({"min_script": -0.1}, "min_script is -0.1; use a share, 0"),
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from yiwen.config import STRICT
+from yiwen.config import STRICT, check_bounds
 from yiwen.data import lines
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
@@ -43,33 +44,30 @@ class DataConfig:
     """Which pairs are dropped."""
 
     def __post_init__(self) -> None:
-        problems = []
-        for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang)):
-            if not language and name == "tgt_lang":
-                continue
+        check_bounds(
+            "data.",
+            self,
+            ("temperature", 0.1, math.inf, "0.1 or more, 1 for shares by size"),  # a size ** 11 may be no number
+            ("valid_pairs test_pairs", 0, math.inf, "0 for none or a positive number"),
+            ("max_tokens", 2, math.inf, "at least 2 (a subword and eos), say 256"),
+        )
+        for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang or self.src_lang)):
             try:
                 canonical(language)
-            except ConfigError:
-                problems.append(f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans")
+            except ConfigError as error:
+                raise ConfigError(
+                    f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans"
+                ) from error
         if not 1 <= len(self.corpora) <= 255:
-            problems.append(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")
+            raise ConfigError(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")
         weights = [corpus.weight for corpus in self.corpora]
         if any(weights) and not all(weights):
-            problems.append(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
+            raise ConfigError(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
         if any(weights) and self.temperature != 1.0:
-            problems.append(f"data.temperature is {self.temperature} beside explicit weights {weights}; use one")
-        if not self.temperature >= 0.1:  # sizes to a higher power than 10 are no numbers any more
-            problems.append(f"data.temperature is {self.temperature}; use 0.1 or more, 1 for shares by size")
-        for name, count in (("valid_pairs", self.valid_pairs), ("test_pairs", self.test_pairs)):
-            if count < 0:
-                problems.append(f"data.{name} is {count}; use 0 for none or a positive number")
+            raise ConfigError(f"data.temperature is {self.temperature} beside explicit weights {weights}; use one")
         for name, corpus in (("valid", self.valid), ("test", self.test), *(("more_tests", c) for c in self.more_tests)):
             if corpus and corpus.train_only:
-                problems.append(f"data.{name} has train_only=true; leave it out: nothing here is trained on")
-        if self.max_tokens < 2:
-            problems.append(f"data.max_tokens is {self.max_tokens}; use at least 2 (a subword and eos), say 256")
-        if problems:
-            raise ConfigError("; ".join(problems))
+                raise ConfigError(f"data.{name} has train_only=true; leave it out: nothing here is trained on")
 
 
 def more_tests(data: DataConfig) -> dict[str, CorpusConfig]:

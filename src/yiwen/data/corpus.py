@@ -6,13 +6,14 @@ line, row or unit of the input has one place in one block: nothing vanishes in a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from yiwen.config import STRICT
+from yiwen.config import STRICT, check_bounds
 from yiwen.data import alignment, conll, lines, tables, tmx
 from yiwen.errors import ConfigError
 
@@ -63,8 +64,7 @@ class CorpusConfig:
             )
         if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
             raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; rename it")
-        if not 0 <= self.weight < float("inf"):
-            raise ConfigError(f"corpus weight is {self.weight}; use 0 (by size) or a positive number")
+        check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
 
 
 class Block(NamedTuple):

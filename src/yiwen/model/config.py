@@ -57,7 +57,7 @@ class ModelConfig:
             if not (isinstance(share := getattr(self, name), Real) and 0 <= float(share) < 1):
                 raise ConfigError(f"model.{name} is {share!r}; use 0 or more and less than 1")
         sizes = "d_model n_heads d_ff n_encoder_layers n_decoder_layers max_len"
-        check_bounds("model", self, (sizes, 1, LARGEST, f"1 to {LARGEST}"))
+        check_bounds("model.", self, (sizes, 1, LARGEST, f"1 to {LARGEST}"))
         if self.d_model % self.n_heads:
             divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
             nearest = min(divisors, key=lambda n: abs(n - self.n_heads))

@@ -52,7 +52,7 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         check_bounds(
-            "search",
+            "search.",
             self,
             ("beam_size", 1, WIDEST, f"1 for greedy, 2 to {WIDEST} for a beam"),
             ("n_best", 1, math.inf, "1 or more"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from yiwen.config import STRICT
+from yiwen.config import ABOVE_0, STRICT, check_bounds
 from yiwen.errors import ConfigError
 
 _FORMS: Final = {
@@ -73,13 +74,16 @@ class ServeConfig:
     """Memory for translations of sentences that were asked for before."""
 
     def __post_init__(self) -> None:
-        least = {name: 1 for name in vars(self) if name.startswith(("max_", "queue_"))}
-        least |= dict.fromkeys(("port", "max_documents", "max_glossaries", "requests_per_minute", "cache_bytes"), 0)
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise ConfigError(f"{name}={getattr(self, name)} must be at least {value}")
-        if self.port > 65_535:
-            raise ConfigError(f"port={self.port} must be at most 65535; 0 takes any free one")
+        at_all = "max_documents", "max_glossaries"
+        limits = {name for name in vars(self) if name.startswith(("max_", "queue_"))}.difference(at_all)
+        check_bounds(
+            "",
+            self,
+            ("port", 0, 65_535, "1 to 65535, or 0 for any free one"),
+            (" ".join(limits), 1, math.inf, "1 or more"),
+            (" ".join((*at_all, "requests_per_minute", "cache_bytes")), 0, math.inf, "0 or more"),
+            ("deadline_s receive_s keep_alive_s drain_s", ABOVE_0, 86_400, "more than 0 and no more than a day, 86400"),
+        )
         for name, (pattern, remedy) in _FORMS.items():
             for value in getattr(self, name):
                 if not re.fullmatch(pattern, value):
@@ -90,9 +94,6 @@ class ServeConfig:
             except ValueError as error:
                 remedy = "give addresses as 10.0.0.1 or 10.0.0.0/8"
                 raise ConfigError(f"trusted_proxies has {proxy!r} ({error}); {remedy}") from None
-        for name in ("deadline_s", "receive_s", "keep_alive_s", "drain_s"):
-            if not 0 < getattr(self, name) < 86_400:
-                raise ConfigError(f"{name}={getattr(self, name)} must be more than 0 and less than a day")
 
     @property
     def is_loopback(self) -> bool:

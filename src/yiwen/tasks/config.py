@@ -54,5 +54,5 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         check_bounds(
-            "encoder", self, ("rate layer_decay mask_share temperature", ABOVE_0, 1, "more than 0 and at most 1")
+            "encoder.", self, ("rate layer_decay mask_share temperature", ABOVE_0, 1, "more than 0 and at most 1")
         )

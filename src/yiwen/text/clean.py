@@ -7,13 +7,14 @@ source, wrong language, misaligned and broken text. The defaults leave clean cor
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from yiwen.config import STRICT
+from yiwen.config import STRICT, check_bounds
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import visual_length
 from yiwen.text.scripts import MARKS, script_of, script_share
@@ -54,21 +55,16 @@ class CleaningConfig:
     """Keep only the first of equal pairs."""
 
     def __post_init__(self) -> None:
-        problems = []
-        if not 1 <= self.min_length <= self.max_length:
-            problems.append(
-                f"data.cleaning.min_length is {self.min_length} and max_length {self.max_length}; "
-                "use at least 1 and no more than max_length"
-            )
+        check_bounds(
+            "data.cleaning.",
+            self,
+            ("min_length", 1, math.inf, "1 or more"),
+            ("max_length", self.min_length, math.inf, f"as much as min_length={self.min_length} or more"),
+            ("max_repeats", 0, math.inf, "0 (any number) or more, say 12"),
+            ("min_letters min_script", 0, 1, "a share, 0 (off) to 1, say 0.2"),
+        )
         if self.max_ratio != 0 and not self.max_ratio >= 1:
-            problems.append(f"data.cleaning.max_ratio is {self.max_ratio}; use 0 (any ratio) or 1 or more, say 4")
-        if self.max_repeats < 0:
-            problems.append(f"data.cleaning.max_repeats is {self.max_repeats}; use 0 (any number) or more, say 12")
-        for name, value in (("min_letters", self.min_letters), ("min_script", self.min_script)):
-            if not 0 <= value <= 1:
-                problems.append(f"data.cleaning.{name} is {value}; it is a share, use 0 (off) to 1, say 0.2")
-        if problems:
-            raise ConfigError("; ".join(problems))
+            raise ConfigError(f"data.cleaning.max_ratio is {self.max_ratio}; use 0 (any ratio) or 1 or more, say 4")
 
 
 def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tuple[str, Check], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, cast
 
 import sentencepiece
 
-from yiwen.config import STRICT
+from yiwen.config import BELOW_1, STRICT, check_bounds
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import MOST_SYMBOLS, symbols
@@ -71,20 +72,20 @@ class TokenizerConfig:
     """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
 
     def __post_init__(self) -> None:
+        check_bounds(
+            "tokenizer.",
+            self,
+            ("character_coverage", 0.98, 1, "0.98 to 1.0, say 0.9999"),  # SentencePiece's own bounds
+            ("placeholders", 0, MOST_SYMBOLS, f"0 for none or up to {MOST_SYMBOLS}"),
+            ("sample_pairs", 1, math.inf, "at least 1, for example 200000"),
+            ("sampling", 0, BELOW_1, "0 (off) or less than 1, for example 0.1"),
+        )
         smallest = N_SPECIAL + N_BYTES + len(self.symbols) + self.placeholders
         if not smallest < self.vocab_size <= 1_000_000:
             raise ConfigError(
                 f"tokenizer.vocab_size is {self.vocab_size}; use more than {smallest} (special pieces, bytes and "
                 "symbols) and at most 1000000, for example 8000"
             )
-        if not 0.98 <= self.character_coverage <= 1.0:  # SentencePiece's own bounds
-            raise ConfigError(f"tokenizer.character_coverage is {self.character_coverage}; use 0.98 to 1.0, say 0.9999")
-        if not 0 <= self.placeholders <= MOST_SYMBOLS:
-            raise ConfigError(f"tokenizer.placeholders is {self.placeholders}; use 0 for none or up to {MOST_SYMBOLS}")
-        if self.sample_pairs < 1:
-            raise ConfigError(f"tokenizer.sample_pairs is {self.sample_pairs}; use at least 1, for example 200000")
-        if not 0.0 <= self.sampling < 1.0:
-            raise ConfigError(f"tokenizer.sampling is {self.sampling}; use 0 (off) or less than 1, for example 0.1")
         for symbol in self.symbols:
             if not symbol or " " in symbol or normalise(symbol) != symbol:
                 raise ConfigError(f"tokenizer.symbols holds {symbol!r}; a symbol is normalised text without spaces")

@@ -96,7 +96,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_bounds(
-            "training",
+            "training.",
             self,
             ("max_steps validate_every checkpoint_every keep_last log_every", 1, math.inf, "1 or more"),
             ("update_tokens warmup_steps average_last patience threads weight_decay", 0, math.inf, "0 or more"),
