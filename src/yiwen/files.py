@@ -142,8 +142,10 @@ def _is_written(temporary: Path) -> bool:
         return not temporary.exists() or time.time() - temporary.stat().st_mtime < 86_400
     try:
         os.kill(int(pid), 0)
-    except (ProcessLookupError, PermissionError, ValueError, OverflowError) as error:
-        return not isinstance(error, ProcessLookupError)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, ValueError, OverflowError):  # another user's, or no number of a process
+        pass
     return True
 
 
