@@ -197,6 +197,15 @@ def test_an_exported_model_without_symbols_asks_the_trained_one_for_what_lacks_i
     assert [t.flags for t in ours] == [t.flags for t in theirs]
 
 
+def test_a_sentence_that_is_nothing_but_a_term_is_a_part_of_its_own(tiny_run: TinyRun) -> None:
+    translator = Translator.load(tiny_run.best, threads=1)
+    text, glossary = "Deti. Gedi bapu.\n\n Deti.", Glossary({"deti": "haus"})
+    (found,) = translator.translate([text], glossary=glossary, by_sentence=True)
+    assert [text[piece.src_start : piece.src_end] for piece in found.sentences] == ["Deti.", "Gedi bapu.", "Deti."]
+    written = [found.text[piece.tgt_start : piece.tgt_end] for piece in found.sentences]
+    assert (written[0], written[2]) == ("haus.", "haus.")
+
+
 def test_a_model_that_can_keep_to_no_glossary_says_so(exported_bundle: Path) -> None:
     translator = Translator.load(exported_bundle, engine="ctranslate2", threads=1)
     with pytest.raises(ConfigError, match="a glossary needs engine='torch', or a model with symbols"):

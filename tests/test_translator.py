@@ -25,6 +25,7 @@ from yiwen.plan import plan
 from yiwen.search import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
+from yiwen.text.glossary import Glossary
 from yiwen.text.normalise import normalise
 from yiwen.translator import Score, Translation, Translator
 
@@ -196,6 +197,34 @@ def test_the_most_probable_hypothesis_is_taken_for_a_single_word(
         found = translator.translate(texts, search=SearchConfig(beam_size=beam_size), checks=False)
         assert all(-5.0 < translation.score < 0.0 for translation in found)
     assert rules == [(1, "average"), (2, "none"), (3, "average")]
+
+
+def test_a_single_word_is_searched_alike_whatever_another_text_has_to_start_with(
+    translator: Translator, sources: list[str]
+) -> None:
+    search = SearchConfig(beam_size=3)
+    for word in ("deti", "bapu", "gedi"):
+        (alone,) = translator.translate([word], search=search, checks=False)
+        beside, _ = translator.translate([word, sources[0]], search=search, prefixes=["", "Gemi"], checks=False)
+        assert beside.text == alone.text
+        assert beside.score == pytest.approx(alone.score, abs=1e-5)
+
+
+def test_a_second_search_for_a_single_word_compares_whole_probabilities_too(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Ids, str]] = []
+    search = translator.engine.search
+
+    def noted(sources: Sequence[Ids], **settings: Any) -> list[list[Hypothesis]]:
+        asked.extend((ids, settings["config"].penalty) for ids in sources)
+        return search(sources, **settings)
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    texts = ["deti77", "Kabe 77 robu."]  # it has never seen a number, and so leaves each out
+    word, sentence = translator.bundle.source.encode(texts)
+    translator.translate(texts, search=SearchConfig(beam_size=2))
+    assert asked == [(sentence, "average"), (word, "none")] * 2
 
 
 def test_the_translations_of_a_single_word_stand_in_the_order_of_their_scores(translator: Translator) -> None:
@@ -501,6 +530,16 @@ def test_search_rules_that_are_none_are_refused_before_anything_is_read(translat
         translator.translate(["a"], search={"beam_size": 2})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=message):
         translator.translate_lines(iter([]), search={"beam_size": 2})  # type: ignore[arg-type]
+
+
+def test_what_the_engine_cannot_do_is_refused_before_a_line_is_read(exported_bundle: Path) -> None:
+    exported = Translator.load(exported_bundle, engine="ctranslate2", threads=1)
+    for how, message in (
+        ({"search": SearchConfig(sampling=True)}, "search.sampling=true is not for an exported model"),
+        ({"glossary": Glossary({"deti": "haus"})}, "a glossary needs engine='torch', or a model with symbols"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            exported.translate_lines(iter([]), **how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lines", [["text"], "text", [None], [b"fine", 7]])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids, Sentences
 from yiwen.errors import ConfigError
+from yiwen.evaluation.review import by_rules
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -20,6 +21,7 @@ def ask(
     forced: Sentences | None,
     config: SearchConfig,
     *,
+    words: Set[int],
     lacking: Callable[[Stretch, Hypothesis], list[Ids]],
     finder: Callable[[], FindsTerms] | None,
     with_scores: bool,
@@ -32,25 +34,20 @@ def ask(
         asked: What is to be translated.
         forced: What each translation must start with.
         config: Search rules.
+        words: Places of the single words in it, as for `by_rules`.
         lacking: The terms that a translation has to hold, where it does not hold them all; else none.
         finder: Gives the engine that is asked again with the terms that are lacking.
         with_scores, stop: As for the engine.
     """
     found: dict[int, list[Hypothesis]] = {}
-    # The mean over its subwords makes a phrase better than a word, so single words are compared by their whole
-    # probability, which is their score then: nothing is to be added to them.
-    is_free = forced is None and config.beam_size > 1 and not config.sampling
-    words = [i for i, stretch in enumerate(asked) if is_free and stretch.reading.is_word]
-    others = [i for i, stretch in enumerate(asked) if not (is_free and stretch.reading.is_word)]
 
     def prefixes(places: list[int]) -> list[Ids] | None:
         return None if forced is None else [forced[i] for i in places]
 
-    for places, rules in ((others, config), (words, config.changed(penalty="none"))):
-        if places:
-            ids, starts = [asked[i].ids for i in places], prefixes(places)
-            groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
-            found |= zip(places, groups, strict=True)
+    for places, rules in by_rules(range(len(asked)), words, config):
+        ids, starts = [asked[i].ids for i in places], prefixes(places)
+        groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
+        found |= zip(places, groups, strict=True)
     # Most translations hold their terms without being told.
     wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
     if wanted and finder is not None:
@@ -78,8 +75,7 @@ def forced_ids(
             raise ConfigError(
                 f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {room}; shorten it"
             )
-        n_asked = sum(bool(stretch.ids) for stretch in stretches)
-        forced += [ids if number == 0 else [] for number in range(n_asked)]
+        forced += [[] if number else ids for number in range(sum(bool(stretch.ids) for stretch in stretches))]
     return forced
 
 

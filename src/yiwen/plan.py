@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from yiwen.text.languages import RUN_ON, base
+from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader, Reading
 from yiwen.text.scripts import MARKS
 from yiwen.text.segment import Span, clauses, sentences, words
@@ -148,7 +149,7 @@ def join(
         start = n_written + len(parts[-2])
         n_written = start + len(translation)
         done = stretch.end
-        if stretch.ids or stretch.flags:  # anything but a blank line
+        if stretch.ids or normalise(stretch.reading.output):  # anything but a blank line
             pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags, stretch.confidence))
     parts.append(_between(text[done:], [], "", tgt_lang, by_sentence))
     return "".join(parts), tuple(pieces)

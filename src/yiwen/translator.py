@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yiwen.asking import ask, forced_ids, term_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
@@ -181,16 +181,16 @@ class Translator:
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
-        lacking = partial(self._lacking, reader)
-        found = ask(
-            self.engine, asked, forced, wanted, lacking=lacking, finder=self._finder, with_scores=with_scores, stop=stop
-        )
+        words = {i for i, stretch in enumerate(asked) if stretch.reading.is_word and not (forced and forced[i])}
+        told: dict[str, Any] = {"finder": self._finder, "with_scores": with_scores, "stop": stop}
+        found = ask(self.engine, asked, forced, wanted, words=words, lacking=partial(self._lacking, reader), **told)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
         answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:
             another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
-            rules = Rules(bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, stop=stop)
+            how: dict[str, Any] = {"usual": self.usual, "search": another, "words": words, "stop": stop}
+            rules = Rules(bundle=self.bundle, engine=self.engine, **how)
             sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
             answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)
@@ -218,10 +218,12 @@ class Translator:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If lines are no bytes; else as in `translate`.
+            ConfigError: If lines are no bytes; else as in `translate`, and of search and glossary before any is read.
         """
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
+        self._reader(glossary)  # what cannot be done is refused before anything is read
+        self.engine.search([], config=config)
         translate = partial(
             self.translate, glossary=glossary, by_sentence=by_sentence, with_scores=with_scores, checks=checks
         )
@@ -316,9 +318,8 @@ class Translator:
         return self._reader(None)
 
     def _reader(self, glossary: Glossary | None) -> Reader:
-        uses_symbols = self._finder is None
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
-        if glossary is not None and uses_symbols and not self._n_symbols:
+        if glossary is not None and self._finder is None and not self._n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
                 "with tokenizer.placeholders = 10"
@@ -330,17 +331,16 @@ class Translator:
             subword=self.bundle.source,
             n_symbols=self._n_symbols,
             glossary=glossary,
-            uses_symbols=uses_symbols,
+            uses_symbols=self._finder is None,
         )
 
     def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
         """The terms that a translation has to hold, if it does not hold them all."""
-        terms = [] if reader.uses_symbols else stretch.reading.terms
-        if not terms or not reader.lacks_term(stretch.reading, self._decode([[best]])[0][0]):
+        reading, subword, lang = stretch.reading, self.bundle.target, self.bundle.info.tgt_lang
+        if reader.uses_symbols or not (reading.terms and reader.lacks_term(reading, self._decode([[best]])[0][0])):
             return []
         # What a symbol stands for is there anyway.
-        wanted = [term for term in terms if term not in stretch.reading.kept]
-        return [term_ids(term, self.bundle.target, self.bundle.info.tgt_lang) for term in wanted]
+        return [term_ids(term, subword, lang) for term in reading.terms if term not in reading.kept]
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))

@@ -162,6 +162,13 @@ def test_the_length_penalty_moves_the_choice(run: Commands, tiny_run: TinyRun) -
     assert len(short) < len(long)
 
 
+def test_a_search_that_the_engine_cannot_do_is_refused_whatever_the_text(run: Commands, exported_bundle: Path) -> None:
+    for text in (b"", b"\n", b"42\n", b"Deti.\n"):
+        done = run("translate", exported_bundle, "--engine", "ctranslate2", "--sampling", stdin=text)
+        assert (done.code, done.out) == (2, b"")
+        assert "use engine='torch' to sample" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

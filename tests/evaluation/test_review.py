@@ -13,7 +13,7 @@ import pytest
 from tiny_model import TinyRun
 from yiwen.bundle import Bundle, open_bundle
 from yiwen.engines.engine import Ids
-from yiwen.evaluation.review import Answer, Rules, Source, review, with_spares
+from yiwen.evaluation.review import Answer, Rules, Source, by_rules, review, with_spares
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 
@@ -125,6 +125,16 @@ def test_prefixes_are_kept(bundle: Bundle) -> None:
     assert engine.asked[0][1]["prefixes"] == [[7, 8]]
     assert found.flags == ("repaired",)
     assert dataclasses.replace(found, flags=()).hypotheses == engine.group
+
+
+def test_a_beam_for_a_single_word_is_asked_by_its_whole_probability() -> None:
+    beam, greedy, drawn = SearchConfig(beam_size=3), SearchConfig(beam_size=1), SearchConfig(sampling=True)
+    whole = SearchConfig(beam_size=3, penalty="none")
+    assert by_rules([4, 1, 2], {1, 2, 9}, beam) == [([4], beam), ([1, 2], whole)]
+    assert by_rules([1], {1}, beam) == [([1], whole)]
+    assert by_rules([4, 1], {1}, greedy) == [([4, 1], greedy)]
+    assert by_rules([1], {1}, drawn) == [([1], drawn)]
+    assert by_rules([], {1}, beam) == []
 
 
 class Usual:

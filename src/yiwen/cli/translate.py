@@ -56,10 +56,8 @@ def translate(
         raise ConfigError("--strict asks for what the checks find; leave --no-checks out")
     glossary = None if glossary_file is None else read_glossary(glossary_file)
     needs_torch = sampling and engine == "auto"
-    if needs_torch:
-        engine = "torch"
-    how: dict[str, Any] = {"engine": engine, "device": device, "dtype": dtype, "threads": threads}
-    translator = Translator.load(model, ensemble=ensemble or (), tgt_lang=tgt_lang, **how)
+    how: dict[str, Any] = {"device": device, "dtype": dtype, "threads": threads, "tgt_lang": tgt_lang}
+    translator = Translator.load(model, engine="torch" if needs_torch else engine, ensemble=ensemble or (), **how)
     if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
         tell_note("an exported engine cannot sample; using torch")
     tell_note(translator.note)

@@ -6,7 +6,7 @@ ever dropped for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,8 +49,21 @@ class Rules:
     """The bundle's calibration, if it has one."""
     search: SearchConfig | None
     """How the answers were found, and others may be; None: no other would do."""
+    words: Set[int] = frozenset()
+    """Places of the single words, as for `by_rules`."""
     stop: StopFlag | None = None
     """Polled between batches."""
+
+
+def by_rules(places: Sequence[int], words: Set[int], search: SearchConfig) -> list[tuple[list[int], SearchConfig]]:
+    """Places of sources, those at which a search goes by other rules apart.
+
+    The mean over its subwords makes a phrase better than a word, so the hypotheses of a beam for a single word are
+    compared by their whole probability, which is their score then: nothing is to be added to them.
+    """
+    apart = words if search.beam_size > 1 and not search.sampling else frozenset()
+    others, alone = [i for i in places if i not in apart], [i for i in places if i in apart]
+    return [part for part in ((others, search), (alone, search.changed(penalty="none"))) if part[0]]
 
 
 def with_spares(search: SearchConfig) -> SearchConfig:
@@ -78,14 +91,13 @@ def review(
     reviewed = _checked(answers, sources, rules)
     if search is None or not _may_choose(search):
         return reviewed
-    faulty = {i: answer.hypotheses[1:] for i, answer in enumerate(reviewed) if answer.flags}
-    _repair(reviewed, sources, faulty, rules)
+    _repair(reviewed, sources, {i: answer.hypotheses[1:] for i, answer in enumerate(reviewed) if answer.flags}, rules)
     again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
-    if again:
-        wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
-        begun = None if prefixes is None else [prefixes[i] for i in again]
-        second = rules.engine.search([sources[i][1] for i in again], config=wider, prefixes=begun, stop=rules.stop)
-        _repair(reviewed, sources, dict(zip(again, second, strict=True)), rules)
+    wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
+    for places, wanted in by_rules(again, rules.words, wider):
+        begun = None if prefixes is None else [prefixes[i] for i in places]
+        second = rules.engine.search([sources[i][1] for i in places], config=wanted, prefixes=begun, stop=rules.stop)
+        _repair(reviewed, sources, dict(zip(places, second, strict=True)), rules)
     return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
 
 
