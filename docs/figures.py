@@ -51,7 +51,7 @@ CHINESE = {
     "recipe": "配方",
     "test set": "测试集",
     "BLEU, cased": "BLEU（区分大小写）",
-    "BLEU, lower-cased": "BLEU（小写）",
+    "BLEU, lower-cased": "BLEU（不区分大小写）",
     "chrF2": "chrF2",
     "TER": "TER",
     "search": "搜索",

@@ -32,15 +32,12 @@ INTRODUCTION = {
 
 A recipe is a TOML file. `yiwen config RECIPE` prints one with every setting and its meaning;
 `--set training.max_steps=100` overrides a setting on the command line. Unknown keys are refused.
-All mistakes are reported together; of values out of range, only the first in each table. This page is generated from
-the code.
+All mistakes are reported together. This page is generated from the code.
 """,
     "zh": """# 配置
 
-配方是一个 TOML 文件。`yiwen config RECIPE` 会打印出完整的配方和每项设置的含义；
-在命令行中可以用 `--set training.max_steps=100` 覆盖某项设置。未知的键会被拒绝；
-错误一并报告，其中取值超出范围的，每个表只报第一个。
-本页由代码自动生成。
+配方是一个 TOML 文件。`yiwen config RECIPE` 会打印出完整的配方和每项设置的含义；\
+在命令行中可以用 `--set training.max_steps=100` 覆盖某项设置。未知的键会被拒绝，所有错误一并报告。本页由代码自动生成。
 """,
 }
 HEADER = {

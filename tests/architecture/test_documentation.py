@@ -119,6 +119,16 @@ def test_chinese_pages_are_in_chinese() -> None:
         assert n_chinese > len(re.findall(r"[A-Za-z]+", prose)), name_of(path)
 
 
+def test_chinese_paragraphs_are_one_line_each() -> None:
+    """A browser shows the end of a line as a space, which Chinese text has none of."""
+    broken = re.compile(
+        r"^(?![#|`<$]|--8<--|\s*$).*[\u3000-\u9fff\uff00-\uffef]\n *(?![-*|#<$]|```|\d+\. )\S.*", re.MULTILINE
+    )
+    for path in [ROOT / "README.zh-CN.md", *(ROOT / "docs" / "zh").glob("*.md")]:
+        prose = re.sub(r"^```.*?^```", "```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        assert broken.findall(prose) == [], name_of(path)
+
+
 def test_every_link_between_files_leads_somewhere() -> None:
     for path in PAGES:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):

@@ -146,8 +146,10 @@ def test_a_reader_is_told_what_makes_scores_say_little() -> None:
     assert evaluate(["两只狗在跑。"], ["一只猫在跑。"], tgt_lang="zh", n_bootstrap=0).notes == ()
     empty = evaluate(["", " ", *GERMAN[2:]], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)
     assert empty.notes == ("2 of 12 hypotheses are empty",)
-    tokenised = evaluate([line[:-1] + " ." for line in GERMAN], GERMAN, tgt_lang="de", metrics=("bleu",), n_bootstrap=0)
-    assert "12 of 12 hypotheses end in a space and a full stop" in tokenised.notes[0]
+    spaced = [line[:-1] + " ." for line in GERMAN]
+    for what, texts in (("hypotheses", (spaced, GERMAN)), ("references", (GERMAN, spaced))):
+        (note,) = evaluate(*texts, tgt_lang="de", metrics=("bleu",), n_bootstrap=0).notes
+        assert note.startswith(f"12 of 12 {what} end in a space and a full stop")
 
 
 def test_an_evaluation_is_plain_json() -> None:

@@ -124,7 +124,7 @@ def evaluate(
         metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
         result, interval = _with_interval(metric, hypotheses, references, n_resamples)
         scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
-    notes = _notes(hypotheses)
+    notes = _notes(hypotheses, references)
     if "ter" in metrics and base(tgt_lang) in UNSPACED - CHINESE - {"ja"}:  # which sacreBLEU parts by itself
         notes += (f"TER compares what stands between blanks, and {tgt_lang} has none between words: see chrF2 instead",)
     return Evaluation(tgt_lang, len(references), tuple(scores), notes)
@@ -215,14 +215,15 @@ def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
     return affordable if affordable >= _FEWEST_RESAMPLES else 0
 
 
-def _notes(hypotheses: Sequence[str]) -> tuple[str, ...]:
+def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if n_empty := sum(not hypothesis.strip() for hypothesis in hypotheses):
         notes.append(f"{n_empty} of {len(hypotheses)} hypotheses are empty")
-    n_tokenised = sum(hypothesis.rstrip().endswith((" .", " 。", " ?", " ？")) for hypothesis in hypotheses)
-    if n_tokenised * 2 > len(hypotheses):
-        notes.append(
-            f"{n_tokenised} of {len(hypotheses)} hypotheses end in a space and a full stop: they look tokenised, "
-            "and scores of tokenised text compare with nobody's; detokenise them first"
-        )
+    for what, lines in (("hypotheses", hypotheses), ("references", references)):
+        n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ?", " ？")) for line in lines)
+        if n_tokenised * 2 > len(lines):
+            notes.append(
+                f"{n_tokenised} of {len(lines)} {what} end in a space and a full stop: they look tokenised, "
+                "and scores of tokenised text compare with nobody's; detokenise them first"
+            )
     return tuple(notes)

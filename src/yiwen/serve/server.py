@@ -103,11 +103,10 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
         _n_head = 0  # bytes of a request that are no body: heads, trailers, what a chunk says besides its size
-        _receiving: asyncio.TimerHandle | None = None
-        _sending: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self._timers: dict[str, asyncio.TimerHandle] = {}
             self._start()
 
         def data_received(self, data: bytes) -> None:
@@ -130,6 +129,8 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if size > _MAX_HEAD_BYTES:  # the 400 that follows is sent no more
+                self._refuse(too_large)
             if size > _MAX_HEAD_BYTES or codings not in ([], [b"chunked"]):
                 raise ValueError("too large, or coded in a way that a proxy may read otherwise")  # becomes a 400
             super().on_headers_complete()
@@ -137,12 +138,11 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         def on_message_complete(self) -> None:
             super().on_message_complete()
             self._n_head = 0
-            self._end()
+            self._end("receiving")
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._end()
-            if self._sending is not None:
-                self._sending.cancel()
+            for timer in self._timers.values():
+                timer.cancel()
             super().connection_lost(exc)
 
         def pause_writing(self) -> None:
@@ -154,13 +154,12 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             self._watch()
 
         def _start(self) -> None:
-            if self._receiving is None:
-                self._receiving = self.loop.call_later(receive_s, self._refuse, too_slow)
+            if "receiving" not in self._timers:
+                self._timers["receiving"] = self.loop.call_later(receive_s, self._refuse, too_slow)
 
-        def _end(self) -> None:
-            if self._receiving is not None:
-                self._receiving.cancel()
-                self._receiving = None
+        def _end(self, what: str) -> None:
+            if what in self._timers:
+                self._timers.pop(what).cancel()
 
         def _refuse(self, answer: bytes) -> None:
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
@@ -171,11 +170,10 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         def _watch(self, before: float = float("inf")) -> None:
             """Look again and again whether what was written is being read."""
             waiting = self.transport.get_write_buffer_size()
-            if self._sending is not None:
-                self._sending.cancel()
+            self._end("sending")
             if waiting > before - _LEAST_BYTES_S * receive_s:
                 self.transport.abort()
             elif waiting:
-                self._sending = self.loop.call_later(receive_s, self._watch, waiting)
+                self._timers["sending"] = self.loop.call_later(receive_s, self._watch, waiting)
 
     return WithDeadlines
