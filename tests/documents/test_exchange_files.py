@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from papers import XLIFF, XLIFF2, texts_of, translated_here
+from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here
 
 from yiwen.errors import DataError
 
@@ -60,6 +60,18 @@ def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
     out = translated_here(source, "xliff", lambda text: text.replace("Acme & Co", "").upper(), tgt_lang="de").decode()
     assert f"<target>BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
+
+
+def test_what_stands_inside_of_a_code_is_no_text() -> None:
+    source = ONE.format('<source>Press <ph id="1">key f1</ph> or <bpt id="2">b</bpt>go<ept id="2">e</ept> now</source>')
+    assert texts_of(source, "xliff") == ["Press or go now"]
+    out = translated_here(source, "xliff", tgt_lang="de").decode()
+    assert '<target>PRESS <ph id="1">key f1</ph> OR <bpt id="2">b</bpt>GO<ept id="2">e</ept> NOW</target>' in out
+
+
+def test_a_tag_in_a_string_stands_around_the_words_that_were_made_from_its_own() -> None:
+    fake = Fake({"the red car": "el coche rojo"}, {"the red car": [(0, 0), (1, 2), (2, 1)]})
+    assert translated_here('["the <b>red</b> car"]', "json", fake=fake).decode() == '["el coche <b>rojo</b>"]'
 
 
 @pytest.mark.parametrize("br", ["<br>", "<br/>", "<BR />"])

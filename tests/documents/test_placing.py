@@ -117,6 +117,7 @@ def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
     assert placed(text, target, CROSSED, Mark(4, 4)) == ["el coche |rojo para."]
     assert placed(text, target, CROSSED, Mark(7, 7)) == ["el coche rojo| para."]
     assert placed(text, target, CROSSED, Mark(0, 0), Mark(len(text), len(text))) == [f"|{target}", f"{target}|"]
+    assert placed("the red car", "coche rojo", [(1, 1), (2, 0)], Mark(3, 3)) == ["|coche rojo"]
 
 
 def test_a_part_of_a_word_goes_to_the_same_part_of_the_other() -> None:

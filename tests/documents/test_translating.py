@@ -120,10 +120,11 @@ def test_a_placeholder_takes_no_more_than_its_own_part_of_a_word(
 
 
 def test_a_placeholder_without_a_word_of_its_own_is_put_between_words() -> None:
-    fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Hunde sehr"}, {"dogs like 7 much": [(0, 0), (3, 1)]})
-    assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Hunde {n} sehr"'
+    links = {"dogs like 7 much": [(0, 1), (1, 2), (3, 3)]}
+    fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Die Hunde mögen sehr"}, links)
+    assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Die Hunde {n} mögen sehr"'
     html = "<p>dogs like <code><b>{n}</b></code> much</p>"
-    assert translated_here(html, "html", fake=fake).decode() == "<p>Hunde <code><b>{n}</b></code> sehr</p>"
+    assert translated_here(html, "html", fake=fake).decode() == "<p>Die Hunde <code><b>{n}</b></code> mögen sehr</p>"
 
 
 def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
@@ -164,7 +165,9 @@ def test_what_is_kept(kept: str) -> None:
     assert unit.text[slice(*unit.keep[0])] == kept.removeprefix("100")
 
 
-@pytest.mark.parametrize("text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }"])
+@pytest.mark.parametrize(
+    "text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }", "awww.so.sweet"]
+)
 def test_what_is_not_kept(text: str) -> None:
     assert all(not unit.keep for unit in _units(text, "txt"))
 
