@@ -69,9 +69,23 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
     assert '<target>PRESS <ph id="1">key f1</ph> OR <bpt id="2">b</bpt>GO<ept id="2">e</ept> NOW</target>' in out
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing", "unit"),
+    [
+        ('<bpt i="1">b</bpt>', '<ept i="1">e</ept>', ONE.format("<source>{}</source>")),
+        ('<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>', ONE.format("<source>{}</source>")),
+        ('<sc id="1"/>', '<ec startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
+    ],
+)
+def test_codes_that_open_and_close_stand_around_the_words_of_their_own(opening: str, closing: str, unit: str) -> None:
+    fake = Fake({"a red car here": "un coche rojo acá"}, {"a red car here": [(0, 0), (1, 2), (2, 1), (3, 3)]})
+    out = translated_here(unit.format(f"a {opening}red car{closing} here"), "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"<target>un {opening}coche rojo{closing} acá</target>" in out
+
+
 def test_a_tag_in_a_string_stands_around_the_words_that_were_made_from_its_own() -> None:
-    fake = Fake({"the red car": "el coche rojo"}, {"the red car": [(0, 0), (1, 2), (2, 1)]})
-    assert translated_here('["the <b>red</b> car"]', "json", fake=fake).decode() == '["el coche <b>rojo</b>"]'
+    fake = Fake({"a red car here": "un coche rojo acá"}, {"a red car here": [(0, 0), (1, 2), (2, 1), (3, 3)]})
+    assert translated_here('["a <b>red car</b> here"]', "json", fake=fake).decode() == '["un <b>coche rojo</b> acá"]'
 
 
 @pytest.mark.parametrize("br", ["<br>", "<br/>", "<BR />"])

@@ -211,6 +211,12 @@ def test_texts_beside_the_main_one_are_read_and_those_of_templates_are_not(
     assert texts_of(data, suffix) == [f"text of {name}" for name in names[: 1 + len(read)]]
 
 
+def test_where_lines_were_once_broken_is_not_carried_over() -> None:
+    data = docx_of("<w:p><w:r><w:t>re</w:t><w:softHyphen/><w:t>port</w:t><w:lastRenderedPageBreak/></w:r></w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert (texts_of(data, "docx"), "softHyphen" in out, "PageBreak" in out) == (["report"], False, False)
+
+
 def test_formatting_of_a_blank_alone_goes_to_no_word() -> None:
     html = "<p>the dog<b> </b>runs"
     assert translated_here(html, "html", lambda text: "der Hund läuft").decode() == "<p>der Hund <b></b>läuft"

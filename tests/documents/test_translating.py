@@ -107,6 +107,7 @@ def test_flags_say_what_is_wrong_with_what_is_written(said: str, again: str, fla
         ("Set it to {n}px now", "Set it to 7px now", "Jetzt 7px setzen", "Jetzt {n}px setzen"),
         ("see v{n} of it", "see v7 of it", "davon v6 sehen", "davon v{n} sehen"),
         ("Copy{n} of it", "Copy7 of it", "Kopie davon", "Kopie {n} davon"),
+        ("my Copy{n} of it", "my Copy7 of it", "meine Kopie davon", "meine Kopie {n} davon"),
         ("{n}th dog", "7th dog", "siebter Hund", "{n} siebter Hund"),
         ("{n} of 7 dogs", "8 of 7 dogs", "8 von 7 Hunden", "{n} von 7 Hunden"),
         ("It took %dms for %dx%d", "It took 7ms for 8x9", "Für 8x9 waren es 7ms", "Für %dx%d waren es %dms"),
@@ -120,11 +121,10 @@ def test_a_placeholder_takes_no_more_than_its_own_part_of_a_word(
 
 
 def test_a_placeholder_without_a_word_of_its_own_is_put_between_words() -> None:
-    links = {"dogs like 7 much": [(0, 1), (1, 2), (3, 3)]}
-    fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Die Hunde mögen sehr"}, links)
-    assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Die Hunde {n} mögen sehr"'
+    fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Hunde sehr"}, {"dogs like 7 much": [(0, 0), (3, 1)]})
+    assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Hunde {n} sehr"'
     html = "<p>dogs like <code><b>{n}</b></code> much</p>"
-    assert translated_here(html, "html", fake=fake).decode() == "<p>Die Hunde <code><b>{n}</b></code> mögen sehr</p>"
+    assert translated_here(html, "html", fake=fake).decode() == "<p>Hunde <code><b>{n}</b></code> sehr</p>"
 
 
 def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
@@ -296,6 +296,17 @@ def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]
     assert translated_here(source, "srt").decode() == source.upper()
+
+
+def test_each_cue_gets_a_word_where_there_are_as_many() -> None:
+    source = cue(1, "I think that everybody knows") + cue(2, "who") + cue(3, "he is.")
+    out = translated_here(source, "srt", lambda text: "one two three").decode()
+    assert out == cue(1, "one") + cue(2, "two") + cue(3, "three")
+
+
+def test_quotes_in_a_cue_of_webvtt_stay_what_they_are() -> None:
+    out = translated_here("WEBVTT\n\n00:01.000 --> 00:02.000\nno dog\n", "vtt", lambda text: 'it\'s "a" < b').decode()
+    assert out.endswith('\nit\'s "a" &lt; b\n')
 
 
 def test_a_translation_cannot_end_a_cue() -> None:
