@@ -295,15 +295,15 @@ def test_a_disk_that_is_full_at_the_last_flush_is_an_error() -> None:
     assert "error: no space left on the disk; free some" in result.stderr
 
 
-def test_chinese_is_printed_whatever_the_locale_says() -> None:
-    program = "import sys; from yiwen.cli.main import main; main(['--version']); print('译文')"
+def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its_number() -> None:
+    program = "import sys; from yiwen.cli.main import main; main(['--version']); print('译文\\udce9')"
     result = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.decode("utf-8").endswith("译文\n")
+    assert result.stdout.decode("utf-8").endswith("译文\\udce9\n")
 
 
 @pytest.mark.parametrize(("module", "is_ours"), [("torch", False), ("yiwen.runs", True)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from papers import XLIFF, XLIFF2, texts_of, translated_here
+from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here
 
 from yiwen.errors import DataError
 
@@ -60,6 +60,32 @@ def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
     out = translated_here(source, "xliff", lambda text: text.replace("Acme & Co", "").upper(), tgt_lang="de").decode()
     assert f"<target>BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
+
+
+def test_what_stands_inside_of_a_code_is_no_text() -> None:
+    source = ONE.format('<source>Press <ph id="1">key f1</ph> or <bpt id="2">b</bpt>go<ept id="2">e</ept> now</source>')
+    assert texts_of(source, "xliff") == ["Press or go now"]
+    out = translated_here(source, "xliff", tgt_lang="de").decode()
+    assert '<target>PRESS <ph id="1">key f1</ph> OR <bpt id="2">b</bpt>GO<ept id="2">e</ept> NOW</target>' in out
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "unit"),
+    [
+        ('<bpt i="1">b</bpt>', '<ept i="1">e</ept>', ONE.format("<source>{}</source>")),
+        ('<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>', ONE.format("<source>{}</source>")),
+        ('<sc id="1"/>', '<ec startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
+    ],
+)
+def test_codes_that_open_and_close_stand_around_the_words_of_their_own(opening: str, closing: str, unit: str) -> None:
+    fake = Fake({"a red car here": "un coche rojo acá"}, {"a red car here": [(0, 0), (1, 2), (2, 1), (3, 3)]})
+    out = translated_here(unit.format(f"a {opening}red car{closing} here"), "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"<target>un {opening}coche rojo{closing} acá</target>" in out
+
+
+def test_a_tag_in_a_string_stands_around_the_words_that_were_made_from_its_own() -> None:
+    fake = Fake({"a red car here": "un coche rojo acá"}, {"a red car here": [(0, 0), (1, 2), (2, 1), (3, 3)]})
+    assert translated_here('["a <b>red car</b> here"]', "json", fake=fake).decode() == '["un <b>coche rojo</b> acá"]'
 
 
 @pytest.mark.parametrize("br", ["<br>", "<br/>", "<BR />"])

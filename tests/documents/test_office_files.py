@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import docx
@@ -195,6 +196,41 @@ def test_a_hyphen_that_keeps_its_line_is_a_part_of_the_text() -> None:
 def test_the_text_of_a_word_file_may_have_a_numbered_name() -> None:
     body = zipfile.ZipFile(io.BytesIO(docx_of(f"<w:p>{run_of('a dog')}</w:p>"))).read("word/document.xml")
     assert texts_of(zipped({"word/document2.xml": body}), "docx") == ["a dog"]
+
+
+@pytest.mark.parametrize(("suffix", "first", "read", "left"), [
+    ("docx", "word/document", ("header12", "footer3", "footnotes", "endnotes", "comments"), ("styles", "glossary/doc")),
+    ("pptx", "ppt/slides/slide1", ("notesSlides/notesSlide12", "diagrams/drawing1"), ("slideLayouts/slideLayout1",)),
+])  # fmt: skip
+def test_texts_beside_the_main_one_are_read_and_those_of_templates_are_not(
+    suffix: str, first: str, read: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    body = '<x xmlns:w="w"><w:p><w:r><w:t>text of {}</w:t></w:r></w:p></x>'
+    names = [first, *(f"{first.partition('/')[0]}/{name}" for name in (*read, *left))]
+    data = zipped({f"{name}.xml": body.format(name) for name in names})
+    assert texts_of(data, suffix) == [f"text of {name}" for name in names[: 1 + len(read)]]
+
+
+def test_where_lines_were_once_broken_is_not_carried_over() -> None:
+    data = docx_of("<w:p><w:r><w:t>re</w:t><w:softHyphen/><w:t>port</w:t><w:lastRenderedPageBreak/></w:r></w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert (texts_of(data, "docx"), "softHyphen" in out, "PageBreak" in out) == (["report"], False, False)
+
+
+def test_formatting_of_a_blank_alone_goes_to_no_word() -> None:
+    html = "<p>the dog<b> </b>runs"
+    assert translated_here(html, "html", lambda text: "der Hund läuft").decode() == "<p>der Hund <b></b>läuft"
+    data = docx_of(f"<w:p>{run_of('the dog')}{run_of(' ', '<w:b/>')}{run_of('runs')}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert ("".join(re.findall(r"<w:t[^>]*>([^<]*)", out)), "<w:b/>" in out) == ("THE DOG RUNS", False)
+
+
+def test_formatting_inside_of_a_field_that_ends_in_another_paragraph_is_kept() -> None:
+    contents = field_of("TOC", "x").partition("<w:r><w:t>")[0]
+    data = docx_of(f"<w:p>{contents}{run_of('One', '<w:b/>')}{run_of(' of the dogs')}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    said = re.findall(r"<w:r>(<w:rPr><w:b/></w:rPr>)?<w:t[^>]*>([^<]*)", out)
+    assert said == [("<w:rPr><w:b/></w:rPr>", "ONE"), ("", " OF THE DOGS")]
 
 
 def test_slides_and_their_notes() -> None:

@@ -117,6 +117,14 @@ def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
     assert placed(text, target, CROSSED, Mark(4, 4)) == ["el coche |rojo para."]
     assert placed(text, target, CROSSED, Mark(7, 7)) == ["el coche rojo| para."]
     assert placed(text, target, CROSSED, Mark(0, 0), Mark(len(text), len(text))) == [f"|{target}", f"{target}|"]
+    assert placed("the red car", "coche rojo", [(1, 1), (2, 0)], Mark(3, 3)) == ["|coche rojo"]
+
+
+def test_a_number_takes_the_place_of_the_word_that_is_most_its_own() -> None:
+    text, target = "see 7 here", "hier etwas ansehen"
+    alignment = Aligned(words(text), words(target), ((0, 2, 1.0), (1, 1, 0.8), (1, 2, 0.1), (2, 0, 1.0)))
+    piece = (0, len(text), 0, len(target))
+    assert place([Mark(4, 5, is_number=True)], linked(text, target, [(piece, alignment)]), [piece]) == [(5, 10)]
 
 
 def test_a_part_of_a_word_goes_to_the_same_part_of_the_other() -> None:

@@ -382,7 +382,7 @@ def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words:
     [
         ("tmx", '<tmx><a o-encoding="latin-1"/><tu><tuv lang="en"><seg>{}</seg></tuv></tu></tmx>', "utf-8", "É – ok"),
         ("pot", '"Content-Type: text/plain; charset=CHARSET\\n"\nmsgid "{}"\nmsgstr ""\n', "utf-8", "Café ok"),
-        ("html", '<meta charset="iso-8859-1"><p>{}</p>', "cp1252", "“Café” 5 €"),
+        ("html", '<meta charset="iso-8859-1"><p>{}</p>', "cp1252", "“Cœur” 5 €"),
     ],
 )  # fmt: skip
 def test_encodings_are_read_as_programs_mean_them(suffix: str, declaration: str, encoding: str, text: str) -> None:

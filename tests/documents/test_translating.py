@@ -107,6 +107,7 @@ def test_flags_say_what_is_wrong_with_what_is_written(said: str, again: str, fla
         ("Set it to {n}px now", "Set it to 7px now", "Jetzt 7px setzen", "Jetzt {n}px setzen"),
         ("see v{n} of it", "see v7 of it", "davon v6 sehen", "davon v{n} sehen"),
         ("Copy{n} of it", "Copy7 of it", "Kopie davon", "Kopie {n} davon"),
+        ("my Copy{n} of it", "my Copy7 of it", "meine Kopie davon", "meine Kopie {n} davon"),
         ("{n}th dog", "7th dog", "siebter Hund", "{n} siebter Hund"),
         ("{n} of 7 dogs", "8 of 7 dogs", "8 von 7 Hunden", "{n} von 7 Hunden"),
         ("It took %dms for %dx%d", "It took 7ms for 8x9", "Für 8x9 waren es 7ms", "Für %dx%d waren es %dms"),
@@ -164,7 +165,9 @@ def test_what_is_kept(kept: str) -> None:
     assert unit.text[slice(*unit.keep[0])] == kept.removeprefix("100")
 
 
-@pytest.mark.parametrize("text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }"])
+@pytest.mark.parametrize(
+    "text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }", "awww.so.sweet"]
+)
 def test_what_is_not_kept(text: str) -> None:
     assert all(not unit.keep for unit in _units(text, "txt"))
 
@@ -293,6 +296,17 @@ def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]
     assert translated_here(source, "srt").decode() == source.upper()
+
+
+def test_each_cue_gets_a_word_where_there_are_as_many() -> None:
+    source = cue(1, "I think that everybody knows") + cue(2, "who") + cue(3, "he is.")
+    out = translated_here(source, "srt", lambda text: "one two three").decode()
+    assert out == cue(1, "one") + cue(2, "two") + cue(3, "three")
+
+
+def test_quotes_in_a_cue_of_webvtt_stay_what_they_are() -> None:
+    out = translated_here("WEBVTT\n\n00:01.000 --> 00:02.000\nno dog\n", "vtt", lambda text: 'it\'s "a" < b').decode()
+    assert out.endswith('\nit\'s "a" &lt; b\n')
 
 
 def test_a_translation_cannot_end_a_cue() -> None:

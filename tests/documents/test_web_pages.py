@@ -43,7 +43,7 @@ def test_a_page_runs_in_the_direction_of_its_new_language(source: str, tgt_lang:
 
 
 def test_labels_of_buttons_and_choices_are_texts() -> None:
-    source = '<input type=submit value="a b"><input value="c"><optgroup label="d e"><option label="f g">x</option>'
+    source = '<input type=Submit value="a b"><input value="c"><optgroup label="d e"><option label="f g">x</option>'
     assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]
 
 
@@ -184,3 +184,14 @@ def test_a_blank_inside_of_formatting_does_not_move_behind_it() -> None:
     for source in ("<p>foo <b> bar</b>, baz", "<p>foo <b>\n<i> bar</i></b>, baz"):
         assert re.sub("<[^>]*>", "", translated_here(source, "html").decode()) == "FOO BAR, BAZ"
     assert translated_here('"foo <b> bar</b>, baz"', "json").decode() == '"FOO <b> BAR</b>, BAZ"'
+
+
+def test_a_paragraph_that_is_not_translated_ends_where_the_next_begins() -> None:
+    assert texts_of('<p translate="no">one<p class="notranslate">two<p>three', "html") == ["three"]
+
+
+def test_tags_that_cross_keep_their_order_wherever_the_words_go() -> None:
+    text, links = "one two three four five", [(n, 4 - n) for n in range(5)]
+    fake = Fake({text: "cinco cuatro tres dos uno"}, {text: links})
+    out = translated_here("<p>one <b>two <i>three</b> four</i> five", "html", fake=fake).decode()
+    assert re.findall("</?[bi]>", out) == ["<b>", "<i>", "</b>", "</i>"]

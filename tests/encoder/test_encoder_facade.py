@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,18 @@ def test_order_and_neighbours_change_nothing(encoder: Encoder) -> None:
     assert np.allclose(together, alone, atol=1e-5)
     assert np.allclose(encoder.features(TEXTS[::-1]), together[::-1], atol=1e-5)
     assert encoder.features([]).shape == (0, 32)
+
+
+@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("zh-Hans", ""), ("zh", "en"), ("en", "zh-Hans")])
+def test_chinese_in_the_other_script_is_read_as_the_model_knows_it(
+    encoder: Encoder, src_lang: str, tgt_lang: str
+) -> None:
+    asked: list[str] = []
+    source = SimpleNamespace(encode=lambda texts: asked.extend(texts) or [[5] for _ in texts])
+    info = replace(encoder.bundle.info, src_lang=src_lang, tgt_lang=tgt_lang)
+    bundle: Any = SimpleNamespace(info=info, source=source, limit=29)
+    Encoder(bundle, encoder.engine).features(["這個房間", "这个房间", "du"])
+    assert asked == ["这个房间", "这个房间", "du"]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "attention"])

@@ -86,6 +86,11 @@ def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(
             measuring.measure_encoder(tmp_path / "nothing", output=output)
 
 
+def test_an_encoder_is_scored_by_the_engine_that_is_asked_for_and_by_no_other(tiny_embedder: Path) -> None:
+    with pytest.raises(ConfigError, match="engine='ctranslate2' with dtype='auto' is not to be had"):
+        measuring.measure_encoder(tiny_embedder, engine="ctranslate2")
+
+
 def test_an_mlm_has_nothing_to_be_scored_by(
     tiny_embedder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

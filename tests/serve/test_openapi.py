@@ -53,6 +53,13 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
     assert references <= document["components"]["schemas"].keys()
 
 
+def test_what_is_open_to_everybody_is_described_so_and_nothing_else(document: Any) -> None:
+    operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
+    without_key = {path for path, operation in operations if operation["security"] == []}
+    assert without_key == {"/v1/languages", "/languages", "/frontend/settings", "/download_file/{id}"}
+    assert document["components"]["securitySchemes"].keys() == {"key"}
+
+
 def test_every_list_says_what_it_holds(document: Any) -> None:
     """A generator of clients leaves the whole answer out where it does not."""
 

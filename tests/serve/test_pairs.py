@@ -144,6 +144,13 @@ def test_a_language_is_known_by_its_spellings(written: str, code: str, service: 
     assert service[0].pairs.code(written) == code
 
 
+def test_a_language_without_a_script_is_the_one_that_is_served() -> None:
+    model: Any = SimpleNamespace()
+    pairs = Pairs({("sr-Latn", "en"): model})
+    assert {pairs.code(spelling) for spelling in ("sr", "SRP", "sr_Latn", "sr-RS")} == {"sr-Latn"}
+    assert (pairs.code("sr-Cyrl"), pairs.code("latn")) == ("sr-Cyrl", "latn")
+
+
 def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:
     model: Any = SimpleNamespace()
     for code, spellings in (("no", "no nb NB-NO no_NO Norsk"), ("nb", "nb no NO-no nob")):

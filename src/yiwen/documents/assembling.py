@@ -190,9 +190,9 @@ def _assembled(
 
 
 def _without_blanks(mark: Mark, text: str) -> Mark:
-    """A mark that starts and ends at words."""
+    """A mark that starts and ends at words; around blanks alone it is a point, which no word belongs to."""
     inner = text[mark.start : mark.end]
-    if mark.is_break or not inner.strip(_BLANK):
+    if mark.is_break:
         return mark
     start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
     return replace(mark, start=start, end=start + len(inner.strip(_BLANK)))

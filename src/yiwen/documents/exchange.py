@@ -49,7 +49,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
             continue
         if not msgid and (named := _LANGUAGE.search(text)):
             _check_target(named[1], tgt_lang, "Language")
-        is_only = following is None or following["number"] in (None, "[0]")
+        is_only = following is None or following["number"] is None
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
         if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
             out += [source[at : field.start("text")], *unit]

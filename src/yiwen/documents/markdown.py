@@ -53,7 +53,7 @@ class _Located:
 
     def raw(self, start: int, end: int) -> str:
         """The source of a part of the text."""
-        return self.source[self.place(start) : self.place(end)] if start < end else ""
+        return self.source[self.place(start) : self.place(end)]
 
 
 def texts(source: str) -> list[Part]:

@@ -47,7 +47,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
         names = _read(piece)
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
-            name, value, end = match["name"].lower(), match["value"] or "", match.end()
+            name, value, end = match["name"].lower(), match["value"], match.end()
             new: list[Part] = []
             if piece.name == "html" and value and tgt_lang and name in own:
                 new = [f'"{html.escape(own[name])}"']
