@@ -54,6 +54,7 @@ def test_what_was_masked_comes_back(text: str) -> None:
 
 def test_glossary_terms_go_before_spans_that_they_meet() -> None:
     assert masked("open a_b.txt now", [(0, 4, "öffne"), (5, 8, "X")]) == (f"{MASK} {MASK}.txt now", ["öffne", "X"])
+    assert masked("{a}dog{b}", [(3, 6, "Hund")]) == (MASK * 3, ["{a}", "Hund", "{b}"])
 
 
 def test_symbols_are_put_back_and_invented_ones_go() -> None:
