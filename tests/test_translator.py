@@ -291,7 +291,8 @@ def test_a_long_prefix_is_kept_whole(translator: Translator) -> None:
 
 
 def test_a_translation_without_end_is_flagged_as_cut(translator: Translator, sources: list[str]) -> None:
-    assert translator.translate(sources[:1], search=SHORT)[0].flags == ("cut",)
+    for checks in (True, False):
+        assert translator.translate(sources[:1], search=SHORT, checks=checks)[0].flags == ("cut",)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:
         <tmx version="1.4"><header/><body>
         <tu><tuv xml:lang="en"><seg>A <bpt i="1">&lt;b></bpt>bold<ept i="1"/> <hi>dog</hi>
 runs</seg></tuv><tuv xml:lang="zh"><seg>狗<!-- no -->跑</seg></tuv></tu>
-        <tu><tuv xml:lang="en"><seg>&bomb;</seg></tuv><tuv xml:lang="zh"><seg>一&file;二</seg></tuv></tu>
+        <tu><tuv xml:lang="en"><seg>&bomb;</seg></tuv><tuv xml:lang="zh"><seg>一<hi>&file;</hi>二</seg></tuv></tu>
         <tu><tuv lang="EN-GB"><seg>old style</seg></tuv><tuv lang="zhx"><seg>x</seg></tuv></tu>
         <tu><tuv xml:lang="zh"><seg>三</seg></tuv><tuv xml:lang="en"/></tu>
         </body></tmx>""".encode("utf-16")

@@ -54,6 +54,7 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("Think of my son. My son is well.", "想想我的儿子。我的儿子很好。"),
         ("a b a b a b", "c d c d c d"),
         ("Bora Bora is far.", "Bora Bora ist weit."),
+        ("A very very big dog.", "Ein sehr sehr sehr großer Hund."),  # half as often again
         ("", ""),
         ("My grandparents live here.", "मेरे दादा-दादी यहाँ रहते हैं।"),
         ("a baby", "பாப்பா"),

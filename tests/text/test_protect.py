@@ -21,7 +21,7 @@ FOUND = {
     "README.md os.path.join() foo() setup.py. a.txt": ["README.md", "os.path.join()", "foo()", "setup.py", "a.txt"],
     "foo_bar __init__ --help": ["foo_bar", "__init__", "--help"],
     "COVID-19 A4 3D F-16 GPT-4": ["COVID-19", "A4", "3D", "F-16", "GPT-4"],
-    "1.2.3 v2.0 2024-01-05 0xff 1234567": ["1.2.3", "v2.0", "2024-01-05", "0xff", "1234567"],
+    "1.2.3 10.20.30 v2.0 2024-01-05 0xff 1234567": ["1.2.3", "10.20.30", "v2.0", "2024-01-05", "0xff", "1234567"],
     "`x = 1` ⟦3⟧": ["`x = 1`", "⟦3⟧"],
 }
 NOTHING = ["a < b and c > d", "100% sure, 50%, 100%d", "and/or, he/she, km/h", "e.g. i.e. U.S. a.m. z.B.", "3.5mm",

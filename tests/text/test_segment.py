@@ -35,6 +35,7 @@ ENGLISH = [
     "1.) The first item.| 2.) The second item.| 3.) The third.",
     "He was born in 1990.| She was not.",
     "She works at Yahoo! in the accounting department.",
+    "Two came; Ann did not.",
     "We make a good team, you and I.| Did you see Albert I. Jones yesterday?",
     "I never meant that....| She left the store.",
     "Wait... what?| I... I don't know.| See e.g. the U.S. Army, i.e. us, etc.| The end.",
