@@ -110,7 +110,8 @@ def test_a_text_in_capitals_is_read_in_the_small_letters_of_its_language() -> No
 
 
 def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
-    for lang, term, written in (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund")):
+    names = (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund"), ("de", "a.txt", "a.txt"))
+    for lang, term, written in names:
         work = replace(reader(english, "en", lang), glossary=Glossary({"man": term, "here": "X"}))
         assert work.write(work.read("Man is here."), f"{term} X") == f"{written} X"
 
