@@ -68,6 +68,7 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
     ("languages", "source", "translation"),
     [
         ("en-de", "Two men wait.", "Drei Männer warten."),
+        ("en-de", "In May a million came.", "Im Mai kamen 5 Millionen."),  # the fifth month, but no 5 of them
         ("en-zh", "Two men wait.", "三个男人在等。"),
         ("zh-en", "两个人在等。", "Three people wait."),
         ("en-de", "It costs 3,500.", "Es kostet 3500,50."),

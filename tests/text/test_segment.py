@@ -83,6 +83,12 @@ def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
     assert found == [part.strip() for part in marked.split("|")]
 
 
+@pytest.mark.parametrize("pair", ["“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]"])
+def test_no_sentence_ends_between_two_marks_of_a_pair(pair: str) -> None:
+    assert len(sentences("He said Stop. Go. and left.", "en")) == 2
+    assert len(sentences(f"He said {pair[0]}Stop. Go.{pair[1]} and left.", "en")) == 1
+
+
 def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> None:
     for lang, marked in (
         ("ja", "「行く。」と言った。|彼は笑った。"),
