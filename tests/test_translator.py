@@ -358,6 +358,11 @@ def test_chinese_is_scored_in_the_script_that_the_model_reads(
     assert simplified == traditional
 
 
+def test_blanks_that_no_model_reads_change_no_score(translator: Translator) -> None:
+    clean, stray = translator.score(["Deti gedi.", " Deti\u00a0 gedi. "], ["Bapu reta.", "Bapu\u3000reta.\u200b"])
+    assert clean == stray
+
+
 def test_scores_of_a_stream_are_those_of_a_list(
     translator: Translator, sources: list[str], references: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

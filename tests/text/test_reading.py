@@ -73,6 +73,7 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
         ("A Woman And A Child Are Sleeping", "A woman and a child are sleeping"),
         ("tHe MaN iS sLEePing iN tHE rOoM", "The man is sleeping in the room"),
         ("THE FILE README.md IS IN THE HOUSE", "The file README.md is in the house"),
+        ("ZXQ VKJ QXV", "Zxq vkj qxv"),  # words that no vocabulary knows
     ],
 )
 def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, english: Subword) -> None:

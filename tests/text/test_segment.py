@@ -89,6 +89,15 @@ def test_no_sentence_ends_between_two_marks_of_a_pair(pair: str) -> None:
     assert len(sentences(f"He said {pair[0]}Stop. Go.{pair[1]} and left.", "en")) == 1
 
 
+@pytest.mark.parametrize(
+    "lang", ["de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl", "hu", "hr", "sl", "et", "lv", "is"]
+)
+def test_the_day_of_a_date_ends_no_sentence_where_ordinals_have_a_full_stop(lang: str) -> None:
+    assert len(sentences("Es begann am 13. Oktober.", lang)) == 1
+    assert len(sentences("Es begann 1913. Oktober kam.", lang)) == 2
+    assert len(sentences("There were 13. October came.", "en")) == 2
+
+
 def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> None:
     for lang, marked in (
         ("ja", "「行く。」と言った。|彼は笑った。"),
