@@ -28,9 +28,11 @@ PAIRS = [
 
 def read(corpus: CorpusConfig, base: Path, size: int = 2) -> list[tuple[int, bytes | None, bytes | None]]:
     """All pairs with their numbers, in blocks of two so that every reader has several."""
+    blocks = list(read_blocks(corpus, base=base, src_lang="en", tgt_lang="zh", size=size))
+    assert all(len(block.src) <= size for block in blocks)
     return [
         (block.first + offset, src, tgt)
-        for block in read_blocks(corpus, base=base, src_lang="en", tgt_lang="zh", size=size)
+        for block in blocks
         for offset, (src, tgt) in enumerate(zip(block.src, block.tgt, strict=True))
     ]
 

@@ -36,6 +36,7 @@ ENGLISH = [
     "He was born in 1990.| She was not.",
     "She works at Yahoo! in the accounting department.",
     "Two came; Ann did not.",
+    "1. Apples from here| 2. Pears from there| 3. Plums",
     "We make a good team, you and I.| Did you see Albert I. Jones yesterday?",
     "I never meant that....| She left the store.",
     "Wait... what?| I... I don't know.| See e.g. the U.S. Army, i.e. us, etc.| The end.",
