@@ -71,6 +71,7 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "In May a million came.", "Im Mai kamen 5 Millionen."),  # the fifth month, but no 5 of them
         ("en-zh", "Two men wait.", "三个男人在等。"),
         ("zh-en", "两个人在等。", "Three people wait."),
+        ("zh-en", "他对三个人说。", "He told 3 people in 2 rooms."),  # 对 is no pair
         ("en-de", "It costs 3,500.", "Es kostet 3500,50."),
         ("en-de", "In 1998 it began.", "Es begann."),
         ("en-de", "It began.", "Es begann 1998."),

@@ -115,6 +115,7 @@ def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -
     for lang, term, written in names:
         work = replace(reader(english, "en", lang), glossary=Glossary({"man": term, "here": "X"}))
         assert work.write(work.read("Man is here."), f"{term} X") == f"{written} X"
+        assert work.write(work.read("Man is here."), f"x {term} X") == f"x {term} X"
 
 
 def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_character_keeps_its_place(

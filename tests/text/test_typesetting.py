@@ -159,6 +159,7 @@ def test_parts_of_a_quotation_keep_their_quotes_where_that_is_wanted() -> None:
     assert is_paired("it’s “fine”")
     for line, expected in (
         ("”好“，他说。", "“好”，他说。"),
+        ("“好“，他说。", "“好”，他说。"),
         ("好”，他说。", "“好”，他说。"),
         ("「好", "「好」"),
         ("甲」乙「丙", "「甲」乙「丙」"),
