@@ -117,7 +117,9 @@ def test_a_line_is_a_stretch_where_nobody_asks_for_sentences(subword: Subword) -
         ("de", ["Eins.", "Zwei."], "Eins. Zwei."),
         ("zh-Hant", ["一。", "二。"], "一。二。"),
         ("th", ["หนึ่ง", "สอง"], "หนึ่ง สอง"),  # where a blank is what ends a sentence
-        ("ja", ["A", "B"], "A B"),  # two words never become one
+        ("ja", ["A B", "C"], "A B C"),  # two words never become one
+        ("ja", ["一", "C"], "一C"),
+        ("ja", ["A B", "二"], "A B二"),
     ],
 )
 def test_sentences_are_joined_as_the_target_language_does(

@@ -320,7 +320,8 @@ def test_a_long_prefix_is_kept_whole(translator: Translator) -> None:
 
 
 def test_a_translation_without_end_is_flagged_as_cut(translator: Translator, sources: list[str]) -> None:
-    assert translator.translate(sources[:1], search=SHORT)[0].flags == ("cut",)
+    for checks in (True, False):
+        assert translator.translate(sources[:1], search=SHORT, checks=checks)[0].flags == ("cut",)
 
 
 @pytest.mark.parametrize(
@@ -384,6 +385,11 @@ def test_chinese_is_scored_in_the_script_that_the_model_reads(
     monkeypatch.setattr(translator, "src_lang", "zh")
     simplified, traditional = translator.score(["这个软体", "這個軟體"], ["Deti.", "Deti."])
     assert simplified == traditional
+
+
+def test_blanks_that_no_model_reads_change_no_score(translator: Translator) -> None:
+    clean, stray = translator.score(["Deti gedi.", " Deti\u00a0 gedi. "], ["Bapu reta.", "Bapu\u3000reta.\u200b"])
+    assert (stray.n_tokens, stray.log_prob) == (clean.n_tokens, pytest.approx(clean.log_prob, abs=1e-5))
 
 
 def test_scores_of_a_stream_are_those_of_a_list(

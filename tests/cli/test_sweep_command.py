@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import Commands
 
@@ -18,7 +20,7 @@ from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.evaluation.metrics import Metric
 from yiwen.recipe import load_recipe
 from yiwen.stop import GO_ON, StopFlag
-from yiwen.sweep import Cell, Result, Row, compared, grid, sweep, table
+from yiwen.sweep import _T_95, Cell, Result, Row, compared, grid, sweep, table
 from yiwen.translator import Translator
 
 SHORT = ["training.max_steps=6", "training.validate_every=6", "training.checkpoint_every=6"]
@@ -200,6 +202,13 @@ def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
     rows = compared(cells_of(recipe, *settings), [result_of(score) for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+def test_students_interval_holds_ninety_five_of_a_hundred_means(n: int) -> None:
+    x = np.linspace(-_T_95[n - 1], _T_95[n - 1], 20_001)
+    density = math.gamma((n + 1) / 2) / math.gamma(n / 2) / (n * math.pi) ** 0.5 * (1 + x**2 / n) ** (-(n + 1) / 2)
+    assert density.mean() * (x[-1] - x[0]) == pytest.approx(0.95, abs=1e-3)
 
 
 def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:

@@ -28,9 +28,11 @@ PAIRS = [
 
 def read(corpus: CorpusConfig, base: Path, size: int = 2) -> list[tuple[int, bytes | None, bytes | None]]:
     """All pairs with their numbers, in blocks of two so that every reader has several."""
+    blocks = list(read_blocks(corpus, base=base, src_lang="en", tgt_lang="zh", size=size))
+    assert all(len(block.src) <= size for block in blocks)
     return [
         (block.first + offset, src, tgt)
-        for block in read_blocks(corpus, base=base, src_lang="en", tgt_lang="zh", size=size)
+        for block in blocks
         for offset, (src, tgt) in enumerate(zip(block.src, block.tgt, strict=True))
     ]
 
@@ -183,7 +185,7 @@ def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:
         <tmx version="1.4"><header/><body>
         <tu><tuv xml:lang="en"><seg>A <bpt i="1">&lt;b></bpt>bold<ept i="1"/> <hi>dog</hi>
 runs</seg></tuv><tuv xml:lang="zh"><seg>狗<!-- no -->跑</seg></tuv></tu>
-        <tu><tuv xml:lang="en"><seg>&bomb;</seg></tuv><tuv xml:lang="zh"><seg>一&file;二</seg></tuv></tu>
+        <tu><tuv xml:lang="en"><seg>&bomb;</seg></tuv><tuv xml:lang="zh"><seg>一<hi>&file;</hi>二</seg></tuv></tu>
         <tu><tuv lang="EN-GB"><seg>old style</seg></tuv><tuv lang="zhx"><seg>x</seg></tuv></tu>
         <tu><tuv xml:lang="zh"><seg>三</seg></tuv><tuv xml:lang="en"/></tu>
         </body></tmx>""".encode("utf-16")

@@ -78,11 +78,27 @@ def test_odd_lengths_are_told_either_way(usual: Usual) -> None:
     assert not usual.is_odd_length(src, [12] * 9 + [30] * 4)  # which weigh half as much
 
 
+def test_of_the_references_themselves_two_in_a_thousand_are_called_odd_however_loose_they_are() -> None:
+    src, tgt = [SRC] * 1000, [[10] * (10 if i < 960 else i - 920) for i in range(1000)]  # forty of 40 to 79 words
+    confidence = {"good_at": 50.0, "weights": (), "error": 0.0, "reliability": ()}
+    usual = Usual(module.Calibration(n_pairs=1000, **usual_lengths(src, tgt, WEIGHTS), **confidence), WEIGHTS)
+    assert [len(ids) for ids in tgt if usual.is_odd_length(SRC, ids)] == [78, 79]
+
+
 def test_confidence_is_a_probability_that_rises_with_the_log_probability(usual: Usual) -> None:
     found = [usual.confidence(log_prob, SRC, TGT) for log_prob in (-1000.0, -30.0, -3.0, -0.1)]
     assert all(value is not None and 0 <= value <= 1 for value in found)
     assert found == sorted(found)  # type: ignore[type-var]
     assert usual.confidence(math.nan, SRC, TGT) is None
+
+
+def test_a_calibration_on_disk_goes_on_saying_what_it_said() -> None:
+    # 0.5 + 2 x -3/6 (the end is a subword) + log 6 = 1.2918; a source of 15 for a translation of 5: - log 20/10.
+    lengths = {"shortness": (0.0, 1.0), "incomplete_at": 1.0, "odd_at": 3.0}
+    confidence = {"good_at": 50.0, "weights": (0.5, 2.0, 1.0, -1.0), "error": 0.0, "reliability": ()}
+    usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), WEIGHTS)
+    assert usual.confidence(-3.0, [1] * 5, TGT[:5]) == pytest.approx(1 / (1 + math.exp(-1.2918)), abs=1e-5)
+    assert usual.confidence(-3.0, [1] * 15, TGT[:5]) == pytest.approx(1 / (1 + math.exp(-0.5986)), abs=1e-5)
 
 
 def test_a_fitted_confidence_is_calibrated_on_the_other_half() -> None:

@@ -54,6 +54,7 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("Think of my son. My son is well.", "想想我的儿子。我的儿子很好。"),
         ("a b a b a b", "c d c d c d"),
         ("Bora Bora is far.", "Bora Bora ist weit."),
+        ("A very very big dog.", "Ein sehr sehr sehr großer Hund."),  # half as often again
         ("", ""),
         ("My grandparents live here.", "मेरे दादा-दादी यहाँ रहते हैं।"),
         ("a baby", "பாப்பா"),
@@ -67,8 +68,10 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
     ("languages", "source", "translation"),
     [
         ("en-de", "Two men wait.", "Drei Männer warten."),
+        ("en-de", "In May a million came.", "Im Mai kamen 5 Millionen."),  # the fifth month, but no 5 of them
         ("en-zh", "Two men wait.", "三个男人在等。"),
         ("zh-en", "两个人在等。", "Three people wait."),
+        ("zh-en", "他对三个人说。", "He told 3 people in 2 rooms."),  # 对 is no pair
         ("en-de", "It costs 3,500.", "Es kostet 3500,50."),
         ("en-de", "In 1998 it began.", "Es begann."),
         ("en-de", "It began.", "Es begann 1998."),

@@ -32,6 +32,7 @@ CHINESE = ["一只狗跑过草地。", "两个孩子在沙滩上玩耍。", "那
         ("ja", "char"),
         ("ko", "char"),
         ("th", "char"),
+        *((code, "char") for code in ("lo", "km", "my", "bo", "dz")),
         ("de", "13a"),
         ("en-GB", "13a"),
         ("no", "13a"),

@@ -46,7 +46,9 @@ def test_a_text_that_stands_twice_is_no_wrong_partner() -> None:
     assert embed_loss(T)(encoder, pairs)[0].item() == pytest.approx(by_hand(encoder, pairs, same), rel=1e-5)
 
 
-def test_retrieval_by_hand() -> None:
+@pytest.mark.parametrize("n_rows_at_a_time", [2, 1024])
+def test_retrieval_by_hand(n_rows_at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yiwen.evaluation.retrieval._BLOCK", n_rows_at_a_time)
     src = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     tgt = np.array([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
     found = retrieval(src, tgt, ["a", "b", "c"], ["x", "y", "z"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,25 @@ def test_good_pairs_have_no_fault(src: str, tgt: str) -> None:
 )
 def test_each_fault_is_named(src: str, tgt: str, reason: str) -> None:
     assert fault_of(src, tgt, EN_ZH) == reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "good", "bad"),
+    [
+        ({"max_length": 10}, ("ten column", "你好你好你"), ("more than 10", "你好你好你")),
+        ({"max_length": 10}, ("ten column", "你好你好你"), ("ten column", "你好你好你a")),
+        ({"min_length": 3}, ("ant", "你a"), ("ab", "你a")),
+        ({"min_length": 3}, ("ant", "你a"), ("ant", "你")),
+        ({"max_repeats": 3}, ("Nooo", "不"), ("Noooo", "不")),
+        ({"max_ratio": 4.0}, ("b", "a" * 28), ("b", "a" * 29)),  # 36 = 4 x 9
+        ({"min_letters": 0.5}, ("ab..", "2 你!"), ("ab...", "2 你!")),
+        ({"min_letters": 0.5}, ("ab..", "2 你!"), ("ab..", "2 你!!")),
+    ],
+)
+def test_what_a_limit_names_still_passes(settings: dict[str, Any], good: tuple[str, str], bad: tuple[str, str]) -> None:
+    off = {"max_ratio": 0.0, "max_repeats": 0, "min_letters": 0.0, "min_script": 0.0}
+    active = checks(CleaningConfig(**off | settings), src_lang="en", tgt_lang="zh")
+    assert (fault_of(*good, active), fault_of(*bad, active) is None) == (None, False)
 
 
 def test_vowel_signs_are_no_signs() -> None:

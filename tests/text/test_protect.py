@@ -21,7 +21,7 @@ FOUND = {
     "README.md os.path.join() foo() setup.py. a.txt": ["README.md", "os.path.join()", "foo()", "setup.py", "a.txt"],
     "foo_bar __init__ --help": ["foo_bar", "__init__", "--help"],
     "COVID-19 A4 3D F-16 GPT-4": ["COVID-19", "A4", "3D", "F-16", "GPT-4"],
-    "1.2.3 v2.0 2024-01-05 0xff 1234567": ["1.2.3", "v2.0", "2024-01-05", "0xff", "1234567"],
+    "1.2.3 10.20.30 v2.0 2024-01-05 0xff 1234567": ["1.2.3", "10.20.30", "v2.0", "2024-01-05", "0xff", "1234567"],
     "`x = 1` ⟦3⟧": ["`x = 1`", "⟦3⟧"],
 }
 NOTHING = ["a < b and c > d", "100% sure, 50%, 100%d", "and/or, he/she, km/h", "e.g. i.e. U.S. a.m. z.B.", "3.5mm",
@@ -54,6 +54,7 @@ def test_what_was_masked_comes_back(text: str) -> None:
 
 def test_glossary_terms_go_before_spans_that_they_meet() -> None:
     assert masked("open a_b.txt now", [(0, 4, "öffne"), (5, 8, "X")]) == (f"{MASK} {MASK}.txt now", ["öffne", "X"])
+    assert masked("{a}dog{b}", [(3, 6, "Hund")]) == (MASK * 3, ["{a}", "Hund", "{b}"])
 
 
 def test_symbols_are_put_back_and_invented_ones_go() -> None:

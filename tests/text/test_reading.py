@@ -73,6 +73,7 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
         ("A Woman And A Child Are Sleeping", "A woman and a child are sleeping"),
         ("tHe MaN iS sLEePing iN tHE rOoM", "The man is sleeping in the room"),
         ("THE FILE README.md IS IN THE HOUSE", "The file README.md is in the house"),
+        ("ZXQ VKJ QXV", "Zxq vkj qxv"),  # words that no vocabulary knows
     ],
 )
 def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, english: Subword) -> None:
@@ -110,9 +111,11 @@ def test_a_text_in_capitals_is_read_in_the_small_letters_of_its_language() -> No
 
 
 def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
-    for lang, term, written in (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund")):
-        work = replace(reader(english, "en", lang), glossary=Glossary({"man": term}))
-        assert work.write(work.read("Man is here."), f"{term} x") == f"{written} x"
+    names = (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund"), ("de", "a.txt", "a.txt"))
+    for lang, term, written in names:
+        work = replace(reader(english, "en", lang), glossary=Glossary({"man": term, "here": "X"}))
+        assert work.write(work.read("Man is here."), f"{term} X") == f"{written} X"
+        assert work.write(work.read("Man is here."), f"x {term} X") == f"x {term} X"
 
 
 def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_character_keeps_its_place(

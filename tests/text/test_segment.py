@@ -35,6 +35,8 @@ ENGLISH = [
     "1.) The first item.| 2.) The second item.| 3.) The third.",
     "He was born in 1990.| She was not.",
     "She works at Yahoo! in the accounting department.",
+    "Two came; Ann did not.",
+    "1. Apples from here| 2. Pears from there| 3. Plums",
     "We make a good team, you and I.| Did you see Albert I. Jones yesterday?",
     "I never meant that....| She left the store.",
     "Wait... what?| I... I don't know.| See e.g. the U.S. Army, i.e. us, etc.| The end.",
@@ -80,6 +82,21 @@ def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
     text = marked.replace("|", "")
     found = [text[start:end] for start, end in sentences(text, lang)]
     assert found == [part.strip() for part in marked.split("|")]
+
+
+@pytest.mark.parametrize("pair", ["“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]"])
+def test_no_sentence_ends_between_two_marks_of_a_pair(pair: str) -> None:
+    assert len(sentences("He said Stop. Go. and left.", "en")) == 2
+    assert len(sentences(f"He said {pair[0]}Stop. Go.{pair[1]} and left.", "en")) == 1
+
+
+@pytest.mark.parametrize(
+    "lang", ["de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl", "hu", "hr", "sl", "et", "lv", "is"]
+)
+def test_the_day_of_a_date_ends_no_sentence_where_ordinals_have_a_full_stop(lang: str) -> None:
+    assert len(sentences("Es begann am 13. Oktober.", lang)) == 1
+    assert len(sentences("Es begann 1913. Oktober kam.", lang)) == 2
+    assert len(sentences("There were 13. October came.", "en")) == 2
 
 
 def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> None:
