@@ -195,6 +195,15 @@ def test_bf16_is_read_off_the_processor_flags(monkeypatch: pytest.MonkeyPatch, f
     assert hardware.has_native_bf16() == expected
 
 
+@pytest.mark.parametrize(("limit", "expected"), [("max\n", 8.0), (f"{3 * 2**30}\n", 3.0), (f"{2**60}\n", 8.0)])
+def test_memory_is_the_machines_or_what_a_container_may_use(
+    monkeypatch: pytest.MonkeyPatch, limit: str, expected: float
+) -> None:
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**21}.__getitem__)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
+    assert hardware.memory_gib() == expected
+
+
 def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(self: Path, **_: object) -> str:
         raise FileNotFoundError
