@@ -133,7 +133,9 @@ def test_seeds_differ_in_every_number_and_its_place() -> None:
     seeds = {seed_of(1, 2), seed_of(2, 1), seed_of(12), seed_of(1, 2, 0), seed_of(0, 1, 2), seed_of(1)}
     assert len(seeds) == 6
     assert all(0 <= seed < 1 << 63 for seed in seeds)
-    assert seed_of(1, 2) == seed_of(1, 2)
+    # Half of the first eight bytes, the last one first, that `printf '1 2' | sha256sum` gives: of every version, or a
+    # run that goes on with a newer one would draw otherwise.
+    assert seed_of(1, 2) == 0x299C3B36FE9819F7 // 2
 
 
 def test_an_output_matrix_of_its_own_is_no_layer() -> None:
