@@ -230,7 +230,9 @@ def test_processors_of_one_name_and_two_kinds_are_told_apart(
     assert hardware.processor_name() == expected
 
 
-@pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7)])
+@pytest.mark.parametrize(
+    ("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
+)
 def test_threads_are_asked_for_or_all(monkeypatch: pytest.MonkeyPatch, variable: str, expected: int) -> None:
     monkeypatch.setattr(hardware, "usable_cores", lambda: 7)
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
