@@ -89,7 +89,9 @@ def test_both_engines_find_the_same(
         assert [h.score for h in a] == pytest.approx([h.score for h in b], rel=1e-5, abs=2e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_len": 0}, {"min_len": 5}, {"max_len_ratio": 0.5, "max_len_extra": 2}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"min_len": 0}, {"min_len": 5}, {"min_len": 99}, {"max_len_ratio": 0.5, "max_len_extra": 2}]
+)
 def test_greedy_search_without_scores_finds_the_same(
     engine: CT2Engine, model: Transformer, settings: dict[str, float]
 ) -> None:
@@ -222,7 +224,8 @@ def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_pat
         exported(tmp_path / "c", model, dtype="float16")
 
 
-def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model: Transformer) -> None:
+def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path) -> None:
+    model = random_model(SHAPE, eos=-3.0)  # whose translations are long
     folder = tmp_path / "model"
     exported(folder, model)
     source, target = vocabularies(model)
@@ -236,6 +239,9 @@ def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model:
     config = SearchConfig(beam_size=2)
     assert {id_ for h in with_list.search([[5, 6, 7]], config=config)[0] for id_ in h.ids} <= allowed
     assert with_list.score([[5]], [[20]]) == without.score([[5]], [[20]])
+    golden = without.greedy(sources_for(model))  # knows no shortlist
+    assert with_list.greedy(sources_for(model)) == golden
+    assert not {id_ for ids in golden for id_ in ids} <= allowed
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])

@@ -80,6 +80,20 @@ def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_t
     assert choose_golden(engine, [[8] * 3]).output == (5,), "where there is no other"
 
 
+def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_translations(tiny_run: TinyRun) -> None:
+    target, asked = open_bundle(tiny_run.best).target, []
+
+    class Asked(Told):
+        def search(self, sources: Any, *, config: SearchConfig, **options: Any) -> list[list[Hypothesis]]:
+            asked.append(config)
+            return super().search(sources)
+
+    search = SearchConfig(beam_size=2, sampling=True, n_best=5, mbr=16)
+    engine: Any = Asked([[300]], {})
+    compare_quality(engine, engine, TestSet([[7]], [], []), target=target, tgt_lang="de", search=search)
+    assert asked == [SearchConfig(beam_size=2)] * 2
+
+
 def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:
     target = open_bundle(tiny_run.best).target
     texts = (tiny_run.recipe.parent / "valid.de").read_text("utf-8").split("\n")[:-1]
