@@ -195,6 +195,15 @@ def test_bf16_is_read_off_the_processor_flags(monkeypatch: pytest.MonkeyPatch, f
     assert hardware.has_native_bf16() == expected
 
 
+@pytest.mark.parametrize(("limit", "expected"), [("max\n", 8.0), (f"{3 * 2**30}\n", 3.0), (f"{2**60}\n", 8.0)])
+def test_memory_is_the_machines_or_what_a_container_may_use(
+    monkeypatch: pytest.MonkeyPatch, limit: str, expected: float
+) -> None:
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**21}.__getitem__)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
+    assert hardware.memory_gib() == expected
+
+
 def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(self: Path, **_: object) -> str:
         raise FileNotFoundError
@@ -221,7 +230,9 @@ def test_processors_of_one_name_and_two_kinds_are_told_apart(
     assert hardware.processor_name() == expected
 
 
-@pytest.mark.parametrize(("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7)])
+@pytest.mark.parametrize(
+    ("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
+)
 def test_threads_are_asked_for_or_all(monkeypatch: pytest.MonkeyPatch, variable: str, expected: int) -> None:
     monkeypatch.setattr(hardware, "usable_cores", lambda: 7)
     monkeypatch.setenv("OMP_NUM_THREADS", variable)

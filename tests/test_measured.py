@@ -151,6 +151,23 @@ def test_the_faster_way_is_taken_and_the_threads_are_put_back(precision: str, mo
         assert torch.get_num_threads() == threads
 
 
+@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bf16", torch.bfloat16)])
+def test_attention_is_timed_in_the_precision_of_the_training(
+    precision: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+
+    def attend(*inputs: torch.Tensor) -> torch.Tensor:
+        seen.update(each.dtype for each in inputs)
+        return inputs[0] * 1
+
+    for way in ("plain_attention", "fused_attention"):
+        monkeypatch.setattr(f"yiwen.model.attention.{way}", attend)
+    monkeypatch.setattr(measured, "_ROWS", 2)
+    faster_attention(precision=precision, threads=1)
+    assert seen == {dtype}
+
+
 def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: False)
     assert faster_products(precision="float32", threads=1) == "torch"

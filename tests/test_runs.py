@@ -271,7 +271,7 @@ def test_a_run_of_packed_sentences_learns_what_one_of_padded_sentences_learns(
 def test_the_fastest_micro_batch_is_found_once_and_kept_by_the_run(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As fast as they are many, the micro-batches: so the largest that the update's 900 tokens allow is taken."""
+    """As fast as they are many, the micro-batches: so the largest is taken, all 512 tokens of an update."""
     tried = []
 
     def rate(model: Any, batch: Any, **_: Any) -> float:
@@ -281,7 +281,7 @@ def test_the_fastest_micro_batch_is_found_once_and_kept_by_the_run(
 
     monkeypatch.setattr(microbatch, "SMALLEST", 128)
     monkeypatch.setattr(translation, "tokens_per_second", rate)
-    auto = [*FAST, "batch_tokens='auto'", "update_tokens=900"]
+    auto = [*FAST, "batch_tokens='auto'", "update_tokens=512"]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert train(text, tmp_path / "run", settings=auto) == 0
     assert "; micro-batches of 512 positions\n" in capsys.readouterr().err
@@ -291,7 +291,7 @@ def test_the_fastest_micro_batch_is_found_once_and_kept_by_the_run(
     assert 'batch_tokens = "auto"' in (tmp_path / "run" / "recipe.toml").read_text(encoding="utf-8")
 
     assert train(text, tmp_path / "again", settings=auto) == 0  # remembered by the machine
-    assert train(text, tmp_path / "number", settings=[*FAST, "batch_tokens=512", "update_tokens=900"]) == 0
+    assert train(text, tmp_path / "number", settings=[*FAST, "batch_tokens=512", "update_tokens=512"]) == 0
     assert outcome(tmp_path / "run") == outcome(tmp_path / "again") == outcome(tmp_path / "number")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import signal
@@ -10,10 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from random_models import exported, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.ct2_rules import Seen, settled_beam
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
@@ -24,7 +27,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
-from yiwen.text.subword import N_SPECIAL, UNK_ID
+from yiwen.text.subword import EOS_ID, N_SPECIAL, UNK_ID
 
 SHAPE = ModelConfig(
     d_model=22, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=2, norm_order="pre", max_len=47
@@ -66,6 +69,7 @@ def plain(group: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
         SearchConfig(beam_size=4, n_best=4, length_penalty=-0.5),
         SearchConfig(beam_size=4, n_best=4, penalty="gnmt", length_penalty=0.6),
         SearchConfig(beam_size=7, n_best=7, penalty="gnmt", length_penalty=2.0),
+        SearchConfig(beam_size=5, n_best=3, penalty="gnmt", length_penalty=2.0),
     ],
     ids=str,
 )
@@ -85,7 +89,9 @@ def test_both_engines_find_the_same(
         assert [h.score for h in a] == pytest.approx([h.score for h in b], rel=1e-5, abs=2e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_len": 0}, {"min_len": 5}, {"max_len_ratio": 0.5, "max_len_extra": 2}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"min_len": 0}, {"min_len": 5}, {"min_len": 99}, {"max_len_ratio": 0.5, "max_len_extra": 2}]
+)
 def test_greedy_search_without_scores_finds_the_same(
     engine: CT2Engine, model: Transformer, settings: dict[str, float]
 ) -> None:
@@ -117,6 +123,35 @@ def test_an_end_that_is_certain_is_found_where_it_may_be(tmp_path: Path) -> None
     late = SearchConfig(beam_size=2, min_len=40)  # longer than a short source may become
     for group in engine.search(sources, config=late):
         assert len(group[0].ids) == late.min_len
+
+
+def test_a_sentence_that_could_only_end_too_early_is_cut_at_its_limit(tmp_path: Path) -> None:
+    model = random_model(dataclasses.replace(SHAPE, positions="learned"))
+    direction = torch.linspace(-1, 1, SHAPE.d_model)
+    with torch.no_grad():  # every hypothesis wants to end after four subwords, and none at any other place
+        table = model.tgt_positions.get_parameter("weight")
+        table.copy_(-20 * direction)
+        table[4] *= -1
+        model.output_weight[EOS_ID] = 5 * direction
+    engine = exported(tmp_path / "model", model)
+    config = SearchConfig(beam_size=3, n_best=2, min_len=5, max_len_ratio=0.0, max_len_extra=1)
+    sources = sources_for(model, [1, 3, 7])
+    trained = TorchEngine(model)
+    for source, group in zip(sources, engine.search(sources, config=config), strict=True):
+        assert [(len(h.ids), h.is_finished) for h in group] == [(5, False)] * 2
+        rows = trained.score([source] * 2, [h.ids for h in group])
+        assert [h.log_prob for h in group] == pytest.approx([sum(row[:-1]) for row in rows], rel=1e-5)
+
+
+def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
+    # By sums the third, of three subwords and just below -3, is the worst of three, and the runtime hands out two.
+    # Divided by (5 + length) / 6, eos counted, they are -2.9 / 1.5 = -1.93, -3.0 / 1.17 = -2.57 and -3.0 / 1.5 = -2.0.
+    seen = [Seen((5, 6, 7), -2.9, True), Seen((5,), -3.0, True)]
+    config = SearchConfig(beam_size=2, penalty="gnmt", length_penalty=1.0)
+    (best,) = settled_beam(seen, limit=9, config=config) or []
+    assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
+    assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
+    assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
 
 
 def test_nothing_in_gives_nothing_out(engine: CT2Engine) -> None:
@@ -189,7 +224,8 @@ def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_pat
         exported(tmp_path / "c", model, dtype="float16")
 
 
-def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model: Transformer) -> None:
+def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path) -> None:
+    model = random_model(SHAPE, eos=-3.0)  # whose translations are long
     folder = tmp_path / "model"
     exported(folder, model)
     source, target = vocabularies(model)
@@ -203,6 +239,9 @@ def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path, model:
     config = SearchConfig(beam_size=2)
     assert {id_ for h in with_list.search([[5, 6, 7]], config=config)[0] for id_ in h.ids} <= allowed
     assert with_list.score([[5]], [[20]]) == without.score([[5]], [[20]])
+    golden = without.greedy(sources_for(model))  # knows no shortlist
+    assert with_list.greedy(sources_for(model)) == golden
+    assert not {id_ for ids in golden for id_ in ids} <= allowed
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
 from yiwen.errors import ExportError
 from yiwen.evaluation.metrics import quick_score
-from yiwen.export.verify import TestSet, compare_exactly, compare_quality
+from yiwen.export.verify import TestSet, choose_golden, compare_exactly, compare_quality
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 
@@ -22,11 +23,13 @@ class Told:
 
     description = "told"
 
-    def __init__(self, found: Sequence[Sequence[int]], log_probs: Mapping[int, float]) -> None:
-        self.found, self.log_probs = found, log_probs
+    def __init__(
+        self, found: Sequence[Sequence[int]], log_probs: Mapping[int, float], *, is_finished: bool = True
+    ) -> None:
+        self.found, self.log_probs, self.is_finished = found, log_probs, is_finished
 
     def search(self, sources: Any, **options: Any) -> list[list[Hypothesis]]:
-        return [[Hypothesis(tuple(ids), 0.0, 0.0, True)] for ids in self.found]
+        return [[Hypothesis(tuple(ids), 0.0, 0.0, self.is_finished)] for ids in self.found]
 
     def score(self, sources: Any, targets: Sequence[Sequence[int]], **options: Any) -> list[list[float]]:
         return [[*(self.log_probs.get(id_, -1.0) for id_ in ids), -1.0] for ids in targets]
@@ -58,6 +61,37 @@ def test_another_token_may_be_taken_where_it_is_a_thousandth_less_likely(
     with outcome:
         found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]])  # type: ignore[arg-type]
         assert found["n_ties"] == 1
+
+
+def test_a_translation_that_is_cut_where_the_other_ends_is_another_one() -> None:
+    with refused("greedy token 3 differs where the margin is inf"):
+        compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]])  # type: ignore[arg-type]
+
+
+def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_the_surest() -> None:
+    # Of 3 and of 30 subwords: surer, but too short and too long. Of 5: its translation is empty.
+    outputs = {3: (5,), 4: (5, 7), 5: (), 28: (6, 5), 29: (6, 6), 30: (5,)}
+    engine: Any = SimpleNamespace(
+        greedy=lambda sources: [outputs[len(ids)] for ids in sources],
+        score=Told([], {5: -2.0, 6: -1.5, 7: -3.0}).score,
+    )
+    golden = choose_golden(engine, [[8] * length for length in outputs])
+    assert (golden.source, golden.output, golden.log_probs) == ((8,) * 29, (6, 6), (-1.5, -1.5, -1.0))
+    assert choose_golden(engine, [[8] * 3]).output == (5,), "where there is no other"
+
+
+def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_translations(tiny_run: TinyRun) -> None:
+    target, asked = open_bundle(tiny_run.best).target, []
+
+    class Asked(Told):
+        def search(self, sources: Any, *, config: SearchConfig, **options: Any) -> list[list[Hypothesis]]:
+            asked.append(config)
+            return super().search(sources)
+
+    search = SearchConfig(beam_size=2, sampling=True, n_best=5, mbr=16)
+    engine: Any = Asked([[300]], {})
+    compare_quality(engine, engine, TestSet([[7]], [], []), target=target, tgt_lang="de", search=search)
+    assert asked == [SearchConfig(beam_size=2)] * 2
 
 
 def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:

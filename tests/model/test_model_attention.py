@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -171,6 +172,16 @@ def test_recorded_maps_are_the_weights_and_the_attend_functions_come_back(
         torch.testing.assert_close(weights.sum(dim=-1), torch.ones(mask.shape[:-1]))
         assert (weights[~mask] == 0).all()
         assert (weights[mask] > 0).all()
+
+
+def test_what_passes_in_another_thread_is_not_recorded(make_model: MakeModel) -> None:
+    model = make_model()
+    ids = torch.tensor([[5, 6, 3]])
+    with recorded_attention(model) as maps, ThreadPoolExecutor(1) as thread:
+        thread.submit(model, ids, ids).result()
+        assert not maps
+        model(ids, ids)
+    assert maps
 
 
 def test_the_attend_functions_come_back_after_an_error(make_model: MakeModel) -> None:

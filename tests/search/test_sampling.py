@@ -52,6 +52,11 @@ def test_temperature_comes_first_then_top_k_then_top_p() -> None:
     assert truncated(temperature=0.5, top_k=3, top_p=0.9) == pytest.approx([0, 0.64, 0, 0.36, 0])
 
 
+def test_a_top_p_of_one_leaves_even_the_least_likely_token_possible() -> None:
+    rare = torch.tensor([[1.0, 1e-9, 1e-12]])  # what comes before the second is 1 already, in float32
+    assert (truncated_probs(rare.log(), SearchConfig(sampling=True, top_p=1.0)) > 0).all()
+
+
 def test_each_row_is_cut_by_itself() -> None:
     log_probs = torch.stack([PROBS[0], PROBS[0].flip(0)]).log()
     probs = truncated_probs(log_probs, SearchConfig(sampling=True, top_k=2))

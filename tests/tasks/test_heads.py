@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+from yiwen.bundle import open_bundle
 from yiwen.data.batching import collate_labelled
+from yiwen.data.store import Store
 from yiwen.model import ModelConfig
 from yiwen.tasks.classify import balanced_weights, label_loss
+from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.heads import EncoderModel, pool
+from yiwen.training.config import TrainingConfig
+from yiwen.training.learning import labelling
 from yiwen.training.step import ShardPool, compute_gradients
 
 V, D, K = 31, 12, 5
@@ -91,6 +98,22 @@ def test_rare_labels_weigh_as_much_as_common_ones() -> None:
     counts = np.array([6, 2, 1])
     weights = balanced_weights(counts).numpy()
     assert (weights * counts).tolist() == pytest.approx([3.0, 3.0, 3.0])
+
+
+def test_training_weighs_each_label_by_how_often_its_own_texts_have_it(tiny_classifier: Path) -> None:
+    info = open_bundle(tiny_classifier).info
+    store = Store.open(tiny_classifier.parent / ".prepared" / info.data_fingerprint)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=len(info.labels)).eval()
+    config = TrainingConfig(label_smoothing=0.0)  # which would bring in the weights of the other labels
+    ways: tuple[Literal["none", "balanced"], ...] = ("none", "balanced")
+    plain, balanced = (
+        labelling(store, config, EncoderConfig(class_weights=way), max_len=61, max_tokens=29) for way in ways
+    )
+    numbers = [int(number) for (number,) in store.tgt_ids(np.arange(len(store)))]
+    for number, count in Counter(numbers).items():
+        batch = plain.load(np.array([numbers.index(number)]), 1)
+        losses = [learning.loss_fn(model, batch)[0].item() for learning in (balanced, plain)]
+        assert losses[0] / losses[1] == pytest.approx(len(numbers) / (3 * count))
 
 
 def test_a_frozen_encoder_neither_learns_nor_drops_anything() -> None:

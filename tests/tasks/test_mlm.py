@@ -14,7 +14,7 @@ from yiwen.data.batching import Batch
 from yiwen.model import ModelConfig
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
-from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID, TokenizerConfig, train_subword
+from yiwen.text.subword import EOS_ID, N_SPECIAL, PAD_ID, UNK_ID, TokenizerConfig, train_subword
 
 V = 997
 STARTS = np.arange(V) % 3 == 0  # ids that begin a word
@@ -87,7 +87,21 @@ def test_words_are_hidden_whole(masking: Any) -> None:
         assert end == len(ids) or STARTS[ids[end]]
 
 
-def test_spans_are_longer_than_words_and_end_with_their_text() -> None:
+def test_what_is_shown_in_the_place_of_a_subword_is_unk_or_one_of_a_text() -> None:
+    texts = [[N_SPECIAL, N_SPECIAL + 1, N_SPECIAL + 2]] * 199
+    batch = hidden(texts, seed=5, share=1.0, masking="subword", starts=np.ones(N_SPECIAL + 3, dtype=bool))
+    assert set(batch.src_ids[:, :3].flatten().tolist()) == {UNK_ID, *texts[0]}
+
+
+def test_a_span_is_of_one_text_and_of_ten_words_at_most() -> None:
+    short, long = [np.arange(4, 9) * 3] * 99, [np.full(999, 12)]  # each subword a word
+    assert all(len(runs_of(hide("span", seed=seed, share=1e-9, texts=short))) == 1 for seed in range(99))
+    lengths = [hide("span", seed=seed, share=1e-9, texts=long).n_tokens for seed in range(299)]
+    assert (min(lengths), max(lengths)) == (1, 10)
+    assert np.mean(lengths) == pytest.approx(4.46, abs=0.5)  # 1 + 0.8 + ... + 0.8^9
+
+
+def test_spans_are_longer_than_words() -> None:
     lengths = {
         masking: np.mean([end - start for _, start, end in runs_of(hide(masking))]) for masking in ("word", "span")
     }

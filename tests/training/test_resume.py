@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from toy_job import FULL, SMALL, Disk, Killed, results, toy_job, train, trainer
 
+from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete
 from yiwen.stop import StopFlag
@@ -227,6 +228,21 @@ def test_of_equal_scores_the_one_of_less_loss_is_the_best(
 
     progress = train(tmp_path, job=replace(job, validate=flat), max_steps=21)
     assert (progress.best_step, progress.n_worse) == (best, n_worse)
+
+
+@pytest.mark.parametrize(("ema_decay", "kind"), [(0.0, "last"), (0.9, "ema")])
+def test_the_weights_that_were_judged_are_those_that_are_published(tmp_path: Path, ema_decay: float, kind: str) -> None:
+    job, judged = toy_job(), []
+
+    def flat(model: nn.Module, stop: StopFlag) -> Validation:
+        judged.append({name: parameter.detach().clone() for name, parameter in model.named_parameters()})
+        return replace(job.validate(model, stop), scores={"loss": 1.0, "bleu": 0.0})  # the first stays the best
+
+    train(tmp_path, job=replace(job, validate=flat), ema_decay=ema_decay)
+    best = load_tensors(tmp_path / "best" / "model.safetensors")
+    assert best.keys() == judged[0].keys()
+    assert all(torch.equal(weight, judged[0][name]) for name, weight in best.items())
+    assert (tmp_path / "best" / "kind").read_text(encoding="utf-8") == kind
 
 
 def test_a_second_signal_stops_at_once_without_saving(tmp_path: Path) -> None:

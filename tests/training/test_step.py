@@ -271,6 +271,17 @@ def test_infinite_weights_are_never_published(tmp_path: Path) -> None:
     assert not (tmp_path / "best").exists()
 
 
+def test_every_update_draws_anew(tmp_path: Path) -> None:
+    job, seeds = toy_job(), []
+
+    def load(rows: Rows, seed: int) -> Batch:
+        seeds.append(seed)
+        return job.load(rows, seed)
+
+    train(tmp_path, job=replace(job, load=load))
+    assert len(set(seeds)) == len(seeds) >= SMALL.max_steps
+
+
 def test_training_is_the_same_twice(tmp_path: Path) -> None:
     train(tmp_path / "a")
     train(tmp_path / "b")

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+import torch
+
+from yiwen.bundle import open_bundle
+from yiwen.data.store import Store
 from yiwen.errors import DataError
+from yiwen.evaluation.retrieval import retrieval
+from yiwen.tasks.config import EncoderConfig
+from yiwen.tasks.embed import vectors
+from yiwen.tasks.heads import EncoderModel
+from yiwen.text.subword import EOS_ID
+from yiwen.training.config import TrainingConfig
+from yiwen.training.learning import embedding
 from yiwen.training.validation import chunks_of
 
 
@@ -19,3 +31,19 @@ def test_no_text_and_text_that_is_too_long_are_named() -> None:
         chunks_of([], max_len=6, batch_tokens=12)
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
         chunks_of([[7], [7] * 5], max_len=5, batch_tokens=12)
+
+
+def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_their_batch(tiny_embedder: Path) -> None:
+    info = open_bundle(tiny_embedder).info
+    store = Store.open(tiny_embedder.parent / ".prepared" / info.data_fingerprint)
+    torch.manual_seed(1)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()  # as drawn: most partners are not found
+    learning = embedding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
+    with torch.inference_mode():
+        scores, _ = learning.judge(model, lambda: None)
+        src, tgt = (
+            torch.cat([vectors(model, torch.tensor([[*ids, EOS_ID]])) for ids in store.source.encode(texts)]).numpy()
+            for texts in store.valid
+        )
+    assert scores == retrieval(src, tgt, *store.valid)
+    assert 0 < scores["accuracy"] < 50

@@ -52,7 +52,7 @@ def hidden(texts: Sequence[Ids], *, seed: int, share: float, masking: Masking, s
     lengths = np.array([len(ids) for ids in texts])
     ids_N = np.concatenate([np.asarray(ids, dtype=np.int64) for ids in texts])
     text_N = np.repeat(np.arange(len(texts)), lengths)
-    opens_N = np.concatenate([[True], text_N[1:] != text_N[:-1]])[: len(ids_N)]
+    opens_N = np.concatenate([[True], text_N[1:] != text_N[:-1]])
     word_N = np.cumsum(starts[ids_N] | opens_N | (masking == "subword")) - 1
     is_hidden_N = _chosen(rng, word_N, text_N, share=share, masking=masking)[word_N] if len(ids_N) else word_N > 0
     fate_N = rng.random(len(ids_N))
