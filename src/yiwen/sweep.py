@@ -132,7 +132,8 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
 
     Args:
         recipe: Name or path.
-        settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value.
+        settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value, and
+            so is each list of several.
         each: No combinations: all first values together, then every further value alone beside them (with each seed).
         folder: Of the runs; `runs/RECIPE-sweep` where not given.
 
