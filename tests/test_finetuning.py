@@ -127,6 +127,7 @@ def test_none_of_the_general_test_is_trained_on(recipe: Path) -> None:
         ("model.norm_order='post'", "model.norm_order: 'pre' there, 'post' here"),
         ("data.tgt_lang=nl", "data.tgt_lang: 'de' there, 'nl' here"),
         ("tokenizer.symbols=['<bt>']", "tokenizer.symbols: '<bt>' is not in its vocabulary"),
+        ("tokenizer.placeholders=3", "tokenizer.placeholders: 0 there, 3 here"),
         ("tokenizer.model=x.spm", "tokenizer.model: its own vocabulary is used, not 'x.spm'"),
     ],
 )
@@ -136,6 +137,12 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert f"training.init_from: {tiny_run.best} is not of this recipe's kind:\n  {message}" in str(caught.value)
     assert "change the recipe so that they agree" in str(caught.value)
     assert not (runs_root() / "fine").exists()
+
+
+def test_a_vocabulary_for_each_language_is_not_had_from_a_model_that_has_one_for_both(recipe: Path) -> None:
+    settings = ["tokenizer.shared=false", "model.tied_embeddings='target'"]
+    with pytest.raises(ConfigError, match=r"tokenizer\.shared: True there, False here"):
+        train_recipe(load_recipe(str(recipe), settings))
 
 
 def takes_over(recipe: Path, model: Path, *settings: str) -> bool:

@@ -82,6 +82,18 @@ def test_the_recipe_of_a_run_finds_its_text_wherever_the_run_is(text: Path, tmp_
     assert load_recipe(str(copied / "recipe.toml")).base == copied
 
 
+def test_the_recipe_of_a_run_has_the_name_of_the_run(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(run.parent))
+    recipe = str(run / "recipe.toml")
+    assert main(["train", recipe]) == 2
+    assert f"{run} exists already; go on by --resume" in capsys.readouterr().err
+    assert main(["train", recipe, "--resume", "--set", "training.max_steps=10"]) == 0
+    assert (run / "final").resolve().name == "final-00000010"
+    assert load_recipe(str(shutil.copy(recipe, run.with_name("recipe.toml")))).name == "recipe"  # no run
+
+
 def test_a_run_holds_what_the_design_says(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
     assert train(text, run, "--json") == 0

@@ -132,9 +132,9 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
         ConfigError: With every problem found; an unknown name lists the known ones.
     """
     path = Path(expect(name_or_path, str | os.PathLike, "a recipe", "its name or its path"))
-    base = path.resolve().parent
+    folder = base = path.resolve().parent
     with suppress(OSError, ValueError, KeyError, TypeError):  # of a run: its text lies where it did
-        base = Path(json.loads((base / "hardware.json").read_text(encoding="utf-8"))["base"])
+        base = Path(json.loads((folder / "hardware.json").read_text(encoding="utf-8"))["base"])
     if path.suffix != ".toml" and not path.is_file():
         names = builtin_names()
         if str(path) not in names:
@@ -145,7 +145,8 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
         path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
     table = override(read_toml(path), [settings] if isinstance(settings, str) else settings)
     source = f"{path}{' with --set' if settings else ''}"
-    return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=path.stem, base=base)
+    name = folder.name if path.name == "recipe.toml" and base != folder else path.stem
+    return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=name, base=base)
 
 
 def with_preset(table: Table) -> Table:

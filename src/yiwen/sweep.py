@@ -132,7 +132,8 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
 
     Args:
         recipe: Name or path.
-        settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value.
+        settings: `key=value`, or `key=value,value,value`. A value that is TOML as a whole (`[1, 2]`) is one value, and
+            so is each list of several.
         each: No combinations: all first values together, then every further value alone beside them (with each seed).
         folder: Of the runs; `runs/RECIPE-sweep` where not given.
 
@@ -167,11 +168,10 @@ def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row
     rows: list[Row] = []
     first: list[Scored] = []  # stays empty where one of the first row failed
     for name, group in groups.items():
-        scored = [(cell, result) for cell, result in group if isinstance(result, Result)]
-        if len(scored) < len(group):
-            errors = [result for _, result in group if isinstance(result, str)]
+        if errors := [result for _, result in group if isinstance(result, str)]:
             rows.append(Row(name=name, n_runs=len(group), error="; ".join(errors)))
             continue
+        scored = [(cell, result) for cell, result in group if isinstance(result, Result)]
         rows.append(
             Row(
                 name=name,
@@ -224,7 +224,7 @@ def _values(text: str) -> list[str]:
     try:
         tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        return [value.strip() for value in text.split(",")]
+        return [value.strip() for value in re.split(r",(?![^\[]*\])", text)]  # not within [brackets]
     return [text.strip()]
 
 
@@ -310,9 +310,8 @@ def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, floa
     from yiwen.evaluation.significance import compare
 
     (cell, result), (first_cell, first_result) = group[0], first[0]
-    stores = {data: Store.open(runs_root() / ".prepared" / data) for data in {result.data, first_result.data}}
-    store = stores[result.data]
-    if any(other.valid != store.valid for other in stores.values()) or result.metric != first_result.metric:
+    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (result, first_result))
+    if store.valid != first_store.valid or result.metric != first_result.metric:
         return None
     gains = [ours.score - theirs.score for (_, ours), (_, theirs) in zip(group, first, strict=True)]
     mean = fmean(gains)

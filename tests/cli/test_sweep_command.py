@@ -48,6 +48,8 @@ def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(
         recipe, ["tokenizer.symbols=['<a>', '<b>']", "training.schedule=cosine,constant", "training.init_from=a/b,a_b"]
     )
     assert cells[0].loaded.recipe.tokenizer.symbols == ("<a>", "<b>")
+    lists = grid(recipe, ["tokenizer.symbols=['<a>', '<b>'], ['<c>'],[]"])
+    assert [cell.loaded.recipe.tokenizer.symbols for cell in lists] == [("<a>", "<b>"), ("<c>",), ()]
     assert [cell.loaded.recipe.training.schedule for cell in cells] == ["cosine"] * 2 + ["constant"] * 2
     assert len({cell.folder for cell in cells}) == 4
     assert [cell.folder.name for cell in grid(recipe, ["tokenizer.model=a/b,c"])] == ["model=a_b", "model=c"]

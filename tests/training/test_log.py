@@ -171,7 +171,7 @@ def test_tensorboard_hides_what_a_killed_start_wrote(tmp_path: Path) -> None:
 
 def test_the_time_adds_up_over_all_starts(tmp_path: Path) -> None:
     def log(step: int) -> TrainingLog:
-        return TrainingLog(tmp_path, step=step, max_steps=9, metrics_bytes=0, console=None)
+        return TrainingLog(tmp_path, Progress(step=step), max_steps=9, console=None)
 
     with log(0) as first:
         first.update(1, seconds=2.0, n_tokens=30)
@@ -195,7 +195,7 @@ def test_the_time_adds_up_over_all_starts(tmp_path: Path) -> None:
 def test_a_bar_is_drawn_on_a_terminal_alone(tmp_path: Path, is_terminal: bool) -> None:
     text = io.StringIO()
     console = Console(file=text, force_terminal=is_terminal, width=200, color_system=None)
-    with TrainingLog(tmp_path, step=0, max_steps=9, metrics_bytes=0, console=console) as log:
+    with TrainingLog(tmp_path, Progress(), max_steps=9, console=console) as log:
         log.update(1, seconds=2.0, n_tokens=30)
         log.training({"step": 1, "loss": 1.25, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
         log.say("best: runs/a[b]/best " + "x" * 300)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from toy_job import FULL, SMALL, Disk, Killed, results, toy_job, train, trainer
+from toy_job import FULL, SMALL, Disk, Killed, Screen, results, toy_job, train, trainer
 
 from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError, Stopped, TrainingError
-from yiwen.files import is_complete
+from yiwen.files import is_complete, remove
 from yiwen.stop import StopFlag
 from yiwen.training.checkpoint import checkpoints, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
@@ -278,6 +278,44 @@ def test_a_finished_run_resumed_computes_nothing_and_stays_as_it_is(tmp_path: Pa
     assert train(tmp_path, job=idle).step == SMALL.max_steps
     assert results(tmp_path) == before
     assert (tmp_path / "final" / "ctranslate2").is_dir()
+
+
+def test_where_the_best_model_was_removed_the_next_validation_makes_another(tmp_path: Path) -> None:
+    run, screen = tmp_path, Screen()
+    train(run)
+    (best,) = (run / "bundles").glob("best-*")
+    remove(best)
+    for _ in range(2):  # the second time nothing is missing
+        work = trainer(run)
+        work.log.say = screen.print  # type: ignore[method-assign]
+        work.train()
+        assert (run / "best").resolve().name == "best-00000023"
+    said = f"the best model, of step {int(best.name[-8:])}, is gone; the next validation makes another"
+    assert screen.lines.count(said) == 1
+    assert read_progress(run / "checkpoints" / "step-00000023").best_step == SMALL.max_steps
+    steps = [json.loads(line).get("step") for line in (run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]]
+    assert steps.count(SMALL.max_steps) == 2  # it was validated twice
+
+
+def test_a_run_whose_last_checkpoints_were_removed_ends_with_the_same_digits(tmp_path: Path) -> None:
+    run = tmp_path
+
+    def start() -> None:
+        def rising(model: Any, stop: StopFlag) -> Validation:
+            return replace(job.validate(model, stop), scores={"bleu": float(work.progress.step)})
+
+        job = toy_job()
+        work = trainer(run, replace(SMALL, validate_every=5, keep_last=3), replace(job, validate=rising))
+        work.train()
+
+    start()
+    whole = results(run)
+    assert (run / "best").resolve().name == "best-00000023"
+    for step in (20, 23):
+        remove(run / "checkpoints" / f"step-{step:08d}")
+    assert not (run / "bundles" / "best-00000015").exists()  # which the checkpoint of step 15 knows of
+    start()
+    assert results(run) == whole
 
 
 def test_a_finished_run_can_be_made_longer_or_more_patient(tmp_path: Path) -> None:

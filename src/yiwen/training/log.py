@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ from yiwen.files import write_lines
 if TYPE_CHECKING:
     import numpy as np
 
+    from yiwen.training import state
     from yiwen.training.validation import Validation
 
 
@@ -74,25 +75,24 @@ def bar_with_rate(console: Console) -> Progress:
 class TrainingLog:
     """All outputs of one training process, opened and closed together."""
 
-    def __init__(self, run: Path, *, step: int, max_steps: int, metrics_bytes: int, console: Console | None) -> None:
-        """Open the outputs of a run that stands at `step`; a console of None keeps silent."""
+    def __init__(self, run: Path, at: state.Progress, *, max_steps: int, console: Console | None) -> None:
+        """Open the outputs of a run that stands where `at` says; a console of None keeps silent."""
         from torch.utils.tensorboard import SummaryWriter
 
         timing = run / "timing.jsonl"
-        self.train_seconds = _seconds_at(timing, step)
+        self.train_seconds = _seconds_at(timing, at.step)
         """Spent on updates since the run began, all starts together."""
         with ExitStack() as opened:  # where one cannot be opened, those before it are closed
-            self.metrics = opened.enter_context(closing(Record(run / "metrics.jsonl", n_bytes=metrics_bytes)))
+            self.metrics = opened.enter_context(closing(Record(run / "metrics.jsonl", n_bytes=at.metrics_bytes)))
             self._timing = opened.enter_context(closing(Record(timing, n_bytes=whole_lines(timing))))
             self._folder = run / "tensorboard"
             # purge_step hides what a killed start wrote after its last checkpoint.
-            self._board = opened.enter_context(closing(SummaryWriter(str(self._folder), purge_step=step + 1)))
+            self._board = opened.enter_context(closing(SummaryWriter(str(self._folder), purge_step=at.step + 1)))
             self._opened = opened.pop_all()
         self._console = console or Console(quiet=True, stderr=True)
         self._progress = bar_with_rate(self._console)
-        self._task = self._progress.add_task("training", total=max_steps, completed=step, rate="")
-        self._seconds_since = 0.0
-        self._tokens_since = 0
+        self._task = self._progress.add_task("training", total=max_steps, completed=at.step, rate="")
+        self._seconds_since, self._tokens_since = 0.0, 0
 
     def __enter__(self) -> Self:
         self._opened.enter_context(self._progress)
@@ -168,12 +168,9 @@ class TrainingLog:
 def _seconds_at(timing: Path, step: int) -> float:
     """Training seconds that an earlier start of the run had spent when it reached `step`."""
     seconds = 0.0
-    if timing.exists():
-        for line in timing.read_bytes().split(b"\n"):
-            try:
-                entry = json.loads(line)
-            except ValueError:  # the end of the file, or a line cut by a kill
-                continue
+    for line in timing.read_bytes().split(b"\n") if timing.exists() else ():
+        with suppress(ValueError):  # the end of the file, or a line cut by a kill
+            entry = json.loads(line)
             if entry["step"] <= step:
                 seconds = entry["seconds"]  # the last counts: earlier ones may be of a start that was killed
     return seconds

@@ -78,13 +78,7 @@ class Trainer:
         self.updates: list[Update] = []
         self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
-        self.log = TrainingLog(
-            run,
-            step=self.progress.step,
-            max_steps=config.max_steps,
-            metrics_bytes=self.progress.metrics_bytes,
-            console=console,
-        )
+        self.log = TrainingLog(run, self.progress, max_steps=config.max_steps, console=console)
         self.saved_step = self.progress.step if resume_from is not None else -1
 
     def train(self) -> Progress:
@@ -96,7 +90,8 @@ class Trainer:
         """
         with self.log, self.pool or nullcontext():
             try:
-                restore_best(self.run, step=self.progress.best_step)
+                if not restore_best(self.run, step=self.progress.best_step) and self.progress.best_step:
+                    self._forget_best()
                 if self.saved_step < 0:
                     self._save()
                     settings = {**vars(self.config), **self.job.settings}
@@ -226,6 +221,13 @@ class Trainer:
             self._publish("best", self._snapshot(validation.scores))
         else:
             progress.n_worse += 1
+
+    def _forget_best(self) -> None:
+        """Its bundle is gone: somebody removed it, or the checkpoints behind it. The next one validated is the best."""
+        self.log.say(f"the best model, of step {self.progress.best_step}, is gone; the next validation makes another")
+        self.progress.best_score, self.progress.best_step = None, 0
+        if self._is_done():  # no validation is to come but that of the last update, and the checkpoint is told
+            self.progress.validated_step, self.saved_step = 0, self.progress.step - 1
 
     def _snapshot(self, scores: Mapping[str, float]) -> Snapshot:
         """The weights that are validated, with what came of that."""

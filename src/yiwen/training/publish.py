@@ -26,17 +26,18 @@ def remove_others(run: Path, link: str, *, step: int) -> None:
             remove(bundle)
 
 
-def restore_best(run: Path, *, step: int) -> None:
-    """Point `best` where the checkpoint says, at the bundle of `step` (0: there is none yet).
+def restore_best(run: Path, *, step: int) -> bool:
+    """Point `best` where the checkpoint says, at the bundle of `step` (0: there is none yet); True if it is there.
 
     A run that was killed after a validation, before the checkpoint behind it, has a later `best` than the checkpoint
     knows of. It is made again when training comes by; until then it would be removed under the link.
     """
-    if is_complete(_folder(run, "best", step)):
+    if is_there := is_complete(_folder(run, "best", step)):
         swap_link(run / "best", _folder(run, "best", step))
     else:
         remove(run / "best")
     remove_others(run, "best", step=step)
+    return is_there
 
 
 def _folder(run: Path, link: str, step: int) -> Path:
