@@ -57,7 +57,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError at links in a circle
     temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:

@@ -208,6 +208,12 @@ def test_a_full_disk_is_named_and_answered(fail_with: Failing, capsys: pytest.Ca
     )
 
 
+def test_a_used_up_quota_is_a_full_disk(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(OSError(errno.EDQUOT, "Disk quota exceeded", "runs/x"))
+    assert main([]) == 1
+    assert "error: no space left on the disk: runs/x; free some, or" in capsys.readouterr().err
+
+
 def test_of_a_copy_that_fails_what_was_to_be_written_is_named(
     fail_with: Failing, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,6 +248,24 @@ def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.Ca
     fail_with(OSError(errno.EIO, "Input/output error", "/root/x"))
     assert main([]) == 1
     assert "error: Input/output error: /root/x; YIWEN_TRACEBACK=1 shows where" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOTDIR, "give one whose folder is there and that you may read or write"),
+        (errno.EISDIR, "give the path of a file"),
+        (errno.ENAMETOOLONG, "give a shorter name"),
+        (errno.EFBIG, "write to a file system, and with a `ulimit -f`, that allows files of this size"),
+        (errno.EMFILE, "let the process open more files: `ulimit -n 1024`"),
+    ],
+)
+def test_what_a_user_can_change_is_answered(
+    number: int, remedy: str, fail_with: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(OSError(number, os.strerror(number), "a/b"))
+    assert main([]) == 1
+    assert capsys.readouterr().err == f"error: {os.strerror(number)}: a/b; {remedy}\n"
 
 
 @pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False)])

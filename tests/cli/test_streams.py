@@ -137,6 +137,13 @@ def test_a_pipe_and_a_link_are_written_to_and_not_replaced(tmp_path: Path) -> No
         assert (pipe.is_fifo(), link.is_symlink(), kept.read_bytes()) == (True, True, b"new")
 
 
+def test_links_in_a_circle_become_the_file(tmp_path: Path) -> None:
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    written_as_stream(circle)
+    assert circle.read_bytes() == b"new"
+
+
 def written_as_stream(path: Path) -> None:
     with output_stream(path) as file:
         file.write(b"new")

@@ -16,7 +16,7 @@ import pytest
 from papers import Said, by, docx_of, translated_here, upper, zipped
 
 from campaign import noted
-from yiwen.documents import Limits, formats, translate_document
+from yiwen.documents import Limits, formats, sandbox, translate_document
 from yiwen.documents.sandbox import asked
 from yiwen.errors import ConfigError, DataError
 
@@ -210,6 +210,22 @@ def test_the_child_knows_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(sys, "executable", str(spy))
     assert asked(b"text", limits=Limits(), header={}) == {}
     assert "secret" not in (tmp_path / "seen").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell there")
+def test_the_child_looks_for_packages_where_its_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where each package has a folder of its own, and Python libraries of its own, as modules of a cluster have."""
+    spy = tmp_path / "python"
+    spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > '{tmp_path}/seen'\necho '{{}}'\n", encoding="utf-8")
+    spy.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(spy))
+    own = Path(sandbox.__file__).parents[2]
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/python/lib")
+    for value, expected in (("/opt/a:/opt/b", f"{own}:/opt/a:/opt/b"), ("", f"{own}")):
+        monkeypatch.setenv("PYTHONPATH", value)
+        assert asked(b"text", limits=Limits(), header={}) == {}
+        seen = (tmp_path / "seen").read_text(encoding="utf-8").split("\n")
+        assert {f"PYTHONPATH={expected}", "LD_LIBRARY_PATH=/opt/python/lib"} <= set(seen)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")

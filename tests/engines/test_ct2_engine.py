@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -326,6 +328,14 @@ def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Tr
     (tmp_path / "model" / "model.bin").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="cannot be loaded by CTranslate2"):
         CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 there")
+def test_a_folder_whose_name_is_no_utf_8_can_be_opened(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model)
+    folder = (tmp_path / "model").rename(tmp_path / os.fsdecode(b"m\xff"))
+    source, target = vocabularies(model)
+    assert CT2Engine(folder, source=source, target=target, is_new=True).score([[5, 6]], [[7]])
 
 
 def test_a_number_type_that_is_none_is_damage(tmp_path: Path, model: Transformer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
         export_ctranslate2(open_bundle(bundle), valid=None, output=output)
     with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
+
+
+def test_a_bundle_that_cannot_be_written_asks_for_an_output(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != bundle)  # root may write everywhere
+    with pytest.raises(ConfigError, match=f"{re.escape(str(bundle))} cannot be written; give a new folder by --output"):
+        export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=tmp_path / "new")
 
 
 def test_a_mismatch_fails_the_export_and_leaves_nothing_behind(

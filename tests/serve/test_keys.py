@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import time
@@ -23,7 +24,7 @@ from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service
-from yiwen.serve.store import ANYBODY, Store
+from yiwen.serve.store import ANYBODY, Store, default_url
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")
@@ -313,6 +314,27 @@ def test_a_store_that_nobody_closes_leaves_no_file_open(tmp_path: Path) -> None:
     file = tmp_path / "keys.sqlite"
     Store(f"sqlite:///{file}").create_key("a", **UNLIMITED)
     assert str(file) not in [opened.path for opened in psutil.Process().open_files()]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names on Windows")
+@pytest.mark.parametrize("name", ["what?", "a%20b", "#1 :@", "译文"])
+def test_the_keys_lie_in_the_folder_of_the_runs_whatever_its_name(name: str, tmp_path: Path) -> None:
+    store = Store(default_url(tmp_path / name))
+    store.create_key("a", **UNLIMITED)
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name / "serve.sqlite").is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such modes on Windows")
+def test_the_folder_of_the_keys_is_closed_to_other_users(tmp_path: Path) -> None:
+    """Glossaries are in it."""
+    before = os.umask(0)
+    try:
+        Store(default_url(tmp_path / "runs" / ".serve")).close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "runs" / ".serve").stat().st_mode & 0o777 == 0o770
 
 
 def test_a_database_in_memory_is_refused() -> None:

@@ -20,10 +20,7 @@ def doctor(
 ) -> None:
     """Show the machine, the versions and what is missing."""
     report = examine()
-    if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
-    else:
-        typer.echo("\n".join(_lines(report)))
+    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
 
 
 def examine() -> dict[str, Any]:
@@ -61,16 +58,15 @@ def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:
     versions: dict[str, str | None] = {}
     missing: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("yiwen") or []:
-        found = re.match(r"[A-Za-z0-9._-]+", requirement)
-        assert found is not None, requirement
-        if found[0] == "yiwen":  # the extra `all` is made of the others
+        name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+        if name == "yiwen":  # the extra `all` is made of the others
             continue
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", requirement)
         try:
-            versions[found[0]] = importlib.metadata.version(found[0])
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            versions[found[0]] = None
-            missing.setdefault(extra[1] if extra else "", []).append(found[0])
+            versions[name] = None
+            missing.setdefault(extra[1] if extra else "", []).append(name)
     return dict(sorted(versions.items())), missing
 
 
@@ -98,8 +94,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
         lines.append("training  not possible: torch is missing")
     else:
         lines += [f"training  on {report['hardware']['device']}", f"          {report['hardware']['chosen']}"]
-    lines += ["", "packages"]
-    lines += [f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items()]
+    lines += ["", "packages", *(f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items())]
     for extra, names in sorted(report["missing"].items()):
         pip = f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"
         lines += ["", f"missing: {', '.join(names)}", f"  {pip}"]

@@ -50,6 +50,16 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
     average, export, package, serve, keys, distil, backtranslate, demo, config, doctor,
 )  # fmt: skip
 
+_NO_ACCESS: Final = "give one whose folder is there and that you may read or write"
+_REMEDIES: Final = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR), _NO_ACCESS),
+    errno.EISDIR: "give the path of a file",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EFBIG: "write to a file system, and with a `ulimit -f`, that allows files of this size",
+    errno.EMFILE: "let the process open more files: `ulimit -n 1024`",
+}
+"""What to do about an error of the system."""
+
 # Plain help, not rich's boxes: it starts twice as fast and reads well in 80 columns and in a pipe.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -108,10 +118,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         if done.code == 128 + signal.SIGINT:
             print("stopped by SIGINT", file=sys.stderr)
         return done.code if isinstance(done.code, int) else 0
-    except Stopped as error:
-        return _report(error, str(error), code=error.exit_code, is_error=False)
     except YiwenError as error:
-        return _report(error, str(error), code=error.exit_code)
+        return _report(error, str(error), code=error.exit_code, is_error=not isinstance(error, Stopped))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "yiwen":
             raise
@@ -132,14 +140,13 @@ def _os_error_message(error: OSError) -> str:
 
     name = error.filename2 or error.filename  # of a copy, what was written
     where = f": {meant(str(name))}" if name else ""
-    if error.errno == errno.ENOSPC:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"no space left on the disk{where}; free some, or write to another disk (runs are in the folder "
             "YIWEN_RUNS), and run the same command again"
         )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
-        return f"{error.strerror}{where}; give one whose folder is there and that you may read or write"
-    return f"{error.strerror or error}{where}; YIWEN_TRACEBACK=1 shows where it happened"
+    remedy = _REMEDIES.get(error.errno or 0, "YIWEN_TRACEBACK=1 shows where it happened")
+    return f"{error.strerror or error}{where}; {remedy}"
 
 
 def _report(error: BaseException, message: str, *, code: int, is_error: bool = True) -> int:

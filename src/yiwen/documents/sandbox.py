@@ -43,9 +43,10 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
     """
     first = json.dumps({"limits": dataclasses.asdict(limits), **header})
     request = {"data": base64.b64encode(data).decode()} | ({} if answers is None else {"answers": answers})
-    # Nothing of the parent's environment, which may hold keys; the package is found where the parent has it.
-    environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    environment |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUTF8": "1"}
+    # Of the parent's environment, which may hold keys, only where Python, the package and what it needs are found.
+    environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    places = filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    environment |= {"PYTHONPATH": os.pathsep.join(places), "PYTHONUTF8": "1"}
     try:
         done = subprocess.run(
             [sys.executable, "-B", "-P", "-m", "yiwen.documents.child"],

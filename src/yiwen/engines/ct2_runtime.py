@@ -161,13 +161,10 @@ def open_model(
     kind, _, index = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (index and not (kind == "cuda" and index.isdecimal())):
         raise ConfigError(f"device={device!r} is unknown to CTranslate2; use 'cpu', 'cuda' or 'cuda:1' ...")
-    compute_type = COMPUTE_TYPES[dtype]
-    if kind == "cuda" and int(index or 0) >= ctranslate2.get_cuda_device_count():
-        raise ConfigError(
-            f"device={device!r}, but CTranslate2 sees {ctranslate2.get_cuda_device_count() or 'no'} CUDA devices; "
-            "use 'cpu'"
-        )
-    possible = ctranslate2.get_supported_compute_types(kind, int(index or 0))
+    compute_type, number = COMPUTE_TYPES[dtype], int(index or 0)
+    if kind == "cuda" and number >= (n_devices := ctranslate2.get_cuda_device_count()):
+        raise ConfigError(f"device={device!r}, but CTranslate2 sees {n_devices or 'no'} CUDA devices; use 'cpu'")
+    possible = ctranslate2.get_supported_compute_types(kind, number)
     if compute_type not in possible:
         names = [name for name, value in COMPUTE_TYPES.items() if value in possible]
         raise ConfigError(
@@ -176,9 +173,9 @@ def open_model(
         )
     try:
         model = runs(
-            str(folder),
+            os.fsencode(folder),  # a name that is no UTF-8 has no text that CTranslate2 would take
             device=kind,
-            device_index=int(index or 0),
+            device_index=number,
             compute_type=compute_type,
             inter_threads=replicas,
             intra_threads=max(1, threads // replicas),

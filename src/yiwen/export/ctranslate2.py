@@ -24,7 +24,7 @@ from yiwen.errors import ConfigError
 from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
 from yiwen.export.shortlist import add_shortlist
-from yiwen.files import new_folder, remove, sha256
+from yiwen.files import may_write, new_folder, remove, sha256
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
 
@@ -81,10 +81,12 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
     """Let `write` fill the folder of an exported model, into the bundle or a copy of it without its weights.
 
     Raises:
-        ConfigError: If output exists.
+        ConfigError: If output exists, or the bundle cannot be written and there is none.
     """
     if output is not None and output.exists():
         raise ConfigError(f"{output} exists already; give another --output")
+    if output is None and not may_write(bundle.folder / EXPORTED):
+        raise ConfigError(f"{bundle.folder} cannot be written; give a new folder by --output")
     home = output or bundle.folder
     # Beside the new bundle at first: what takes long or fails comes before anything is published.
     folder = home / EXPORTED if output is None else home.with_name(f".tmp-{EXPORTED}-{home.name}")

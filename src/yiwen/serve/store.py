@@ -72,7 +72,7 @@ class Key:
 class Store:
     """Keys, usage and glossaries in a database; safe for threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | sa.URL) -> None:
         """Open a database and make its tables where they are missing.
 
         Args:
@@ -237,17 +237,17 @@ def open_store(url: str | None, *, folder: Path, config: ServeConfig) -> Store:
     return store
 
 
-def default_url(folder: Path) -> str:
+def default_url(folder: Path) -> sa.URL:
     """The database of a folder."""
-    return f"sqlite:///{folder / 'serve.sqlite'}"
+    return sa.URL.create("sqlite", database=str(folder / "serve.sqlite"))  # as text, `?` and `%` would mean something
 
 
-def _opened(url: str) -> sa.Engine:
+def _opened(url: str | sa.URL) -> sa.Engine:
     with _told():
         parsed = sa.make_url(url)
         pool = None
         if parsed.drivername.startswith("sqlite") and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            Path(parsed.database).parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
             pool = sa.NullPool  # a file is opened in no time, and nothing stays open where nobody closes the store
         database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=pool)
         with database.begin() as connection:
