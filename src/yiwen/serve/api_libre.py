@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from yiwen.documents import formats
 from yiwen.serve.call import Call, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
@@ -41,11 +41,9 @@ class LibreDetect(BaseModel):
     q: str
 
 
-class LibreFile(BaseModel):
+class LibreFile(Upload):
     """A file."""
 
-    file: bytes
-    filename: str = Field("", max_length=255)
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
 
@@ -108,7 +106,7 @@ async def settings(asked: None, call: Call) -> Any:
 
 async def translate_file(asked: LibreFile, call: Call) -> Any:
     """Translate a document while you wait, as LibreTranslate."""
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
+    job = call.service.jobs.add(call, asked, src=asked.source, tgt=asked.target)
     try:
         if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
-from yiwen.serve.endpoint import Endpoint
+from yiwen.serve.endpoint import Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
@@ -81,11 +81,9 @@ class Correction(Strict):
     correction: str = Field(pattern=r"\S")
 
 
-class DocumentForm(BaseModel):
+class DocumentForm(Upload):
     """A file and its languages."""
 
-    file: bytes
-    filename: str = Field("", max_length=255)
     source: Code = "auto"
     target: Code
 
@@ -215,7 +213,7 @@ def _append(file: Path, line: bytes) -> None:
 
 async def send_document(asked: DocumentForm, call: Call) -> Any:
     """Translate a document."""
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
+    job = call.service.jobs.add(call, asked, src=asked.source, tgt=asked.target)
     return {"id": job.id}
 
 
