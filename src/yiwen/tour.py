@@ -9,7 +9,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
 
 import yiwen
 from yiwen.config import read_toml
@@ -22,9 +25,6 @@ from yiwen.runs import prepare_recipe, train_recipe
 from yiwen.stop import GO_ON, StopFlag, poll
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 RECIPE: Final = "demo-en-zh"
 TEXT_VARIABLE: Final = "YIWEN_DEMO"
@@ -222,7 +222,5 @@ def _say(console: Console, text: str) -> None:
 
 def _say_indented(console: Console, text: str) -> None:
     """Text of any length, wrapped where a line is full; a Chinese character takes two cells."""
-    from rich.text import Text
-
     for line in Text(text).wrap(console, WIDTH - 2):
         _say(console, f"  {line.plain.rstrip()}")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from ctranslate2 import get_supported_compute_types
+from rich.console import Console
 
 from yiwen.bundle import Bundle
 from yiwen.data.store import TextPairs
@@ -23,9 +24,6 @@ from yiwen.export.ct2_spec import write_encoder
 from yiwen.export.ctranslate2 import ExportReport, new_info, publish_export
 from yiwen.export.verify import make_test_set
 from yiwen.stop import StopFlag, poll
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TOLERANCE: Final = 1e-4
 """Greatest difference of a state in float32: it shows that every weight is in its place."""
