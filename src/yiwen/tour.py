@@ -30,7 +30,6 @@ RECIPE: Final = "demo-en-zh"
 TEXT_VARIABLE: Final = "YIWEN_DEMO"
 """Environment variable in the recipe's paths: the folder of the generated text."""
 WIDTH: Final = 80
-N_STAGES: Final = 6
 _FEWEST_PAIRS: Final = 20
 """Of so many training pairs one is there to validate with."""
 N_SHOWN: Final = 4
@@ -97,7 +96,7 @@ def take_tour(
 
     def stage(number: int, name: str) -> None:
         poll(stop, "the demo")
-        heading = f"── {number}/{N_STAGES} {name} "
+        heading = f"── {number}/6 {name} "
         _say(console, f"\n{heading:─<{WIDTH - 8}} {time.perf_counter() - began:5.1f} s")
 
     stage(1, "Text: English and Chinese sentences from a grammar")
