@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Final, cast
 
+from yiwen.documents.markup import source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
 from yiwen.text.protect import AROUND
 
@@ -73,7 +74,7 @@ def units_of(
     tokens = _apart(tokens)
     partner = pairs(tokens)
     first, end = _core(tokens, partner)
-    before, after = _source(tokens[:first]), _source(tokens[end:])
+    before, after = source_of(tokens[:first]), source_of(tokens[end:])
     if first < end and tokens[first].kind == "text":
         raw = tokens[first].raw.lstrip(_BLANK)
         before += tokens[first].raw.removesuffix(raw)
@@ -82,16 +83,12 @@ def units_of(
         raw = tokens[end - 1].raw.rstrip(_BLANK)
         after = tokens[end - 1].raw.removeprefix(raw) + after
         tokens[end - 1] = tokens[end - 1]._replace(raw=raw, text=tokens[end - 1].text.rstrip(_BLANK))
-    raw = _source(tokens[first:end])
+    raw = source_of(tokens[first:end])
     text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
     keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
     if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [f"{before}{raw}{after}"]
     return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
-
-
-def _source(tokens: Sequence[Token]) -> str:
-    return "".join(token.raw for token in tokens)
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:

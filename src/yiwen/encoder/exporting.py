@@ -58,7 +58,7 @@ def export_encoder(
     def write(folder: Path) -> ExportInfo:
         model, info = load_encoder(bundle), new_info(bundle, dtype)
         sources = make_test_set(bundle.source, valid, limit=bundle.limit).sources
-        trained = TorchEncoder(load_encoder(bundle))
+        trained = TorchEncoder(load_encoder(bundle))  # one of its own: what writing does to a model must show
 
         def write_as(number_type: str, place: Path) -> None:
             write_encoder(place, model.body, subword=bundle.source, dtype=number_type)

@@ -116,9 +116,15 @@ def _measured(
         seconds = time.perf_counter() - began
         labels = evaluate_labels(gold, predicted, labels=info.labels, confidences=confidences, n_bootstrap=n_bootstrap)
         scores = labels.scores
-    names: Any = {"model": str(encoder.bundle.folder), "engine": encoder.engine.description, "test_set": test.name}
     measurement = EncoderMeasurement(
-        **names, n_texts=len(texts), scores=scores, labels=labels, seconds=seconds, written=written
+        model=str(encoder.bundle.folder),
+        engine=encoder.engine.description,
+        test_set=test.name,
+        n_texts=len(texts),
+        scores=scores,
+        labels=labels,
+        seconds=seconds,
+        written=written,
     )
     if written is not None:
         written.parent.mkdir(parents=True, exist_ok=True)

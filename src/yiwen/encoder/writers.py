@@ -45,14 +45,13 @@ def _write_arrow(blocks: Iterable[np.ndarray], file: BinaryIO) -> None:
     """One column `vector` of lists of equal length."""
     with needing("Writing Arrow needs pyarrow", extra="train"):
         import pyarrow as pa
-    writer = None
+    writer: Any = None
     for block in blocks:
         column = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), block.shape[1])
         batch = pa.record_batch({"vector": column})
         writer = writer or pa.ipc.new_file(file, batch.schema)
         writer.write_batch(batch)
-    if writer is not None:
-        writer.close()
+    writer.close()
 
 
 def _write_jsonl(blocks: Iterable[np.ndarray], file: BinaryIO) -> None:

@@ -93,7 +93,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         texts,
         src=src,
         tgt=asked.target_lang,
-        markup=asked.tag_handling or None,
+        markup=asked.tag_handling,
         ignored=_listed(asked.ignore_tags),
         splitting=_listed(asked.splitting_tags),
         then=answer,

@@ -68,10 +68,9 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
-    markup = "html" if asked.format == "html" else None
     search = {"n_best": asked.alternatives + 1}
     return await translate_marked(
-        call, texts, src=asked.source, tgt=asked.target, markup=markup, then=answer, search=search
+        call, texts, src=asked.source, tgt=asked.target, markup=asked.format, then=answer, search=search
     )
 
 

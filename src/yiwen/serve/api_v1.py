@@ -259,8 +259,7 @@ def _append(file: Path, line: bytes) -> None:
 
 async def send_document(asked: DocumentForm, call: Call) -> Any:
     """Translate a document."""
-    job = call.service.jobs.add(call, asked, src=asked.source, tgt=asked.target)
-    return {"id": job.id}
+    return {"id": call.service.jobs.add(call, asked, src=asked.source, tgt=asked.target).id}
 
 
 async def document(asked: None, call: Call) -> Any:

@@ -50,12 +50,11 @@ def build_app(service: Service) -> Guard:
             response = await handle(Request(scope, receive, send))
             await response(scope, receive, send)
 
-    origins = service.config.allow_origins
-    if not origins:
+    if not service.config.allow_origins:
         return Guard(app, service)
     cors = CORSMiddleware(
         app,
-        allow_origins=origins,
+        allow_origins=service.config.allow_origins,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
