@@ -9,7 +9,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
 
 import yiwen
 from yiwen.config import read_toml
@@ -23,14 +26,10 @@ from yiwen.stop import GO_ON, StopFlag, poll
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 RECIPE: Final = "demo-en-zh"
 TEXT_VARIABLE: Final = "YIWEN_DEMO"
 """Environment variable in the recipe's paths: the folder of the generated text."""
 WIDTH: Final = 80
-N_STAGES: Final = 6
 _FEWEST_PAIRS: Final = 20
 """Of so many training pairs one is there to validate with."""
 N_SHOWN: Final = 4
@@ -97,7 +96,7 @@ def take_tour(
 
     def stage(number: int, name: str) -> None:
         poll(stop, "the demo")
-        heading = f"── {number}/{N_STAGES} {name} "
+        heading = f"── {number}/6 {name} "
         _say(console, f"\n{heading:─<{WIDTH - 8}} {time.perf_counter() - began:5.1f} s")
 
     stage(1, "Text: English and Chinese sentences from a grammar")
@@ -222,7 +221,5 @@ def _say(console: Console, text: str) -> None:
 
 def _say_indented(console: Console, text: str) -> None:
     """Text of any length, wrapped where a line is full; a Chinese character takes two cells."""
-    from rich.text import Text
-
     for line in Text(text).wrap(console, WIDTH - 2):
         _say(console, f"  {line.plain.rstrip()}")

@@ -32,17 +32,15 @@ def sweep(
     """
     from rich.console import Console
 
+    from yiwen import sweep as grid
     from yiwen.errors import TrainingError
     from yiwen.stop import stop_on_signals
-    from yiwen.sweep import sweep as run_all
-    from yiwen.sweep import table
 
+    console = Console(stderr=True)
     with stop_on_signals() as stop:
-        folder, rows = run_all(
-            recipe, settings or (), each=each, folder=folder, stop=stop, console=Console(stderr=True)
-        )
+        folder, rows = grid.sweep(recipe, settings or (), each=each, folder=folder, stop=stop, console=console)
     told = {"folder": str(folder), "rows": [asdict(row) for row in rows]}
-    print(json.dumps(told, ensure_ascii=False) if as_json else table(rows))
+    print(json.dumps(told, ensure_ascii=False) if as_json else grid.table(rows))
     if failed := [row.error for row in rows if row.score is None]:
         raise TrainingError(
             f"{len(failed)} of {len(rows)} rows failed, the first with: {failed[0]}\n"

@@ -1,4 +1,7 @@
-"""From tokens, running text as a format sees it, to units."""
+"""From tokens, running text as a format sees it, to units.
+
+Addresses, placeholders, formulas and messages that programs read come out of a translation as they went in.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,31 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Final, cast
 
-from yiwen.documents.kept import breaks_message, is_prose, kept
+from yiwen.documents.markup import source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
+from yiwen.text.protect import AROUND
 
 DEEPEST: Final = 64
 """Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
 _BLANK: Final = " \t\r\n\f"
 _BLANKS: Final = re.compile(f"[{_BLANK}]+")
+_KEEP: Final = re.compile(
+    r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
+      [^{AROUND}]*[^{AROUND}.,;:!?)]
+    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
+    | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
+    | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\]                # [[wiki link]], [@citation]
+    | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\]          # \(x\) and \[x\] of MathJax
+    | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
+      (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
+    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
+      (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
+    | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""".replace("{AROUND}", AROUND),
+    re.VERBOSE,
+)
+"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not."""
+_MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
+"""How a message of ICU begins."""
 
 
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
@@ -53,7 +74,7 @@ def units_of(
     tokens = _apart(tokens)
     partner = pairs(tokens)
     first, end = _core(tokens, partner)
-    before, after = _source(tokens[:first]), _source(tokens[end:])
+    before, after = source_of(tokens[:first]), source_of(tokens[end:])
     if first < end and tokens[first].kind == "text":
         raw = tokens[first].raw.lstrip(_BLANK)
         before += tokens[first].raw.removesuffix(raw)
@@ -62,16 +83,12 @@ def units_of(
         raw = tokens[end - 1].raw.rstrip(_BLANK)
         after = tokens[end - 1].raw.removeprefix(raw) + after
         tokens[end - 1] = tokens[end - 1]._replace(raw=raw, text=tokens[end - 1].text.rstrip(_BLANK))
-    raw = _source(tokens[first:end])
+    raw = source_of(tokens[first:end])
     text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
-    keep = tuple(sorted([*code, *kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
-    if not is_prose(text, keep) or breaks_message(text, keep):
+    keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
+    if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [f"{before}{raw}{after}"]
     return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
-
-
-def _source(tokens: Sequence[Token]) -> str:
-    return "".join(token.raw for token in tokens)
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:
@@ -196,3 +213,22 @@ def _without_blanks(mark: Mark, text: str) -> Mark:
         return mark
     start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
     return replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+
+
+def _is_prose(text: str, keep: Sequence[Span]) -> bool:
+    """True where there is a letter to translate."""
+    starts, ends = [0, *(end for _, end in keep)], [*(start for start, _ in keep), len(text)]
+    return any(any(map(str.isalpha, text[start:end])) for start, end in zip(starts, ends, strict=True))
+
+
+def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
+    """True where a message is not kept whole, as with tags inside, so that nothing of the text can be translated."""
+    return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
+
+
+def _kept(text: str, edges: set[int], code: Sequence[Span]) -> Iterator[Span]:
+    """Where such things stand, if no mark begins or ends (`edges`) inside and they are no part of code."""
+    inside = {place for span in code for place in range(*span)}
+    for start, end in (match.span() for match in _KEEP.finditer(text)):
+        if start not in inside and edges.isdisjoint(range(start + 1, end)):
+            yield start, end

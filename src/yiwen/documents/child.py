@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from contextlib import suppress
 from typing import Any
 
 from yiwen.documents.reading import opened, parsers
@@ -55,10 +56,8 @@ def _limit(limits: Limits) -> None:
     except ImportError:  # Windows: the parent's clock alone
         return
     for what, most in (("AS", limits.memory_mb << 20), ("CPU", limits.seconds), ("FSIZE", 0), ("CORE", 0)):
-        try:
+        with suppress(AttributeError, ValueError, OSError):  # macOS bounds no address space
             resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (most, most))
-        except (AttributeError, ValueError, OSError):  # macOS bounds no address space
-            continue
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Sequence
 
+from yiwen.documents import web
 from yiwen.documents.reading import parsers
 from yiwen.documents.sandbox import Limits, asked
 from yiwen.documents.translating import Align, Flag, Translate, translated
 from yiwen.documents.unit import Mark, Unit
-from yiwen.documents.web import KEPT
-from yiwen.documents.web import texts as web_texts
 from yiwen.documents.writing import all_written
 from yiwen.errors import ConfigError, DataError, expect
 from yiwen.text.normalise import as_texts
@@ -93,9 +92,9 @@ def translate_markup(
     Raises:
         DataError: If a text holds more marks than can be put back.
     """
-    kept = [*(KEPT if is_html else ()), *map(str.lower, ignored)]
+    kept = [*(web.KEPT if is_html else ()), *map(str.lower, ignored)]
     apart = [*map(str.lower, splitting)]
-    parts_of = [web_texts(text, is_html=is_html, kept=kept, splitting=apart) for text in as_texts(texts, "markup")]
+    parts_of = [web.texts(text, is_html=is_html, kept=kept, splitting=apart) for text in as_texts(texts, "markup")]
     units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
     for unit in units:
         unit.check()

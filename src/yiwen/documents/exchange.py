@@ -192,10 +192,10 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         if piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected":
             kept_until = max(kept_until, end_of(pieces, number))
         if piece.kind == "text":
-            is_kept = number < kept_until
-            is_html = "<" in piece.text and not is_kept  # of a program that puts its own texts into the file
-            inner = string_tokens(piece.text) if is_html else [Token("text", piece.raw, piece.text, is_kept=is_kept)]
-            tokens += [_escaped(token) for token in inner] if is_html else inner
+            if "<" in piece.text and number >= kept_until:  # of a program that puts its own texts into the file
+                tokens += map(_escaped, string_tokens(piece.text))
+            else:
+                tokens.append(Token("text", piece.raw, piece.text, is_kept=number < kept_until))
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
         else:

@@ -85,7 +85,9 @@ def html_pieces(source: str, *, has_hidden: bool = True) -> list[Piece]:
     """The pieces of HTML, however broken. Elements that hold no running text (`has_hidden`) are one piece each."""
     end = source.rfind(">") + 1  # behind it nothing is a tag, and each < would look as far as the end for one
     found = [_piece(match, is_html=True) for match in (_HTML if has_hidden else _FREE).finditer(source, 0, end)]
-    return found + [Piece("text", rest, text=html.unescape(rest)) for rest in (source[end:],) if rest]
+    if rest := source[end:]:
+        found.append(Piece("text", rest, text=html.unescape(rest)))
+    return found
 
 
 def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
@@ -125,8 +127,8 @@ def elements(pieces: Sequence[Piece], is_whole: Callable[[Piece], bool]) -> Iter
         number = end
 
 
-def source_of(pieces: Sequence[Piece]) -> str:
-    """The source of pieces."""
+def source_of(pieces: Sequence[Piece | Token]) -> str:
+    """The source of pieces or tokens."""
     return "".join(piece.raw for piece in pieces)
 
 

@@ -7,7 +7,7 @@ their places, which models know how to carry over, and each placeholder is put w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -33,6 +33,8 @@ Align = Callable[[Sequence[str], Sequence[str]], Sequence[Any]]
 """As `Translator.align`."""
 Flag = Callable[[Iterable[str]], None]
 """Told what is wrong with a text as it is written down."""
+_Place = tuple[int, Piece]
+"""Number of a unit, and a piece of it."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +114,13 @@ def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
     """Find the place of every mark; only sentences with something to place are aligned."""
-    wanted = [
-        (number, piece)
+    wanted = {
+        (number, piece): (unit.text[piece[0] : piece[1]], draft.text[piece[2] : piece[3]])
         for number, (unit, draft) in enumerate(zip(units, drafts, strict=True))
         for piece in draft.pieces
         if any(not m.is_break and m.start <= piece[1] and piece[0] <= m.end for m in unit.marks)
-    ]
-    sides = [(units[n].text[p[0] : p[1]], drafts[n].text[p[2] : p[3]]) for n, p in wanted]
-    known = dict(zip(wanted, _aligned(sides, align), strict=True))
+    }
+    known = _aligned(wanted, align)
     for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
         spans: list[Span] = []
         if unit.marks:
@@ -139,18 +140,16 @@ def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
             yield source, (start, end)
 
 
-def _aligned(sides: Sequence[tuple[str, str]], align: Align | None) -> list[Any]:
-    """An alignment of each pair of texts; None where there is none, or nothing to find out."""
-    out: list[Any] = [None] * len(sides)
-    numbers = [n for n, (source, target) in enumerate(sides) if source != target and target.strip()]
-    if align is None or not numbers:
-        return out
+def _aligned(wanted: Mapping[_Place, tuple[str, str]], align: Align | None) -> dict[_Place, Any]:
+    """Alignments of pairs of texts; none where there is nothing to find out."""
+    sides = {place: both for place, both in wanted.items() if both[0] != both[1] and both[1].strip()}
+    known: dict[_Place, Any] = {}
+    if align is None or not sides:
+        return known
     try:
-        found = list(align([sides[n][0] for n in numbers], [sides[n][1] for n in numbers]))
+        found = align([source for source, _ in sides.values()], [target for _, target in sides.values()])
+        known = dict(zip(sides, found, strict=True))
     except DataError:  # one is longer than the model has positions for
-        if len(numbers) == 1:
-            return out
-        found = [_aligned([sides[n]], align)[0] for n in numbers]
-    for number, alignment in zip(numbers, found, strict=True):
-        out[number] = alignment
-    return out
+        for place in sides if len(sides) > 1 else ():
+            known |= _aligned({place: sides[place]}, align)
+    return known

@@ -99,11 +99,11 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
         if piece.kind == "text":
             yield Token("text", piece.raw, piece.text, is_kept=number < kept_until)
         elif blocks and piece.kind == "open" and piece.name in ("rt", "rp"):  # how it is read, not what it says
-            end = next((n for n in range(end, len(pieces)) if pieces[n].name in ("rt", "rp", "ruby")), len(pieces))
-            end += end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", piece.name)
+            end = _end_before(pieces, number, ("rt", "rp", "ruby"))
             yield Token("point", source_of(pieces[number:end]))
         elif piece.name in blocks:
-            end = _end_of_block(pieces, number, blocks) if is_untranslated else end
+            if is_untranslated:
+                end = _end_before(pieces, number, blocks) if piece.name == "p" else end_of(pieces, number)
             yield source_of(pieces[number:end])
         else:
             if is_untranslated and number >= kept_until:
@@ -115,12 +115,10 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
         number = end
 
 
-def _end_of_block(pieces: list[Piece], number: int, blocks: Collection[str]) -> int:
-    """A paragraph ends where another block begins or ends: its own end tag may be left out."""
-    if pieces[number].name != "p":
-        return end_of(pieces, number)
-    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in blocks), len(pieces))
-    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", "p"))
+def _end_before(pieces: list[Piece], number: int, others: Collection[str]) -> int:
+    """An element whose own end tag may be left out, as of a paragraph, ends where one of some others begins or ends."""
+    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in others), len(pieces))
+    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", pieces[number].name))
 
 
 def _is_untranslated(piece: Piece) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from ctranslate2 import get_supported_compute_types
+from rich.console import Console
 
 from yiwen.bundle import Bundle
 from yiwen.data.store import TextPairs
@@ -23,9 +24,6 @@ from yiwen.export.ct2_spec import write_encoder
 from yiwen.export.ctranslate2 import ExportReport, new_info, publish_export
 from yiwen.export.verify import make_test_set
 from yiwen.stop import StopFlag, poll
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TOLERANCE: Final = 1e-4
 """Greatest difference of a state in float32: it shows that every weight is in its place."""
@@ -60,7 +58,7 @@ def export_encoder(
     def write(folder: Path) -> ExportInfo:
         model, info = load_encoder(bundle), new_info(bundle, dtype)
         sources = make_test_set(bundle.source, valid, limit=bundle.limit).sources
-        trained = TorchEncoder(load_encoder(bundle))
+        trained = TorchEncoder(load_encoder(bundle))  # one of its own: what writing does to a model must show
 
         def write_as(number_type: str, place: Path) -> None:
             write_encoder(place, model.body, subword=bundle.source, dtype=number_type)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from rich.console import Console
 
 from yiwen.data.heldout import check_held_out
 from yiwen.data.labels import labels_of
@@ -19,9 +21,6 @@ from yiwen.files import write_json, write_text
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.normalise import normalise
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _N_MISTAKES: Final = 50
 
@@ -117,9 +116,15 @@ def _measured(
         seconds = time.perf_counter() - began
         labels = evaluate_labels(gold, predicted, labels=info.labels, confidences=confidences, n_bootstrap=n_bootstrap)
         scores = labels.scores
-    names: Any = {"model": str(encoder.bundle.folder), "engine": encoder.engine.description, "test_set": test.name}
     measurement = EncoderMeasurement(
-        **names, n_texts=len(texts), scores=scores, labels=labels, seconds=seconds, written=written
+        model=str(encoder.bundle.folder),
+        engine=encoder.engine.description,
+        test_set=test.name,
+        n_texts=len(texts),
+        scores=scores,
+        labels=labels,
+        seconds=seconds,
+        written=written,
     )
     if written is not None:
         written.parent.mkdir(parents=True, exist_ok=True)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from yiwen.errors import ConfigError, needing
 
-if TYPE_CHECKING:
-    from yiwen.engines.encoders import Array
-
-Write = Callable[[Iterable["Array"], BinaryIO], None]
+Write = Callable[[Iterable[np.ndarray], BinaryIO], None]
 """Of one block or more: the first says how wide vectors are, and may be empty."""
 
 
@@ -30,7 +27,7 @@ def writer_of(path: Path | None) -> Write:
     return WRITERS[suffix]
 
 
-def _write_npy(blocks: Iterable[Array], file: BinaryIO) -> None:
+def _write_npy(blocks: Iterable[np.ndarray], file: BinaryIO) -> None:
     """The number of rows stands at the beginning and is known at the end: the header is written twice, as long."""
     if not file.seekable():
         raise ConfigError("a pipe cannot be written as .npy, whose beginning says how long it is; use .jsonl or .arrow")
@@ -44,21 +41,20 @@ def _write_npy(blocks: Iterable[Array], file: BinaryIO) -> None:
     np.lib.format.write_array_header_1_0(file, {**header, "shape": shape})
 
 
-def _write_arrow(blocks: Iterable[Array], file: BinaryIO) -> None:
+def _write_arrow(blocks: Iterable[np.ndarray], file: BinaryIO) -> None:
     """One column `vector` of lists of equal length."""
     with needing("Writing Arrow needs pyarrow", extra="train"):
         import pyarrow as pa
-    writer = None
+    writer: Any = None
     for block in blocks:
         column = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), block.shape[1])
         batch = pa.record_batch({"vector": column})
         writer = writer or pa.ipc.new_file(file, batch.schema)
         writer.write_batch(batch)
-    if writer is not None:
-        writer.close()
+    writer.close()
 
 
-def _write_jsonl(blocks: Iterable[Array], file: BinaryIO) -> None:
+def _write_jsonl(blocks: Iterable[np.ndarray], file: BinaryIO) -> None:
     """Seven digits tell float32 numbers apart well enough."""
     for block in blocks:
         for row in block.tolist():

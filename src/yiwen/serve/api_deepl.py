@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from yiwen.errors import DataError
 from yiwen.serve.call import Call, glossary_of, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.pairs import AUTO, Way
@@ -56,11 +56,9 @@ class DeepLSide(BaseModel):
     type: Literal["source", "target"] = "source"
 
 
-class DeepLDocument(DeepLAsked):
+class DeepLDocument(Upload, DeepLAsked):
     """A file."""
 
-    file: bytes
-    filename: str = Field("", max_length=255)
     output_format: str | None = Field(None, max_length=35)
 
 
@@ -95,7 +93,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         texts,
         src=src,
         tgt=asked.target_lang,
-        markup=asked.tag_handling or None,
+        markup=asked.tag_handling,
         ignored=_listed(asked.ignore_tags),
         splitting=_listed(asked.splitting_tags),
         then=answer,
@@ -129,9 +127,7 @@ async def send_document(asked: DeepLDocument, call: Call) -> Any:
         fault = f"output_format={kind!r} is not that of {asked.filename!r}, and no other is made; leave it out"
         raise ApiError(400, "output_format", fault)
     src, glossary = await _terms(asked, call)
-    job = call.service.jobs.add(
-        call, data=asked.file, filename=asked.filename, src=src, tgt=asked.target_lang, glossary=glossary
-    )
+    job = call.service.jobs.add(call, asked, src=src, tgt=asked.target_lang, glossary=glossary)
     return {"document_id": job.id, "document_key": job.secret}
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from yiwen.documents import formats
 from yiwen.serve.call import Call, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
@@ -41,11 +41,9 @@ class LibreDetect(BaseModel):
     q: str
 
 
-class LibreFile(BaseModel):
+class LibreFile(Upload):
     """A file."""
 
-    file: bytes
-    filename: str = Field("", max_length=255)
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
 
@@ -70,10 +68,9 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
-    markup = "html" if asked.format == "html" else None
     search = {"n_best": asked.alternatives + 1}
     return await translate_marked(
-        call, texts, src=asked.source, tgt=asked.target, markup=markup, then=answer, search=search
+        call, texts, src=asked.source, tgt=asked.target, markup=asked.format, then=answer, search=search
     )
 
 
@@ -108,7 +105,7 @@ async def settings(asked: None, call: Call) -> Any:
 
 async def translate_file(asked: LibreFile, call: Call) -> Any:
     """Translate a document while you wait, as LibreTranslate."""
-    job = call.service.jobs.add(call, data=asked.file, filename=asked.filename, src=asked.source, tgt=asked.target)
+    job = call.service.jobs.add(call, asked, src=asked.source, tgt=asked.target)
     try:
         if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")

@@ -18,7 +18,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from yiwen.serve import api_deepl, api_libre, api_openai, api_v1
-from yiwen.serve.endpoint import address_of, error_response, json_response, respond, secret_of
+from yiwen.serve.call import Call
+from yiwen.serve.endpoint import Endpoint, error_response, json_response, respond
 from yiwen.serve.errors import ApiError
 from yiwen.serve.guard import Guard
 from yiwen.serve.openapi import describe
@@ -49,12 +50,11 @@ def build_app(service: Service) -> Guard:
             response = await handle(Request(scope, receive, send))
             await response(scope, receive, send)
 
-    origins = service.config.allow_origins
-    if not origins:
+    if not service.config.allow_origins:
         return Guard(app, service)
     cors = CORSMiddleware(
         app,
-        allow_origins=origins,
+        allow_origins=service.config.allow_origins,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
@@ -66,12 +66,11 @@ def build_app(service: Service) -> Guard:
 def _routes(service: Service) -> list[BaseRoute]:
     page = resources.files("yiwen.serve") / "page"
     return [
-        *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in ENDPOINTS),
+        *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in (*ENDPOINTS, _METRICS)),
         Route("/", partial(_index, str(page / "index.html"))),
         Route("/openapi.json", json_response(describe(ENDPOINTS)), methods=["GET"]),
         Route("/live", json_response({"status": "ok"}), methods=["GET"]),
         Route("/ready", partial(_ready, service)),
-        Route("/metrics", partial(_metrics, service)),
         Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
     ]
 
@@ -84,13 +83,13 @@ async def _ready(service: Service, request: Request) -> Response:
     return json_response({"status": "ok"}) if service.is_ready else json_response({"status": "busy"}, 503)
 
 
-async def _metrics(service: Service, request: Request) -> Response:
-    if service.config.needs_key:
-        try:
-            service.admit(secret_of(request, is_needed=True), address_of(request))
-        except ApiError as error:
-            return error_response(error)
-    return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+async def _exposition(asked: None, call: Call) -> Response:
+    """The counters, as Prometheus reads them."""
+    return Response(call.service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_METRICS: Final = Endpoint("GET", "/metrics", _exposition)
+"""For whoever may translate; no part of the API that is described."""
 
 
 async def _refused(request: Request, error: Exception) -> Response:

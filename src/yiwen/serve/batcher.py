@@ -20,16 +20,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from yiwen.engines.engine import Engine, Sentences
 from yiwen.errors import Stopped, YiwenError
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""

@@ -110,7 +110,7 @@ async def translate_marked(
         call: Who asks.
         texts: Raw text, or with tags.
         src, tgt: As for `Call.translate`.
-        markup: `html` or `xml`; None where a `<` is a character like any other.
+        markup: `html` or `xml`; where it is none of them, a `<` is a character like any other.
         then: Makes the answer from the way and the translations; of texts with tags, each is all that is known.
         ignored: Names of tags whose content stays as it is.
         splitting: Names of tags that end a text.
@@ -121,7 +121,7 @@ async def translate_marked(
         def translate(inner: Sequence[str]) -> list[Translation]:
             return way.translate(inner, with_scores=False, stop=stop, **options)
 
-        if markup is None:
+        if markup not in ("html", "xml"):
             return then(way, translate(texts))
         align, is_html = partial(way.align, stop=stop), markup == "html"
         marked = translate_markup(

@@ -17,8 +17,9 @@ from typing import Any, Final, get_type_hints
 from urllib.parse import parse_qs
 
 import sqlalchemy as sa
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
+from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -52,6 +53,13 @@ class Dialect:
     """Whether the fields of a POST may stand in its query."""
 
 
+class Upload(BaseModel):
+    """A request with a file, which comes as a form of several parts."""
+
+    file: bytes
+    filename: str = Field("", max_length=255)
+
+
 V1: Final = Dialect(name="v1", refused=lambda error: {"error": str(error), "code": error.code})
 
 
@@ -78,7 +86,7 @@ class Endpoint:
     @cached_property
     def takes(self) -> tuple[str, ...]:
         """Media types of bodies."""
-        if self.model is not None and "file" in self.model.model_fields:
+        if self.model is not None and issubclass(self.model, Upload):
             return (MULTIPART,)
         return (FORM,) if self.method == "GET" else self.dialect.takes
 
@@ -259,15 +267,12 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
         form = await parser.parse()
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
-    fields: dict[str, Any] = {}
-    uploaded: dict[str, Any] = {}
-    for name, value in form.multi_items():
-        if isinstance(value, str):
-            fields[name] = value
-        elif name == "file":
-            uploaded = {"filename": value.filename or "", "file": await value.read()}
+    fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
+    file = form.get("file")
+    if isinstance(file, UploadFile):  # some clients send the name beside the file
+        fields = {"filename": file.filename or "", "file": await file.read()} | fields
     await form.close()
-    return uploaded | fields  # some clients send the name beside the file
+    return fields
 
 
 def _explain(error: ValidationError) -> str:

@@ -76,11 +76,9 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(Headers(scope=scope), scope["path"])
+        answer = self._app if refusal is None else error_response(refusal)
         try:
-            if refusal is not None:
-                await error_response(refusal)(scope, receive_noted, send_guarded)
-            else:
-                await self._app(scope, receive_noted, send_guarded)
+            await answer(scope, receive_noted, send_guarded)
         except Gone:
             pass
         finally:

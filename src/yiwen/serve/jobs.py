@@ -27,6 +27,7 @@ from yiwen.translator import Translation
 
 if TYPE_CHECKING:
     from yiwen.serve.call import Call
+    from yiwen.serve.endpoint import Upload
 
 _KEPT_S: Final = 3600.0
 _BLOCK_TEXTS: Final = 32
@@ -112,11 +113,10 @@ class Jobs:
 
     def __init__(self, max_documents: int) -> None:
         self._max_documents = max_documents
-        self._jobs: dict[str, Job] = {}
-        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}  # changed by the event loop's thread alone
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="document")
 
-    def add(self, call: Call, *, data: bytes, filename: str, src: str, tgt: str, glossary: Any = None) -> Job:
+    def add(self, call: Call, upload: Upload, *, src: str, tgt: str, glossary: Any = None) -> Job:
         """Take a document into work.
 
         Raises:
@@ -127,15 +127,14 @@ class Jobs:
         pairs.check(src, tgt)
         call.service.check_open()
         src, tgt = pairs.code(src), pairs.code(tgt)  # what a document says it is in, too
-        job = Job(call=call, filename=filename, data=data, src=src, tgt=tgt, glossary=glossary)
+        job = Job(call=call, filename=upload.filename, data=upload.file, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
             raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
         if self._max_documents == 0:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
-        with self._lock:
-            self._make_room(call.owner)
-            self._jobs[job.id] = job
+        self._make_room(call.owner)
+        self._jobs[job.id] = job
         asyncio.get_running_loop().call_later(_KEPT_S, self._forget_old, job.id)
         self._threads.submit(self._work, job)
         return job
@@ -153,8 +152,10 @@ class Jobs:
 
     def remove(self, job: Job) -> None:
         """Stop and forget a document."""
-        with self._lock:
-            self._forget(job)
+        job.call.service.drop(job.stop)
+        self._jobs.pop(job.id, None)
+        job.data = b""  # one that waits for its turn is held by the queue
+        job.finished.set()
 
     def close(self) -> None:
         """Stop all of them, and wait until what they cost is given back."""
@@ -168,7 +169,7 @@ class Jobs:
             self.remove(job)
 
     def _make_room(self, owner: str) -> None:
-        """Where all places are taken, forget one that its owner can do without. The lock is held.
+        """Where all places are taken, forget one that its owner can do without.
 
         Raises:
             ApiError: 429 where there is none.
@@ -184,13 +185,7 @@ class Jobs:
         if not ended:
             full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
             raise ApiError(429, "documents", full, retry_after_s=30)
-        self._forget(ended[0])
-
-    def _forget(self, job: Job) -> None:
-        job.call.service.drop(job.stop)
-        self._jobs.pop(job.id, None)
-        job.data = b""  # one that waits for its turn is held by the queue
-        job.finished.set()
+        self.remove(ended[0])
 
     def _work(self, job: Job) -> None:
         try:

@@ -48,7 +48,7 @@ class JsonLines(logging.Formatter):
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "event": record.msg if not record.args else record.getMessage(),
+            "event": record.getMessage(),
         }
         line |= {name: value for name, value in vars(record).items() if name not in _OWN and name != "color_message"}
         if record.exc_info and record.exc_info[0] is not None:

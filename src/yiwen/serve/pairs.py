@@ -24,7 +24,6 @@ AUTO: Final = "auto"
 """A source language that is to be told from the text."""
 _DETECTED_CHARS: Final = 2000
 """How much of a text its language is told from."""
-_SCRIPTS: Final = ("zh-Hans", "zh-Hant")
 AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
 """Flags of what no model was asked for."""
 _CHINESE: Final = "zh zh-cn zh-sg zh-hans zh-tw zh-hk zh-mo zh-hant cmn zh-yue chinese 中文"
@@ -146,7 +145,7 @@ class Pairs:
         for translator in direct.values():
             translator.engine = share(translator.engine)
         for (src, tgt), translator in [*direct.items()]:  # Chinese is read and written in either script
-            for script in _SCRIPTS:
+            for script in ("zh-Hans", "zh-Hant"):
                 if base(tgt) == "zh":
                     direct.setdefault((src, script), translator.written_in(script))
                 if base(src) == "zh":

@@ -15,7 +15,7 @@ const WORTH_SAYING = 0.1;
  * @param {Matrix[]} heads
  * @returns {Matrix}
  */
-export function meanOf(heads) {
+function meanOf(heads) {
   return heads[0].map((row, i) => row.map((_, j) => heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length));
 }
 

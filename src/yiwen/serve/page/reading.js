@@ -48,7 +48,7 @@ function draw(container, { text, sentences, words }) {
  * Of each sentence: its number among those that are alike, the language of its translation, and both texts.
  * @param {Whole} whole
  */
-export function keysOf({ source, text, to, sentences }) {
+function keysOf({ source, text, to, sentences }) {
   /** @type {Map<string, number>} */
   const counts = new Map();
   return sentences.map((sentence) => {
