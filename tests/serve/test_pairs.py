@@ -310,7 +310,7 @@ def test_heads_of_every_layer_are_shown(service: tuple[Service, str], monkeypatc
     for head in answer["layers"][0]["heads"]:
         assert len(head) == len(answer["target_tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-3) and len(row) == len(answer["source_tokens"]) for row in head)
-    monkeypatch.setattr("yiwen.serve.api_v1.MOST_WEIGHTS", 3)
+    monkeypatch.setattr("yiwen.serve.attention.MOST_WEIGHTS", 3)
     long = ask_json(service[1], "/v1/attention", body)
     assert long.status == 400
     assert "attention weights are too many for one answer; send one sentence" in long.json["error"]

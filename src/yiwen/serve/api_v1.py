@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import AsyncIterator
-from functools import lru_cache, partial
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -16,9 +14,8 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from yiwen.bundle import WEIGHTS, Bundle, load_model
-from yiwen.errors import DataError
 from yiwen.plan import Piece
+from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
 from yiwen.serve.endpoint import Endpoint, Upload
 from yiwen.serve.errors import ApiError
@@ -26,16 +23,7 @@ from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag
 from yiwen.text.languages import name_of
-from yiwen.text.normalise import normalise
-from yiwen.text.reading import as_read
-from yiwen.text.subword import BOS_ID, EOS_ID
 from yiwen.translator import Translation
-
-MOST_WEIGHTS: Final = 500_000
-"""Of attention in an answer: six layers of eight heads, and sentences of a hundred subwords."""
-
-_model: Final = lru_cache(maxsize=2)(load_model)
-_one_at_a_time = threading.Lock()  # what is recorded is the model's
 
 Code = Annotated[str, Field(max_length=35, description="A code of /v1/languages; as source also `auto`.")]
 Expression = Annotated[str, Field(max_length=200, pattern=r"^[^\t\r\n]*$")]
@@ -203,41 +191,7 @@ async def attention(asked: AttentionRequest, call: Call) -> Any:
     way = call.service.pairs.way(asked.source, asked.target)
     if len(way.hops) > 1:
         raise ApiError(404, "no_attention", f"{way.name} goes through another language; ask for one pair at a time")
-    return await call.run(lambda stop: _attention_of(way.hops[0].bundle, asked.source_text, asked.target_text))
-
-
-def _attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str, Any]:
-    """Cross-attention while a translation is forced.
-
-    Raises:
-        ApiError: 404 where the trained weights or torch are not there: an exported engine shows no single heads.
-        DataError: If a text is longer than the model has positions for, or holds nothing.
-    """
-    if not (bundle.folder / WEIGHTS).is_file() or find_spec("torch") is None:
-        raise ApiError(404, "no_attention", "an exported model shows no single heads; serve the trained one by torch")
-    import torch
-
-    from yiwen.model.attention import recorded_attention
-
-    (src,) = bundle.source.encode([as_read(normalise(source_text), bundle.info.src_lang, bundle.source)])
-    (tgt,) = bundle.target.encode([as_read(normalise(target_text), bundle.info.tgt_lang, bundle.target)])
-    if not src or not tgt:
-        raise DataError("a text without words has no attention; send one with words")
-    bundle.check_room([src], [tgt])
-    shape = bundle.info.model
-    n_weights = shape.n_decoder_layers * shape.n_heads * (len(src) + 1) * (len(tgt) + 1)
-    if n_weights > MOST_WEIGHTS:
-        raise DataError(f"{n_weights:,} attention weights are too many for one answer; send one sentence")
-    with _one_at_a_time, torch.inference_mode():
-        model = _model(bundle)
-        with recorded_attention(model) as maps:
-            model(torch.tensor([[*src, EOS_ID]]), torch.tensor([[BOS_ID, *tgt]]))
-    layers = [weights for name, weights in maps.items() if name.endswith("cross_attention")]
-    return {
-        "source_tokens": [*bundle.source.pieces(src), "</s>"],
-        "target_tokens": [*bundle.target.pieces(tgt), "</s>"],
-        "layers": [{"heads": weights[0].double().round(decimals=4).tolist()} for weights in layers],
-    }
+    return await call.run(lambda stop: attention_of(way.hops[0].bundle, asked.source_text, asked.target_text))
 
 
 async def correct(asked: Correction, call: Call) -> Any:
