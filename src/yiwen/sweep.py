@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
@@ -285,21 +285,23 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     from yiwen.data.store import Store
     from yiwen.evaluation.metrics import quick_score
 
-    run, training = cell.folder, cell.loaded.recipe.training
+    run, recipe = cell.folder, cell.loaded.recipe
     valid = Store.open(runs_root() / ".prepared" / data).valid
-    translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
+    translator = Translator.load(
+        run / "best", engine="torch", device=recipe.training.device, threads=recipe.training.threads
+    )
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
-    how: dict[str, Any] = {"search": cell.loaded.recipe.search, "with_scores": False, "checks": False}
-    texts = [str(each) for each in translator.translate(valid.src, **how, stop=stop)]
+    found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
+    texts = [str(translation) for translation in found]
     write_lines(run / "valid.txt", texts)
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
-    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
+    metric: Metric = "chrf" if recipe.training.metric == "chrf" else "bleu"
     return Result(
         score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
         metric=metric,
         minutes=json.loads(timing)["seconds"] / 60,
         data=data,
-        recipe=to_toml(cell.loaded.recipe),
+        recipe=to_toml(recipe),
         init=init,
     )
 
@@ -319,5 +321,5 @@ def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, floa
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
     ours, theirs = ((each.folder / "valid.txt").read_text("utf-8").split("\n")[:-1] for each in (cell, first_cell))
-    how: Any = {"tgt_lang": store.tgt_lang, "metrics": (result.metric,)}
-    return mean, *compare(ours, theirs, store.valid.tgt, **how).differences[0].interval
+    comparison = compare(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=(result.metric,))
+    return mean, *comparison.differences[0].interval
