@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids, Sentences
 from yiwen.errors import ConfigError
-from yiwen.evaluation.review import by_rules
+from yiwen.evaluation.review import by_rules, prefixes_of
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -38,7 +38,7 @@ def ask(
     """
     found: dict[int, list[Hypothesis]] = {}
     for places, rules in by_rules(range(len(asked)), words, config):
-        ids, starts = [asked[i].ids for i in places], _of(places, forced)
+        ids, starts = [asked[i].ids for i in places], prefixes_of(places, forced)
         groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
         found |= zip(places, groups, strict=True)
     return [found[i] for i in range(len(asked))]
@@ -72,15 +72,10 @@ def ask_for_terms(
             wanted[i] = [term_ids(term, target, reader.model_lang) for term in terms]
     if not wanted:
         return found
-    ids, starts = [asked[i].ids for i in wanted], _of(wanted, forced)
+    ids, starts = [asked[i].ids for i in wanted], prefixes_of(wanted, forced)
     groups = finder().search_terms(ids, [*wanted.values()], config=config, prefixes=starts, stop=stop)
     again = dict(zip(wanted, groups, strict=True))
     return [again.get(i, group) for i, group in enumerate(found)]
-
-
-def _of(places: Iterable[int], forced: Sentences | None) -> list[Ids] | None:
-    """What the translations at these places must start with."""
-    return None if forced is None else [forced[i] for i in places]
 
 
 def forced_ids(

@@ -23,7 +23,7 @@ from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric
-from yiwen.files import MANIFEST, write_json, write_lines
+from yiwen.files import write_json, write_lines
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SEED: Final = "training.seed"
-_UNKNOWN: Final = ""
-"""The first weights of results that were kept before these were."""
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
 
@@ -60,7 +58,7 @@ class Result:
     data: str
     """Fingerprint of the prepared text."""
     recipe: str
-    init: str | None = _UNKNOWN
+    init: str | None
     """Hash of the weights that training began with; None where they were drawn."""
 
 
@@ -246,13 +244,13 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     from yiwen.runs import initial_model, prepare_recipe, train_recipe
 
     initial = initial_model(cell.loaded)
-    init = json.loads((initial.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if initial else None
+    init = initial.hashes.get(WEIGHTS) if initial else None
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
     found = Result(**json.loads(done.read_text(encoding="utf-8"))) if done.is_file() else None
-    before = found.init if found else _UNKNOWN
-    if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
+    before = found.init if found else init
+    if found is None and (cell.folder / "recipe.toml").is_file():  # it was stopped
         before = json.loads(begun.read_text(encoding="utf-8"))
-    if before not in (init, _UNKNOWN):
+    if before != init:
         raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
     is_alike = found is not None and found.recipe == to_toml(cell.loaded.recipe)
     if found and is_alike and found.data == prepare_recipe(cell.loaded, stop=stop).folder.name:

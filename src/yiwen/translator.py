@@ -26,10 +26,9 @@ from yiwen.text.chinese import rewritten
 from yiwen.text.glossary import Glossary
 from yiwen.text.normalise import as_texts, normalise
 from yiwen.text.reading import Reader
-from yiwen.translation import Alternative as Alternative
-from yiwen.translation import Score as Score
-from yiwen.translation import Translation as Translation
-from yiwen.translation import assemble, chosen
+from yiwen.translation import Alternative, Score, Translation, assemble, chosen
+
+__all__ = ["Alternative", "Score", "Translation", "Translator"]
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment

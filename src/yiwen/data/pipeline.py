@@ -175,13 +175,11 @@ def _trained_models(intake: Intake, split: Split, findings: Findings) -> list[Pa
     rows = np.flatnonzero(split.train)
     if len(rows) > tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, tokenizer.sample_pairs, replace=False))
-    columns: dict[str, tuple[str, ...]]
+    columns: dict[str, tuple[str, ...]] = {"source": ("src",), "target": ("tgt",)}
     if job.targets != "text":
         columns = {"shared": ("src",)}
     elif tokenizer.shared:
         columns = {"shared": ("src", "tgt")}
-    else:
-        columns = {"source": ("src",), "target": ("tgt",)}
     texts = [partial(intake.texts, rows, *sides) for sides in columns.values()]
     trained = in_threads([partial(train_subword, text, tokenizer) for text in texts], job.stop)
     paths = [job.folder / f"{name}.spm" for name in columns]
