@@ -58,7 +58,7 @@ class Result:
     data: str
     """Fingerprint of the prepared text."""
     recipe: str
-    init: str | None
+    init: str | None = None
     """Hash of the weights that training began with; None where they were drawn."""
 
 
@@ -248,7 +248,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
     found = Result(**json.loads(done.read_text(encoding="utf-8"))) if done.is_file() else None
     before = found.init if found else init
-    if found is None and (cell.folder / "recipe.toml").is_file():  # it was stopped
+    if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
         before = json.loads(begun.read_text(encoding="utf-8"))
     if before != init:
         raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")

@@ -145,8 +145,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, split, findings)
     labels: tuple[str, ...] = ()
     if job.cleaning.is_labelled:
-        targets = intake.texts(np.flatnonzero(split.train), "tgt")
-        labels, counts = count_labels(targets, job.targets)
+        labels, counts = count_labels(intake.texts(np.flatnonzero(split.train), "tgt"), job.targets)
         findings.note(counts)
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
