@@ -22,9 +22,10 @@ import numpy as np
 import psutil
 
 from yiwen.data import pipeline
+from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.intake import Job
-from yiwen.data.prepare import DataConfig, prepare
+from yiwen.data.prepare import prepare
 from yiwen.data.report import Findings, Report
 from yiwen.data.store import Store
 from yiwen.data.workers import Workers

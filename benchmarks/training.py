@@ -44,9 +44,10 @@ import yiwen
 from sides.report import RESULTS, in_fresh_process, machine_lines, publish, shown, spread
 from sides.rivals import ADAPTERS, missing
 from yiwen import hardware
+from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
-from yiwen.data.prepare import DataConfig, prepare
+from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.model import ModelConfig, Transformer

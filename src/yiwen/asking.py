@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence, Set
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids, Sentences
 from yiwen.errors import ConfigError
-from yiwen.evaluation.review import by_rules
+from yiwen.evaluation.review import by_rules, prefixes_of
 from yiwen.plan import Stretch
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.languages import UNSPACED, base
+from yiwen.text.reading import Reader
 from yiwen.text.subword import Subword
 
 
@@ -22,8 +23,6 @@ def ask(
     config: SearchConfig,
     *,
     words: Set[int],
-    lacking: Callable[[Stretch, Hypothesis], list[Ids]],
-    finder: Callable[[], FindsTerms] | None,
     with_scores: bool,
     stop: StopFlag | None,
 ) -> list[list[Hypothesis]]:
@@ -35,26 +34,48 @@ def ask(
         forced: What each translation must start with.
         config: Search rules.
         words: Places of the single words in it, as for `by_rules`.
-        lacking: The terms that a translation has to hold, where it does not hold them all; else none.
-        finder: Gives the engine that is asked again with the terms that are lacking.
         with_scores, stop: As for the engine.
     """
     found: dict[int, list[Hypothesis]] = {}
-
-    def prefixes(places: list[int]) -> list[Ids] | None:
-        return None if forced is None else [forced[i] for i in places]
-
     for places, rules in by_rules(range(len(asked)), words, config):
-        ids, starts = [asked[i].ids for i in places], prefixes(places)
+        ids, starts = [asked[i].ids for i in places], prefixes_of(places, forced)
         groups = engine.search(ids, config=rules, prefixes=starts, with_scores=with_scores, stop=stop)
         found |= zip(places, groups, strict=True)
-    # Most translations hold their terms without being told.
-    wanted = {i: terms for i, stretch in enumerate(asked) if (terms := lacking(stretch, found[i][0]))}
-    if wanted and finder is not None:
-        again, starts = [asked[i].ids for i in wanted], prefixes([*wanted])
-        groups = finder().search_terms(again, [*wanted.values()], config=config, prefixes=starts, stop=stop)
-        found |= zip(wanted, groups, strict=True)
     return [found[i] for i in range(len(asked))]
+
+
+def ask_for_terms(
+    finder: Callable[[], FindsTerms],
+    asked: Sequence[Stretch],
+    found: list[list[Hypothesis]],
+    forced: Sentences | None,
+    config: SearchConfig,
+    *,
+    reader: Reader,
+    target: Subword,
+    stop: StopFlag | None,
+) -> list[list[Hypothesis]]:
+    """The same; where a translation lacks terms, those of a search that is told of them. Most hold them without.
+
+    Args:
+        finder: Gives the engine that is told, where one is needed.
+        asked, forced, config, stop: As for `ask`.
+        found: What came of it.
+        reader: How the stretches were read; knows the terms.
+        target: Target subwords.
+    """
+    wanted: dict[int, list[Ids]] = {}
+    for i, stretch in enumerate(asked):
+        reading = stretch.reading
+        terms = [term for term in reading.terms if term not in reading.kept]  # what a symbol stands for is there anyway
+        if terms and reader.lacks_term(reading, target.decode([found[i][0].ids])[0]):
+            wanted[i] = [term_ids(term, target, reader.model_lang) for term in terms]
+    if not wanted:
+        return found
+    ids, starts = [asked[i].ids for i in wanted], prefixes_of(wanted, forced)
+    groups = finder().search_terms(ids, [*wanted.values()], config=config, prefixes=starts, stop=stop)
+    again = dict(zip(wanted, groups, strict=True))
+    return [again.get(i, group) for i, group in enumerate(found)]
 
 
 def forced_ids(
@@ -66,8 +87,7 @@ def forced_ids(
         ConfigError: If a prefix is longer than `room`, or belongs to a text of several lines.
     """
     forced: list[list[int]] = []
-    for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
-        (ids,) = subword.encode([prefix])
+    for text, stretches, prefix, ids in zip(texts, plans, prefixes, subword.encode(prefixes), strict=True):
         if ids and "\n" in text:
             n_lines = text.count("\n") + 1
             raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")
@@ -75,7 +95,8 @@ def forced_ids(
             raise ConfigError(
                 f"the prefix {prefix[:40]!r} has {len(ids)} subwords, the model has positions for {room}; shorten it"
             )
-        forced += [[] if number else ids for number in range(sum(bool(stretch.ids) for stretch in stretches))]
+        n_asked = sum(bool(stretch.ids) for stretch in stretches)
+        forced += [[] if number else ids for number in range(n_asked)]
     return forced
 
 

@@ -15,7 +15,6 @@ This module imports torch only where weights are read or written.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 import yiwen
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError, DataError, expect
-from yiwen.files import new_folder, verify_manifest, write_json
+from yiwen.files import new_folder, read_json, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
@@ -178,10 +177,7 @@ def open_bundle(folder: str | Path) -> Bundle:
     """
     folder = find_bundle(folder)
     hashes = verify_manifest(folder, leave_out=(WEIGHTS, CARD))
-    try:
-        table = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{folder / 'bundle.json'} cannot be read ({error}); is {folder} a bundle?") from error
+    table = read_json(folder / "bundle.json", f"is {folder} a bundle?")
     version = table.get("format_version") if isinstance(table, dict) else None
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise CheckpointError(

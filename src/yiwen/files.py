@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from yiwen.errors import CheckpointError, TrainingError
 
@@ -160,6 +160,18 @@ def is_whole(folder: Path) -> bool:
         verify_manifest(folder)
         return True
     return False
+
+
+def read_json(path: Path, remedy: str) -> Any:
+    """Read JSON; what cannot be read is told with what to do about it.
+
+    Raises:
+        CheckpointError: If it is missing, unreadable or no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); {remedy}") from error
 
 
 def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +117,9 @@ def measure(
     """
     # All that can be wrong is looked at first: translating may take long.
     _check_outputs(output, report)
-    how: dict[str, Any] = {"engine": engine, "device": device, "dtype": dtype, "threads": threads}
-    translator = Translator.load(model, ensemble=ensemble, **how)
-    other = None if compare_with is None else Translator.load(compare_with, **how)
+    load = partial(Translator.load, engine=engine, device=device, dtype=dtype, threads=threads)
+    translator = load(model, ensemble=ensemble)
+    other = None if compare_with is None else load(compare_with)
     if other is not None:
         check_pair(translator.bundle, other.bundle)
     folder = translator.bundle.folder
@@ -143,9 +144,8 @@ def measure(
         measurements[0] = dataclasses.replace(measurements[0], written=output)
     else:
         others = work.ensemble + ([str(other.bundle.folder.resolve())] if other else [])
-        which: Any = {"is_given": src is not None, "how": work.unusual(engine, dtype), "others": others}
-        places = [kept_at(folder, test, **which) for test in tests]
-        measurements = list(map(_kept, measurements, places))
+        place_of = partial(kept_at, folder, is_given=src is not None, how=work.unusual(engine, dtype), others=others)
+        measurements = list(map(_kept, measurements, map(place_of, tests)))
     first, *more = measurements
     first = dataclasses.replace(first, more=tuple(more), report=report)
     if report is not None:
@@ -202,25 +202,24 @@ class _Work:
         ]
         return "".join(f"-{part}" for part in parts if part)
 
-    def translate(self, translator: Translator, test: Test) -> list[Translation]:
-        rules: Any = {"search": self.search, "checks": self.checks, "with_scores": self.is_detailed}
-        return translator.translate(test.sources, stop=self.stop, **rules)
-
     def measure(self, test: Test, asked: Mapping[str, Any]) -> Measurement:
         """Translate one test set with one or two models, and score the result."""
         from yiwen.evaluation.metrics import evaluate
         from yiwen.evaluation.significance import compare
 
         translator, other = self.translator, self.other
+        translate = partial(
+            Translator.translate, search=self.search, checks=self.checks, with_scores=self.is_detailed, stop=self.stop
+        )
         rules: dict[str, Any] = {"tgt_lang": translator.tgt_lang, **dataclasses.asdict(self.settings)}
         began = time.perf_counter()
-        translations = self.translate(translator, test)
+        translations = translate(translator, test.sources)
         seconds = time.perf_counter() - began
         texts = [translation.text for translation in translations]
         comparison, baseline, notes = None, None, [translator.note]
         if other is not None:
             notes += [other.note, f"compared with {other.bundle.folder} ({other.engine.description})"]
-            baseline = [translation.text for translation in self.translate(other, test)]
+            baseline = [translation.text for translation in translate(other, test.sources)]
             comparison = compare(texts, baseline, test.references, **rules)
         return Measurement(
             model=str(translator.bundle.folder),
@@ -242,10 +241,12 @@ class _Work:
         from yiwen.evaluation.lines import details_of, lines_beside
 
         usual = self.translator.usual
-        case: Any = {"tgt_lang": self.translator.tgt_lang, "lowercase": self.settings.lowercase}
+        good_at = usual.calibration.good_at if usual else None
+        tgt_lang, lowercase = self.translator.tgt_lang, self.settings.lowercase
         told = [(found.text, found.flags, found.confidence) for found in translations]
-        lines = lines_beside(TextPairs(test.sources, test.references), told, baseline, **case)
-        return details_of(lines, good_at=usual.calibration.good_at if usual else None, **case)
+        pairs = TextPairs(test.sources, test.references)
+        lines = lines_beside(pairs, told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
+        return details_of(lines, tgt_lang=tgt_lang, good_at=good_at, lowercase=lowercase)
 
 
 def write_report(path: Path, measurements: Sequence[Measurement]) -> None:

@@ -6,7 +6,7 @@ import shlex
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from yiwen.config import toml_text
 from yiwen.data.corpus import CorpusConfig, read_blocks
@@ -179,10 +179,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
 
 def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: str, tgt_lang: str, folder: Path) -> str:
     """The recipe as TOML, for a file in `folder`."""
-    # A thousand sentences tell one BLEU point from chance; a small corpus cannot spare as many.
-    held_out = min(1000, survey.n_pairs // 20)
     is_letterlike = bool({script_of(src_lang), script_of(tgt_lang)} & set(LETTERLIKE))
-    vocab_size = max(size.vocab_size, 8_000 if is_letterlike else 0)
     share = survey.n_spans / min(survey.n_pairs, _CHECKED)
     symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
@@ -190,13 +187,12 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     return _TEMPLATE.format(
         src_lang=src_lang,
         tgt_lang=tgt_lang,
-        source=toml_text(src_lang),
-        target=toml_text(tgt_lang),
-        n_pairs=survey.n_pairs,
+        survey=survey,
         size=size,
-        held_out=held_out,
+        # A thousand sentences tell one BLEU point from chance; a small corpus cannot spare as many.
+        held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
-        vocab_size=vocab_size,
+        vocab_size=max(size.vocab_size, 8_000 if is_letterlike else 0),
         symbols=symbols if share > _MANY_SPANS else "",
         update=update,
         steps=steps,
@@ -265,7 +261,7 @@ def _rounded(number: float) -> int:
 
 def _corpus_lines(corpus: CorpusConfig, folder: Path) -> str:
     paths = {name: getattr(corpus, name) for name in ("src", "tgt", "path")}
-    lines: dict[str, Any] = {name: _path_from(folder, Path(path)) for name, path in paths.items() if path}
+    lines = {name: _path_from(folder, Path(path)) for name, path in paths.items() if path}
     if (corpus.src_column, corpus.tgt_column) != ("src", "tgt"):
         lines |= {"src_column": corpus.src_column, "tgt_column": corpus.tgt_column}
     return "\n".join(f"{name} = {toml_text(value)}" for name, value in lines.items())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from yiwen.config import STRICT, Table, override, parse, read_toml
-from yiwen.data.prepare import DataConfig
+from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.model.config import PRESETS, ModelConfig

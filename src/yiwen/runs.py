@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,10 +172,12 @@ def train_recipe(
 
 def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardware, *, initial: Bundle | None) -> Job:
     """What the loop is to train."""
-    limits: Any = {"hardware": chosen, "max_tokens": recipe.data.max_tokens}
     if recipe.task == "translate":
-        return translation_job(store, recipe.model, training, search=recipe.search, initial=initial, **limits)
-    return encoder_job(store, recipe.model, training, recipe.encoder, task=recipe.task, initial=initial, **limits)
+        make = partial(translation_job, search=recipe.search)
+    else:
+        make = partial(encoder_job, encoder=recipe.encoder, task=recipe.task)
+    max_tokens = recipe.data.max_tokens
+    return make(store, recipe.model, training, hardware=chosen, max_tokens=max_tokens, initial=initial)
 
 
 def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric
-from yiwen.files import MANIFEST, write_json, write_lines
+from yiwen.files import write_json, write_lines
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SEED: Final = "training.seed"
-_UNKNOWN: Final = ""
-"""The first weights of results that were kept before these were."""
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
 
@@ -60,7 +58,7 @@ class Result:
     data: str
     """Fingerprint of the prepared text."""
     recipe: str
-    init: str | None = _UNKNOWN
+    init: str | None = None
     """Hash of the weights that training began with; None where they were drawn."""
 
 
@@ -246,13 +244,13 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     from yiwen.runs import initial_model, prepare_recipe, train_recipe
 
     initial = initial_model(cell.loaded)
-    init = json.loads((initial.folder / MANIFEST).read_text(encoding="utf-8")).get(WEIGHTS) if initial else None
+    init = initial.hashes.get(WEIGHTS) if initial else None
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
     found = Result(**json.loads(done.read_text(encoding="utf-8"))) if done.is_file() else None
-    before = found.init if found else _UNKNOWN
+    before = found.init if found else init
     if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
         before = json.loads(begun.read_text(encoding="utf-8"))
-    if before not in (init, _UNKNOWN):
+    if before != init:
         raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
     is_alike = found is not None and found.recipe == to_toml(cell.loaded.recipe)
     if found and is_alike and found.data == prepare_recipe(cell.loaded, stop=stop).folder.name:
@@ -285,21 +283,23 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     from yiwen.data.store import Store
     from yiwen.evaluation.metrics import quick_score
 
-    run, training = cell.folder, cell.loaded.recipe.training
+    run, recipe = cell.folder, cell.loaded.recipe
     valid = Store.open(runs_root() / ".prepared" / data).valid
-    translator = Translator.load(run / "best", engine="torch", device=training.device, threads=training.threads)
+    translator = Translator.load(
+        run / "best", engine="torch", device=recipe.training.device, threads=recipe.training.threads
+    )
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
-    how: dict[str, Any] = {"search": cell.loaded.recipe.search, "with_scores": False, "checks": False}
-    texts = [str(each) for each in translator.translate(valid.src, **how, stop=stop)]
+    found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
+    texts = [str(translation) for translation in found]
     write_lines(run / "valid.txt", texts)
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
-    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
+    metric: Metric = "chrf" if recipe.training.metric == "chrf" else "bleu"
     return Result(
         score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
         metric=metric,
         minutes=json.loads(timing)["seconds"] / 60,
         data=data,
-        recipe=to_toml(cell.loaded.recipe),
+        recipe=to_toml(recipe),
         init=init,
     )
 
@@ -319,5 +319,5 @@ def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, floa
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
     ours, theirs = ((each.folder / "valid.txt").read_text("utf-8").split("\n")[:-1] for each in (cell, first_cell))
-    how: Any = {"tgt_lang": store.tgt_lang, "metrics": (result.metric,)}
-    return mean, *compare(ours, theirs, store.valid.tgt, **how).differences[0].interval
+    comparison = compare(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=(result.metric,))
+    return mean, *comparison.differences[0].interval

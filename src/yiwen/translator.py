@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from yiwen.asking import ask, forced_ids, term_ids
+from yiwen.asking import ask, ask_for_terms, forced_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
 from yiwen.data.lines import BLOCK_LINES, blocks
 from yiwen.engines.engine import FindsTerms
@@ -19,21 +19,20 @@ from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.calibration import open_calibration
 from yiwen.evaluation.review import Rules, review, with_spares
-from yiwen.plan import Stretch, plan
+from yiwen.plan import plan
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.chinese import rewritten
 from yiwen.text.glossary import Glossary
 from yiwen.text.normalise import as_texts, normalise
 from yiwen.text.reading import Reader
-from yiwen.translation import Alternative as Alternative
-from yiwen.translation import Score as Score
-from yiwen.translation import Translation as Translation
-from yiwen.translation import assemble, chosen
+from yiwen.translation import Alternative, Score, Translation, assemble, chosen
+
+__all__ = ["Alternative", "Score", "Translation", "Translator"]
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
-    from yiwen.engines.engine import Engine, Ids
+    from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
 
@@ -182,15 +181,18 @@ class Translator:
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
         words = {i for i, stretch in enumerate(asked) if stretch.reading.is_word and not (forced and forced[i])}
-        told: dict[str, Any] = {"finder": self._finder, "with_scores": with_scores, "stop": stop}
-        found = ask(self.engine, asked, forced, wanted, words=words, lacking=partial(self._lacking, reader), **told)
+        found = ask(self.engine, asked, forced, wanted, words=words, with_scores=with_scores, stop=stop)
+        if self._finder is not None and glossary is not None:
+            target = self.bundle.target
+            found = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
         answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:
             another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
-            how: dict[str, Any] = {"usual": self.usual, "search": another, "words": words, "stop": stop}
-            rules = Rules(bundle=self.bundle, engine=self.engine, **how)
+            rules = Rules(
+                bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, words=words, stop=stop
+            )
             sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
             answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)
@@ -333,14 +335,6 @@ class Translator:
             glossary=glossary,
             uses_symbols=self._finder is None,
         )
-
-    def _lacking(self, reader: Reader, stretch: Stretch, best: Hypothesis) -> list[Ids]:
-        """The terms that a translation has to hold, if it does not hold them all."""
-        reading, subword, lang = stretch.reading, self.bundle.target, self.bundle.info.tgt_lang
-        if reader.uses_symbols or not (reading.terms and reader.lacks_term(reading, self._decode([[best]])[0][0])):
-            return []
-        # What a symbol stands for is there anyway.
-        return [term_ids(term, subword, lang) for term in reading.terms if term not in reading.kept]
 
     def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
         texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))

@@ -162,8 +162,8 @@ def _word_starts(pieces: Sequence[str]) -> list[int]:
     starts = [0]
     for index in range(1, len(pieces)):
         before, piece = pieces[index - 1], pieces[index]
-        is_open = before == _WORD_START  # a ▁ alone belongs to what follows
-        if piece.startswith(_WORD_START) or not (is_open or goes_on(before, piece)):
+        # A ▁ alone belongs to what follows.
+        if piece.startswith(_WORD_START) or not (before == _WORD_START or goes_on(before, piece)):
             starts.append(index)
     return starts
 

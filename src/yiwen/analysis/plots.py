@@ -158,11 +158,10 @@ def masks() -> Figure:
 
     src, tgt = ["a", "small", "dog", "</s>", "pad", "pad"], ["<s>", "一只", "小", "狗", "pad"]
     src_ids, tgt_ids = torch.tensor([[5, 6, 7, 3, 0, 0]]), torch.tensor([[2, 5, 6, 7, 0]])
-    cpu = torch.device("cpu")
     shown = {
         "padding: encoder": (padding_mask(src_ids, 0)[0, 0].expand(6, 6), src, src),
         "padding: target looks at source": (padding_mask(src_ids, 0)[0, 0].expand(5, 6), tgt, src),
-        "causal: no looking ahead": (causal_mask(5, cpu)[0, 0], tgt, tgt),
+        "causal: no looking ahead": (causal_mask(5, torch.device("cpu"))[0, 0], tgt, tgt),
         "decoder: causal and not padding": (target_mask(tgt_ids, 0)[0, 0], tgt, tgt),
     }
     figure, axes = _figure(1, 4, size=(16, 4.6))

@@ -7,6 +7,7 @@ with eos, D d_model, H heads, C target positions at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final, cast
 
 import numpy as np
@@ -69,9 +70,7 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
     """
     heads = {name: [module.heads for module in modules] for name, modules in attentions(model).items()}
     n_heads = model.config.n_heads
-    gates = {
-        module: torch.ones(1, n_heads, 1, 1, requires_grad=True) for modules in heads.values() for module in modules
-    }
+    gates = {module: torch.ones(1, n_heads, 1, 1, requires_grad=True) for module in chain(*heads.values())}
     with torch.enable_grad(), attending({module: _gated(gate) for module, gate in gates.items()}):
         log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x).sum()
         derivatives = torch.autograd.grad(log_prob, list(gates.values()))

@@ -150,7 +150,8 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
     Returns:
         Updates in order; every row appears as often as its corpus's weight asks for.
     """
-    rng = _generator(lengths.fingerprint, seed, epoch)
+    digest = hashlib.sha256(f"{lengths.fingerprint} {seed} {epoch}".encode()).digest()
+    rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
     rows = _sampled_rows(lengths, rng)
     batches: Update = []
     for start in range(0, len(rows), WINDOW):
@@ -202,11 +203,6 @@ def pad(sequences: Sequence[Ids], *, closing: int | None = None) -> npt.NDArray[
     if closing is not None:
         padded[np.arange(len(padded)), lengths] = closing
     return padded
-
-
-def _generator(fingerprint: str, seed: int, epoch: int) -> np.random.Generator:
-    digest = hashlib.sha256(f"{fingerprint} {seed} {epoch}".encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
 
 def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:

@@ -20,8 +20,6 @@ from yiwen.data.demo_rules import all_rules
 from yiwen.errors import ConfigError
 from yiwen.files import write_lines
 
-__all__ = ["DemoCorpus", "DemoPair", "generate", "is_held_out", "split", "write_demo"]
-
 MAX_PAIRS = 200_000
 """More distinct pairs than this are refused; the grammar has some more, but finding them takes ever longer."""
 _HELD_OUT_PERCENT = 4  # of all combinations, for valid and for test each
@@ -110,13 +108,10 @@ def write_demo(
     for name, pairs in (("train", corpus.train), ("valid", corpus.valid), ("test", corpus.test)):
         write_lines(folder / f"{name}.en", (pair.src for pair in pairs))
         write_lines(folder / f"{name}.zh", (pair.tgt for pair in pairs))
-    write_lines(folder / "test.align.jsonl", map(_gold, corpus.test))
-    return corpus
-
-
-def _gold(pair: DemoPair) -> str:
     names = ("src", "tgt", "alignment", "src_spans", "tgt_spans", "topic")
-    return json.dumps({name: getattr(pair, name) for name in names}, ensure_ascii=False)
+    gold = ({name: getattr(pair, name) for name in names} for pair in corpus.test)
+    write_lines(folder / "test.align.jsonl", (json.dumps(pair, ensure_ascii=False) for pair in gold))
+    return corpus
 
 
 def _distinct(n: int, seed: int) -> Iterator[DemoPair]:

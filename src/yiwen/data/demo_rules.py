@@ -42,8 +42,9 @@ def all_rules() -> tuple[Rule, ...]:
 def _choosers() -> dict[str, Chooser]:
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
     contents = [(noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items()]
+    clock_times = {part: times.clock_times(part, *row) for part, row in _TABLE["parts_of_day"].items()}
     routines = tuple(
-        (act, times.clock_times(part)) for part, acts in _TABLE["routines"].items() for act in made_of(acts, verb)
+        (act, clock_times[part]) for part in clock_times for act in made_of(_TABLE["routines"][part], verb)
     )
 
     def few(rng: Random) -> int:
@@ -67,7 +68,7 @@ def _choosers() -> dict[str, Chooser]:
         "bus line": one_of(phrase(str(line), str(line)) for line in range(1, 400)),
         "distance": made_by(lambda rng: number(_amount(rng))),
         "sum of money": made_by(_sum_of_money),
-        "time of day": one_of(time for part in _TABLE["routines"] for time in times.clock_times(part)),
+        "time of day": one_of(time for part in clock_times.values() for time in part),
     }
 
 

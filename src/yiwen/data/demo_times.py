@@ -8,11 +8,6 @@ from __future__ import annotations
 from yiwen.data.demo_words import Filler, chinese_number, english_number, phrase, words
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
-_PARTS_OF_DAY = {
-    "morning": ("早上", range(6, 12)),
-    "afternoon": ("下午", range(1, 6)),
-    "evening": ("晚上", range(6, 11)),
-}
 
 
 def months() -> tuple[Filler, ...]:
@@ -43,10 +38,9 @@ def years() -> tuple[Filler, ...]:
     )
 
 
-def clock_times(part: str) -> tuple[Filler, ...]:
+def clock_times(part: str, chinese: str, first: int, last: int) -> tuple[Filler, ...]:
     """at half past eight in the morning, 早上八点半; every five minutes of the hours of one part of the day."""
-    zh_part, hours = _PARTS_OF_DAY[part]
-    return tuple(_clock(hour, minute, part, zh_part) for hour in hours for minute in range(0, 60, 5))
+    return tuple(_clock(hour, minute, part, chinese) for hour in range(first, last) for minute in range(0, 60, 5))
 
 
 def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from yiwen.data.config import DataConfig, more_tests
@@ -43,7 +42,9 @@ def hold_out(
             continue
         pairs = intake.pairs(rows)
         if labels:
-            rest, fault = _with_labels(pairs, labels, job.targets), "with labels that no training text has"
+            known = {*labels}
+            is_known = [known.issuperset(labels_of(normalise(target), job.targets)) for target in pairs.tgt]
+            rest, fault = pairs.only(is_known), "with labels that no training text has"
         elif job.targets == "text":
             rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
         else:
@@ -99,9 +100,3 @@ def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPa
     src, tgt = pairs.normalised()
     src_ids, tgt_ids = Subword.load(vocabulary.source).encode(src), Subword.load(vocabulary.target).encode(tgt)
     return pairs.only([max(map(len, ids)) < data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)])
-
-
-def _with_labels(pairs: TextPairs, labels: Sequence[str], targets: Targets) -> TextPairs:
-    """Those whose labels are all among these."""
-    known = {*labels}
-    return pairs.only([known.issuperset(labels_of(normalise(target), targets)) for target in pairs.tgt])

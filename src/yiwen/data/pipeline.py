@@ -145,8 +145,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, split, findings)
     labels: tuple[str, ...] = ()
     if job.cleaning.is_labelled:
-        targets = intake.texts(np.flatnonzero(split.train), "tgt")
-        labels, counts = count_labels(targets, job.targets)
+        labels, counts = count_labels(intake.texts(np.flatnonzero(split.train), "tgt"), job.targets)
         findings.note(counts)
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
@@ -175,13 +174,11 @@ def _trained_models(intake: Intake, split: Split, findings: Findings) -> list[Pa
     rows = np.flatnonzero(split.train)
     if len(rows) > tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, tokenizer.sample_pairs, replace=False))
-    columns: dict[str, tuple[str, ...]]
+    columns: dict[str, tuple[str, ...]] = {"source": ("src",), "target": ("tgt",)}
     if job.targets != "text":
         columns = {"shared": ("src",)}
     elif tokenizer.shared:
         columns = {"shared": ("src", "tgt")}
-    else:
-        columns = {"source": ("src",), "target": ("tgt",)}
     texts = [partial(intake.texts, rows, *sides) for sides in columns.values()]
     trained = in_threads([partial(train_subword, text, tokenizer) for text in texts], job.stop)
     paths = [job.folder / f"{name}.spm" for name in columns]

@@ -29,8 +29,6 @@ from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
-__all__ = ["DataConfig", "Prepared", "prepare"]
-
 REPORT: Final = "report.json"
 LOCKS: Final = "locks"
 """Folder beside the stores, with one lock for each that is or was being written."""

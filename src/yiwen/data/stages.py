@@ -65,11 +65,9 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
     dropped: Counter[str] = Counter()
     examples: dict[str, list[Example]] = {}
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
-        reason: str | None
+        reason: str | None = "malformed row"
         try:
-            if raw_src is None or raw_tgt is None:
-                reason = "malformed row"
-            else:
+            if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
                 reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
         except UnicodeDecodeError:

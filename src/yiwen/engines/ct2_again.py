@@ -50,7 +50,6 @@ def _everything(
     ends: list[Seen] = []
 
     def run(steps: int) -> list[Seen]:
-        n_all = (steps + 1) * width
         call = runtime.submit(
             [source],
             sums,
@@ -58,7 +57,7 @@ def _everything(
             max_decoding_length=steps,
             min_decoding_length=min(steps, max(least, p + 1 if p else 0)),
             patience=steps + 1,
-            num_hypotheses=n_all,
+            num_hypotheses=(steps + 1) * width,  # all
         )
         (seen,) = runtime.seen(call, sums)
         return [h for h in seen if h.is_possible]

@@ -11,7 +11,6 @@ manifest.json          SHA-256 of each file
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -19,20 +18,14 @@ from typing import Any, ClassVar, Final
 from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
 from yiwen.config import STRICT, parse
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.files import write_json
+from yiwen.files import read_json, write_json
 from yiwen.text.subword import Subword
 
 FORMAT_VERSION: Final = 2
 """1 could write `<pad>` and `<s>`."""
 _INFO: Final = "export.json"
 
-COMPUTE_TYPES: Final = {
-    "float32": "float32",
-    "int8": "int8",
-    "int8_float32": "int8_float32",
-    "float16": "float16",
-    "bf16": "bfloat16",
-}
+COMPUTE_TYPES: Final = {name: name for name in ("float32", "int8", "int8_float32", "float16")} | {"bf16": "bfloat16"}
 """Our names of number types, and CTranslate2's."""
 
 
@@ -90,16 +83,16 @@ def read_info(folder: Path) -> ExportInfo:
         CheckpointError: If it cannot be read or is of another format.
     """
     path = folder / _INFO
+    table = read_json(path, "export the model again")
+    version = table.get("format_version") if isinstance(table, dict) else None
+    if version != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
+            "upgrade yiwen where that is the newer"
+        )
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        version = table.get("format_version") if isinstance(table, dict) else None
-        if version != FORMAT_VERSION:
-            raise CheckpointError(
-                f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
-                "upgrade yiwen where that is the newer"
-            )
         return parse(ExportInfo, table, source=str(path))
-    except (OSError, ValueError, RecursionError, ConfigError) as error:
+    except ConfigError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
 
 
@@ -130,11 +123,7 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
     for side, subword in (("source", source), ("target", target)):
         names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # the second: of an encoder
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
-        if found != vocabulary(subword):
+        if read_json(path, "export the model again") != vocabulary(subword):
             raise CheckpointError(
                 f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
                 "another model: export the model again"

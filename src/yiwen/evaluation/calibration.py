@@ -22,7 +22,6 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
-from yiwen.text.normalise import normalise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,10 +160,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     """
     from yiwen.evaluation.weights import learn_weights
 
-    src, ref = (
-        side.encode([normalise(text) for text in texts])
-        for side, texts in zip((bundle.source, bundle.target), store.valid, strict=True)
-    )
+    texts = store.valid.normalised()
+    src, ref = bundle.source.encode(texts.src), bundle.target.encode(texts.tgt)
     kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None

@@ -84,10 +84,7 @@ class Evaluation:
 
     def __getitem__(self, metric: Metric) -> Score:
         """The score of a metric: `evaluation["bleu"].value`."""
-        for score in self.scores:
-            if score.name.lower().startswith(metric):
-                return score
-        raise KeyError(metric)
+        return {score.name.lower().removesuffix("2"): score for score in self.scores}[metric]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""

@@ -6,7 +6,7 @@ ever dropped for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -66,6 +66,11 @@ def by_rules(places: Sequence[int], words: Set[int], search: SearchConfig) -> li
     return [part for part in ((others, search), (alone, search.changed(penalty="none"))) if part[0]]
 
 
+def prefixes_of(places: Iterable[int], prefixes: Sentences | None) -> list[Ids] | None:
+    """What the translations of the sources at these places have to start with, if any has to."""
+    return None if prefixes is None else [prefixes[i] for i in places]
+
+
 def with_spares(search: SearchConfig) -> SearchConfig:
     """The same search, which hands out what it found besides where that costs nothing and nobody asked for several.
 
@@ -95,8 +100,8 @@ def review(
     again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
     wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
     for places, wanted in by_rules(again, rules.words, wider):
-        begun = None if prefixes is None else [prefixes[i] for i in places]
-        second = rules.engine.search([sources[i][1] for i in places], config=wanted, prefixes=begun, stop=rules.stop)
+        ids, begun = [sources[i][1] for i in places], prefixes_of(places, prefixes)
+        second = rules.engine.search(ids, config=wanted, prefixes=begun, stop=rules.stop)
         _repair(reviewed, sources, dict(zip(places, second, strict=True)), rules)
     return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
 

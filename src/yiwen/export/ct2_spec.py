@@ -114,10 +114,7 @@ def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> An
     decoder.projection.weight = _copy(model.output_weight)
     decoder.projection.bias = np.zeros(len(decoder.projection.weight), dtype=np.float32)
     decoder.projection.bias[[PAD_ID, BOS_ID]] = -np.inf  # nobody's translation, and else they take places in the beam
-    if config.positions in ("sinusoidal", "learned"):
-        decoder.position_encodings.encodings = _position_table(model.tgt_positions, config)
-    if config.norm_order == "pre":
-        _norm(decoder.layer_norm, model.decoder.final_norm)
+    _around_layers(decoder, model.tgt_positions, model.decoder.final_norm, config)
     for layer_spec, layer in zip(decoder.layer, model.decoder, strict=True):
         _attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
         _attention(layer_spec.attention, layer.cross_attention, layer.cross_residual.norm)
@@ -133,10 +130,7 @@ def _encoder_spec(model: Transformer | TextEncoder) -> Any:
     config = model.config
     encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **_common(config))
     encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
-    if config.positions in ("sinusoidal", "learned"):
-        encoder.position_encodings.encodings = _position_table(model.src_positions, config)
-    if config.norm_order == "pre":
-        _norm(encoder.layer_norm, model.encoder.final_norm)
+    _around_layers(encoder, model.src_positions, model.encoder.final_norm, config)
     for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
         _attention(layer_spec.self_attention, layer.self_attention, layer.self_residual.norm)
         _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
@@ -157,6 +151,14 @@ def _common(config: ModelConfig) -> dict[str, Any]:
         "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head
         "rotary_interleave": True,
     }
+
+
+def _around_layers(spec: Any, positions: Any, final_norm: Any, config: ModelConfig) -> None:
+    """What stands before the first layer and behind the last, where the model has it."""
+    if config.positions in ("sinusoidal", "learned"):
+        spec.position_encodings.encodings = _position_table(positions, config)
+    if config.norm_order == "pre":
+        _norm(spec.layer_norm, final_norm)
 
 
 def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:

@@ -137,19 +137,19 @@ def _write_verified(
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
     is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
-    rules: Any = {"target": target, "tgt_lang": bundle.info.tgt_lang, "search": bundle.info.search, "stop": stop}
+    compare = partial(verify.compare_quality, test_set=test_set, target=target, tgt_lang=bundle.info.tgt_lang)
+    compare = partial(compare, trained, search=bundle.info.search, stop=stop)
     golden = None
     if is_verified:
         engine = opened(folder)
         if dtype != "float32":
-            report[dtype] = verify.compare_quality(trained, engine, test_set, **rules)
+            report[dtype] = compare(engine)
         golden = verify.choose_golden(engine, test_set.sources)
         del engine
     if shortlist is not None:
         add_shortlist(folder, shortlist)
     if shortlist is not None and is_verified:
-        rules["remedy"] = "without --shortlist"
-        report["shortlist"] = verify.compare_quality(trained, opened(folder), test_set, **rules)
+        report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info

@@ -34,8 +34,7 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> 
 
 def has_onednn(dtype: torch.dtype) -> bool:
     """True where this torch can call oneDNN for a linear layer, and oneDNN computes that type on this processor."""
-    is_there: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    if not (is_there and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):  # type: ignore[no-untyped-call]
         return False
     return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 

@@ -162,9 +162,8 @@ class _Terms:
             n = next((n for n in range(longest, 0, -1) if ids[-n:] == term[:n]), 0)
             whole[i] += n == len(term)
             begun[i] = n % len(term)
-        n_met = 0
-        for (term, n_times), n_whole in zip(self._needed, whole, strict=True):
-            n_met += min(n_whole, n_times) * len(term)
+        held = zip(self._needed, whole, strict=True)
+        n_met = sum(min(n_whole, n_times) * len(term) for (term, n_times), n_whole in held)
         n_met += max((n for i, n in begun.items() if whole[i] < self._needed[i][1]), default=0)
         return _Progress(tuple(whole), begun, n_met)
 

@@ -44,5 +44,4 @@ def embed_loss(temperature: float) -> LossFn:
 
 def _equal_rows(ids: Tensor) -> Tensor:
     """True where two rows are the same, (B, B)."""
-    same: Tensor = (ids[:, None] == ids[None, :]).all(dim=2)
-    return same
+    return (ids[:, None] == ids[None, :]).all(dim=2)

@@ -90,14 +90,9 @@ def guided_loss(loss_fn: LossFn, model: Transformer, guide: Guide, *, place: Ali
     return with_guide
 
 
-class _Last(threading.local):
-    """The attention of the guided head in the last pass of this thread: shards of a batch have one each."""
-
-    weights: Tensor
-
-
-def _remember(model: Transformer, place: AlignmentHead) -> _Last:
-    last = _Last()
+def _remember(model: Transformer, place: AlignmentHead) -> threading.local:
+    """`weights`: the guided head's attention in the last pass of this thread; shards of a batch have one each."""
+    last = threading.local()
     heads = list(model.decoder)[place.layer].cross_attention.heads
     before, one = heads.attend, slice(place.head, cast(int, place.head) + 1)
 

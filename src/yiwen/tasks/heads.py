@@ -41,8 +41,7 @@ class EncoderModel(nn.Module):
 
     def forward(self, src_ids: Tensor) -> Tensor:
         """Ids (B, S), closed by eos -> states (B, S, D)."""
-        states_BSD: Tensor = self.body(src_ids)
-        return states_BSD
+        return self.body(src_ids)
 
     def train(self, mode: bool = True) -> EncoderModel:
         """As for every module; a frozen encoder never drops anything."""
@@ -65,8 +64,7 @@ class EncoderModel(nn.Module):
     def logits(self, states: Tensor) -> Tensor:
         """Vectors (..., D) -> unnormalised scores of the labels (..., K)."""
         assert self.head is not None, "this task has no labels"
-        logits: Tensor = self.head(self.dropout(states))
-        return logits
+        return self.head(self.dropout(states))
 
 
 def pool(states_BSD: Tensor, mask_BS: Tensor, pooling: Pooling, query_D: Tensor | None = None) -> Tensor:

@@ -45,10 +45,7 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
     where it is on, the soft-max and all sums in float32.
     """
     needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
-    loss_sum: Tensor = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
-        states_ND, weight_VD, targets_N, smoothing, needs_gradient
-    )
-    return loss_sum
+    return _ChunkedLoss.apply(states_ND, weight_VD, targets_N, smoothing, needs_gradient)  # type: ignore[no-untyped-call]
 
 
 class _ChunkedLoss(torch.autograd.Function):

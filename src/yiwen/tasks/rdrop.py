@@ -35,8 +35,7 @@ def rdrop_loss(states_2ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoo
     Returns:
         Loss in nats, (), float32, summed over N tokens.
     """
-    loss_sum: Tensor = _RDropLoss.apply(states_2ND, weight_VD, targets_N, smoothing, alpha)  # type: ignore[no-untyped-call]
-    return loss_sum
+    return _RDropLoss.apply(states_2ND, weight_VD, targets_N, smoothing, alpha)  # type: ignore[no-untyped-call]
 
 
 class _RDropLoss(torch.autograd.Function):

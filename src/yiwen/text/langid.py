@@ -52,7 +52,8 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
     prose, _ = masked(text)
     if not LETTER.search(prose):
         return Detected("und", 0.0)
-    script = _main_script(prose)
+    own = next((name for name in _OWN if _is_own(prose, name)), None)
+    script = own or max((name for name in SCRIPTS if name not in _OWN), key=lambda name: script_share(prose, name))
     share = script_share(prose, script)
     wanted = {base(code) for code in among} or {*_identifier().labels, *SCRIPTS[script][1].split()}
     possible = {language for language in wanted if script_of(language) in (script, None)}
@@ -95,11 +96,6 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
 def _is_own(prose: str, script: str) -> bool:
     letters, least = _OWN.get(script, (LETTER, 1.0))
     return len(letters.findall(prose)) > least * len(LETTER.findall(prose))
-
-
-def _main_script(prose: str) -> str:
-    own = next((script for script in _OWN if _is_own(prose, script)), None)
-    return own or max((name for name in SCRIPTS if name not in _OWN), key=lambda script: script_share(prose, script))
 
 
 @cache

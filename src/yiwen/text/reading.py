@@ -95,7 +95,7 @@ class Reader:
             flags=("recased",) if usual != prose else (),
             is_capitals=usual != prose == prose.upper(),
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=_is_word(line, self.src_lang) and not found,
+            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -199,7 +199,3 @@ def recased(line: str, subword: Subword, lang: str) -> str:
             return line
     usual = _WORD.sub(lambda found: min(forms[found[0]], key=n_subwords.__getitem__), line)
     return _WORD.sub(lambda found: begun(found[0], lang), usual, count=1)
-
-
-def _is_word(line: str, lang: str) -> bool:
-    return " " not in line and (base(lang) not in UNSPACED or len(line) <= _LONG_WORD)

@@ -6,14 +6,13 @@ checkpoints/step-00001000/   model.safetensors  ema.safetensors  optimizer.safet
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yiwen.bundle import load_tensors, load_weights, save_tensors
 from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
+from yiwen.files import is_complete, new_folder, read_json, remove, verify_manifest, write_json
 from yiwen.stop import NEW_RUN
 from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
 from yiwen.training.state import Progress
@@ -67,12 +66,11 @@ def load_checkpoint(
 
 def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
+    table = read_json(path / "state.json", "use an earlier checkpoint")
     try:
-        return parse(Progress, json.loads((path / "state.json").read_text(encoding="utf-8")), source=str(path))
+        return parse(Progress, table, source=str(path))
     except ConfigError as error:
         raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path / 'state.json'} cannot be read ({error}); use an earlier checkpoint") from error
 
 
 def checkpoints(folder: Path) -> list[Path]:

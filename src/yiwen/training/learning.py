@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -96,10 +96,10 @@ def labelling(
 
 def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
-    rules: Any = {"share": encoder.mask_share, "masking": encoder.masking, "starts": word_starts(store.source)}
+    hide = partial(hidden, share=encoder.mask_share, masking=encoder.masking, starts=word_starts(store.source))
     src_ids = store.source.encode(store.valid.normalised().src)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
-    batches = [hidden([src_ids[i] for i in chunk], seed=place, **rules) for place, chunk in enumerate(chunks)]
+    batches = [hide([src_ids[i] for i in chunk], seed=place) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
 
     def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
@@ -114,8 +114,8 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
         return {"loss": loss, "perplexity": math.exp(min(loss, 100.0)), "accuracy": 100 * n_right / n_all}, []
 
     return Learning(
-        load=lambda rows, seed: hidden(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed, **rules),
-        largest=lambda n_rows, length: hidden([[4] * length] * n_rows, seed=0, **rules),
+        load=lambda rows, seed: hide(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed),
+        largest=lambda n_rows, length: hide([[4] * length] * n_rows, seed=0),
         loss_fn=mlm_loss(config.label_smoothing),
         judge=judge,
     )
