@@ -11,23 +11,46 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from yiwen.errors import CheckpointError, ConfigError, DataError, YiwenError
+    from yiwen.encoder.facade import Encoder
+    from yiwen.errors import (
+        CheckpointError,
+        ConfigError,
+        DataError,
+        ExportError,
+        FaultError,
+        MissingDependencyError,
+        Stopped,
+        TrainingError,
+        YiwenError,
+    )
     from yiwen.recipe import Recipe
-    from yiwen.translator import Translation, Translator
+    from yiwen.search.config import SearchConfig
+    from yiwen.text.glossary import Glossary
+    from yiwen.translation import Translation
+    from yiwen.translator import Translator
 
 __all__ = [
     "CheckpointError",
     "ConfigError",
     "DataError",
+    "Encoder",
+    "ExportError",
+    "FaultError",
+    "Glossary",
+    "MissingDependencyError",
     "Recipe",
+    "SearchConfig",
+    "Stopped",
+    "TrainingError",
     "Translation",
     "Translator",
     "YiwenError",
     "__version__",
 ]
 
-_HOME = {name: "errors" for name in __all__ if name.endswith("Error")}
-_HOME |= {"Recipe": "recipe", "Translation": "translator", "Translator": "translator"}
+_HOME = dict.fromkeys(__all__, "errors")
+_HOME |= {"Encoder": "encoder.facade", "Glossary": "text.glossary", "Recipe": "recipe", "SearchConfig": "search.config"}
+_HOME |= {"Translation": "translation", "Translator": "translator"}
 
 
 def __getattr__(name: str) -> Any:
