@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
 import threading
 import time
@@ -85,8 +86,9 @@ class Echo:
         assert self.may_go.wait(60)
         if self.poison and self.poison in self.batches[-1]:
             raise ValueError("poison")
-        score = float(config.beam_size)
-        return [[Hypothesis(tuple(ids), score, score, is_finished=True)] for ids in sources]
+        score = float(config.beam_size) if with_scores else math.nan
+        begun = zip(prefixes or [()] * len(sources), sources, strict=True)
+        return [[Hypothesis((*prefix, *ids), score, score, is_finished=True)] for prefix, ids in begun]
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None) -> Any:
         return [[0.0] * len(ids) for ids in targets]
@@ -270,9 +272,20 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
     assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
     assert len(engine.batches) == 1
     assert callers.search([(3,)], config=BEAM)[0][0].score == 3.0, "other rules are another question"
-    assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)]) is not None, "and so is a prefix"
+    assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)])[0][0].ids == (5, 3), "and so is a prefix"
     assert len(engine.batches) == 3
     assert cache.n_hits == 2
+    for with_scores in (False, True, False, True):
+        scored = callers.search([(4,)], config=GREEDY, with_scores=with_scores)[0][0].score
+        assert scored == 1.0 if with_scores else math.isnan(scored)
+    assert len(engine.batches) == 5, "with scores is yet another"
+
+
+def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
+    callers = shared(Echo())
+    found = callers.search([(1, 2), (3,), (4,)], config=GREEDY, prefixes=[(), (5, 6), ()])
+    assert [group[0].ids for group in found] == [(1, 2), (5, 6, 3), (4,)]
+    callers.close()
 
 
 def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None:

@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import psutil
@@ -17,14 +19,17 @@ import pytest
 from services import UNLIMITED, running, service_of
 from sqlalchemy.event import listen
 from sqlalchemy.exc import DataError, OperationalError
+from starlette.requests import Request
 from wire import ask, request, translation
 
 from campaign import noted
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
-from yiwen.serve.errors import ApiError
+from yiwen.serve.call import Call
+from yiwen.serve.config import ServeConfig
+from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.service import Service
-from yiwen.serve.store import ANYBODY, Store, default_url
+from yiwen.serve.store import ANYBODY, Store, default_url, open_store
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")
@@ -237,6 +242,26 @@ def test_usage_survives_a_restart_and_is_that_of_all_processes(tmp_path: Path) -
     third.close()
 
 
+def test_a_month_begins_with_nothing_used_and_leaves_the_others_as_they_were(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(moment: str) -> None:
+        clock = SimpleNamespace(now=lambda zone: datetime.fromisoformat(moment).astimezone(zone))
+        monkeypatch.setattr("yiwen.serve.store.datetime", clock)
+        store.sync()
+
+    at("2026-01-31T23:59+00:00")
+    assert store.charge("a", 7, limit=10)
+    store.sync()
+    assert not store.charge("a", 4, limit=10)
+    at("2026-01-31T23:01-01:00")  # in UTC it is February
+    assert store.charge("a", 10, limit=10)
+    store.sync()
+    for moment, used in (("2026-02-01T12:00+00:00", 10), ("2026-01-31T12:00+00:00", 7), ("2027-01-01T12:00+00:00", 0)):
+        at(moment)
+        assert store.used("a") == used
+
+
 def test_a_running_store_writes_by_itself(tmp_path: Path) -> None:
     running_store, other = (Store(f"sqlite:///{tmp_path}/keys.sqlite") for _ in range(2))
     running_store.start()
@@ -431,6 +456,17 @@ def test_a_key_that_is_not_there_cannot_be_revoked(store: Store) -> None:
         store.revoke_key(key.id)
 
 
+def test_a_service_for_others_opens_with_a_key_that_holds_and_with_no_other(tmp_path: Path) -> None:
+    url, config = f"sqlite:///{tmp_path}/keys.sqlite", ServeConfig(host="0.0.0.0")
+    store = Store(url)
+    for key, _ in [store.create_key(name, **UNLIMITED) for name in "ab"]:
+        open_store(url, folder=tmp_path, config=config).close()
+        store.revoke_key(key.id)
+    with pytest.raises(ConfigError, match=r"whoever reaches 0\.0\.0\.0 needs a key, and there is none"):
+        open_store(url, folder=tmp_path, config=config)
+    store.close()
+
+
 def test_a_database_without_its_driver_names_the_cure() -> None:
     with pytest.raises(MissingDependencyError, match=r"the database needs (\w+): pip install \1"):
         Store("mysql://nobody@127.0.0.1/nothing")
@@ -483,6 +519,24 @@ def test_names_that_no_list_or_database_takes_are_refused(store: Store, name: st
     with pytest.raises(ConfigError, match=r"a key cannot be named '.*' \(\d+ characters\); give a name of one line"):
         store.create_key(name, **UNLIMITED)
     assert store.create_key("译" * 200, **UNLIMITED)[0].name == "译" * 200
+
+
+@pytest.mark.parametrize(("lengths", "paid"), [([], 0), ([5, 2], 7)])
+def test_what_was_answered_before_it_failed_is_paid_for_and_no_more(
+    lengths: list[int], paid: int, exported_bundle: Path, tmp_path: Path
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+
+    def leave() -> None:
+        with Call(service, Request({"type": "http"}), None).charged(["a" * 20], "en", "de") as answered:
+            answered += lengths
+            raise Gone
+
+    with pytest.raises(Gone):
+        leave()
+    service.close()
+    assert service.store.used(ANYBODY) == paid
+    assert f"\nyiwen_characters_total {paid}.0\n" in service.metrics.exposition().decode()
 
 
 def test_who_leaves_a_stream_has_paid_for_what_came(keyed: tuple[Service, str]) -> None:

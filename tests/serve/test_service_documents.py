@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deepl
@@ -17,6 +18,7 @@ from services import UNLIMITED, running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
+from yiwen.serve.batcher import Overloaded
 from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -228,6 +230,28 @@ def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
         assert sent(http, b"Deti {n} gedi.")["status"] == "done"
     assert asked == ["Deti {n} gedi.", "Deti 7 gedi."]
     assert service.store.used("") == len("Deti {n} gedi.")
+
+
+def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def translate(texts: Sequence[str], **options: Any) -> list[Translation]:
+        asked.append(len(texts))
+        if len(asked) == 2:
+            raise Overloaded("the queue is full")
+        return [Translation(text.upper(), 0.0) for text in texts]
+
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.0)
+    charged: list[int] = []
+    pairs = SimpleNamespace(way_of=lambda texts, src, tgt: SimpleNamespace(translate=translate))
+    call: Any = SimpleNamespace(service=SimpleNamespace(pairs=pairs), charge=charged.append)
+    texts = [f"text {number}" for number in range(70)]
+    job = jobs.Job(call=call, filename="a.txt", data=b"", src="en", tgt="de")
+    assert [found.text for found in job.translate(texts)] == [text.upper() for text in texts]
+    assert max(asked) < len(texts), "others have their turn between two blocks"
+    assert (charged, job.characters) == ([len("".join(texts))], len("".join(texts)))
 
 
 def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
