@@ -208,6 +208,17 @@ def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
     assert sum(len(batch) for batch in batches) / len(batches) > 5
 
 
+def test_a_sentence_that_is_longer_than_any_batch_rides_alone() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    long, short = tuple(range(3000)), (1, 2)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(callers.search, [short, long, short], config=GREEDY).result(30)
+    assert [group[0].ids for group in found] == [short, long, short]
+    assert engine.batches == [[long], [short, short]]
+    callers.close()
+
+
 def test_what_a_caller_who_left_waited_for_never_begins() -> None:
     engine = Echo(replicas=1)
     callers = shared(engine)

@@ -72,8 +72,10 @@ class Hop:
 
     def __init__(self, found: Translation) -> None:
         self._found = found
+        self.asked: Any = None
 
     def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]:
+        self.asked = options.get("search")
         return [self._found] * len(texts)
 
 
@@ -96,6 +98,25 @@ def test_faults_of_the_first_of_two_models_are_those_of_the_whole(
     hops = tuple(Hop(Translation("b", 0.0, flags=found, confidence=sure)) for found, sure in (first, last))
     (whole,) = Way("zh", "de", hops).translate(["a"])  # type: ignore[arg-type]
     assert (whole.flags, whole.confidence) == (flags, confidence)
+
+
+@pytest.mark.parametrize(
+    ("asked", "beam_size", "n_best"),
+    [
+        (None, 5, 1),
+        ({"beam_size": 2, "n_best": 1}, 2, 1),
+        ({"beam_size": None, "n_best": 3}, 5, 3),
+        ({"beam_size": 2, "n_best": 7}, 7, 7),
+    ],
+)
+def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
+    asked: dict[str, int | None] | None, beam_size: int, n_best: int
+) -> None:
+    hops = first, last = Hop(Translation("b", 0.0)), Hop(Translation("c", 0.0))
+    last.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(beam_size=5, length_penalty=0.3)))
+    Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
+    assert first.asked is None
+    assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
 
 
 def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], bundles: list[Path]) -> None:
@@ -248,6 +269,17 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
     detected = ask(address, request("/translate", asked.encode())).json["detectedLanguage"]
     assert detected["language"] == "de"
     assert detected["confidence"] > 50
+
+
+def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning(
+    service: tuple[Service, str],
+) -> None:
+    pairs = service[0].pairs
+    german, english = "Der Hund ist nicht mit dem Mann auf der Straße.", "The dog is in the house with the man."
+    assert pairs.detect("4711 / 0815 / 42\n" * 9 + german)[0] == "de"
+    for texts, src in (["42", german], "de"), ([german, "42"], "de"), (["42", english], "en"):
+        assert pairs.way_of(texts, "auto", "zh-Hant").src == src
+    assert pairs.way_of([english], "auto", "en").src != "en", "from English nothing leads to it"
 
 
 def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:
