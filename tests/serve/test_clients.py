@@ -155,7 +155,9 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         answer = client.chat.completions.create(model="en-de", messages=messages, temperature=0.3)
         assert answer.choices[0].message.content == translated(lone, text)
         assert answer.usage is not None
-        assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens > 2
+        (src,), (tgt,) = lone.bundle.source.encode([text]), lone.bundle.target.encode([translated(lone, text)])
+        told = (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens)
+        assert told == (len(src), len(tgt), len(src) + len(tgt))
         chunks = list(client.chat.completions.create(model="en-de", messages=messages, stream=True))
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
         assert len(chunks) == 5

@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -240,6 +240,22 @@ def test_usage_survives_a_restart_and_is_that_of_all_processes(tmp_path: Path) -
     assert (third.used(key.id), third.used(ANYBODY)) == (50, 7)
     assert third.find(secret) == key
     third.close()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "statuses"),
+    [
+        ((), [200, 429, 429, 429]),
+        (("10.9.9.9",), [200, 429, 429, 429]),
+        (("127.0.0.0/8",), [200, 200, 429, 429]),
+    ],
+)
+def test_only_a_proxy_that_is_trusted_says_who_asks(
+    trusted: tuple[str, ...], statuses: list[int], serve: Callable[..., str]
+) -> None:
+    address = serve(requests_per_minute=1, trusted_proxies=trusted)
+    callers = "10.1.1.1", "10.1.1.2", "10.1.1.1", "203.0.113.5, 10.1.1.2"  # who writes the header himself is no other
+    assert [ask(address, request(T, BODY, x_forwarded_for=caller)).status for caller in callers] == statuses
 
 
 def test_a_month_begins_with_nothing_used_and_leaves_the_others_as_they_were(

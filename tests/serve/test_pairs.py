@@ -264,11 +264,14 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
         asked = json.dumps({"q": text, "source": "auto", "target": "en"}).encode()
         detected = ask(address, request("/translate", asked)).json["detectedLanguage"]
         assert at_least <= detected["confidence"] <= at_most, text
-        assert detected["language"] == "zh-Hant" or text == "42"
+        assert detected["language"] == "zh-Hant", "a number is what it was translated from"
     asked = json.dumps({"q": "Das ist ein Satz in der Sprache, in die er soll.", "source": "auto", "target": "de"})
     detected = ask(address, request("/translate", asked.encode())).json["detectedLanguage"]
     assert detected["language"] == "de"
     assert detected["confidence"] > 50
+    several = {"q": ["42", "Das ist ein Satz, der nach dem anderen kommt."], "source": "auto", "target": "en"}
+    told = ask_json(address, "/translate", several).json["detectedLanguage"]
+    assert [each["language"] for each in told] == ["de", "de"], "what it is is told from all of them"
 
 
 def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning(

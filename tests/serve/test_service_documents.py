@@ -254,6 +254,15 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     assert (charged, job.characters) == ([len("".join(texts))], len("".join(texts)))
 
 
+def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        service.is_draining = True
+        answer = post(http)
+        assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+        assert not service.jobs._jobs
+
+
 def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
     with httpx.Client(base_url=serve(max_documents=0)) as http:
         answer = post(http)
