@@ -7,6 +7,7 @@ import math
 import random
 import threading
 import time
+import tracemalloc
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -315,6 +316,20 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
     none = Cache(0)
     none.put(1, found, n_ids=3)
     assert (none.get(1), none.n_bytes) == (None, 0)
+
+
+@pytest.mark.parametrize(("n_ids", "n_found", "n_best"), [(900, 1, 1), (1, 900, 1), (1, 90, 9), (1, 1, 9), (1, 1, 1)])
+def test_the_cache_takes_no_more_memory_than_it_may(n_ids: int, n_found: int, n_best: int) -> None:
+    cache = Cache(50_000)
+    tracemalloc.start()
+    try:
+        for number in range(1000, 1100):  # small numbers are Python's own
+            ids = tuple(range(number, number + n_found))
+            found = [Hypothesis((*ids[:-1], n), 0.5, 0.5, is_finished=True) for n in range(n_best)]
+            cache.put((0, tuple(range(number, number + n_ids))), found, n_ids=n_ids)
+        assert tracemalloc.get_traced_memory()[0] < 65_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_caller_who_comes_when_the_threads_have_ended_is_served_all_the_same() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
     status = client.translate_document_from_filepath(source, target, source_lang="EN", target_lang="DE")
     assert status.done
     assert target.read_text(encoding="utf-8") == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}\n"
-    assert status.billed_characters is not None
+    assert status.billed_characters == len(TEXT) + len("Kabe robu.")
     handle = client.translate_document_upload(b"Deti.", target_lang="DE", source_lang="EN", filename="a.txt")
     assert client.translate_document_get_status(handle).status.value in ("queued", "translating", "done")
     stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
@@ -233,7 +233,7 @@ def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     assert ask(address, request("/translate", form, content_type=FORM)).json == expected
 
 
-def test_zotero_and_a_front_end(address: str) -> None:
+def test_zotero_and_a_front_end(address: str, serve: Callable[..., str]) -> None:
     refused = ask(address, request("/translate", b'{"q": "a", "source": "en", "target": "xx", "format": "text"}'))
     assert refused.status == 400
     assert refused.json == {"error": "'en' to 'xx' is not translated here; there is en to de"}
@@ -243,6 +243,12 @@ def test_zotero_and_a_front_end(address: str) -> None:
         "target": {"code": "de", "name": "German"},
     }
     assert ".docx" in settings["supportedFilesFormat"]
+    limits = {name: settings[name] for name in ("apiKeys", "keyRequired", "charLimit", "filesTranslation")}
+    assert limits == {"apiKeys": False, "keyRequired": False, "charLimit": 5000, "filesTranslation": True}
+    closed = serve(require_key=True, max_documents=0, max_text_chars=7)
+    settings = ask(closed, request("/frontend/settings", method="GET")).json
+    limits = {name: settings[name] for name in limits}
+    assert limits == {"apiKeys": True, "keyRequired": True, "charLimit": 7, "filesTranslation": False}
 
 
 def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -> None:

@@ -18,6 +18,7 @@ from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.search.config import SearchConfig
+from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Pairs, Way
@@ -117,6 +118,11 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
     Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
     assert first.asked is None
     assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
+
+
+def test_nobody_knows_which_words_go_with_which_through_another_language() -> None:
+    hops = Hop(Translation("b", 0.0)), Hop(Translation("c", 0.0))
+    assert Way("zh", "de", hops).align(["a", "a"], ["c", "c"]) == [None, None]  # type: ignore[arg-type]
 
 
 def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], bundles: list[Path]) -> None:
@@ -282,7 +288,7 @@ def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning
     assert pairs.detect("4711 / 0815 / 42\n" * 9 + german)[0] == "de"
     for texts, src in (["42", german], "de"), ([german, "42"], "de"), (["42", english], "en"):
         assert pairs.way_of(texts, "auto", "zh-Hant").src == src
-    assert pairs.way_of([english], "auto", "en").src != "en", "from English nothing leads to it"
+    assert pairs.way_of([english], "auto", "en").src == "de", "the likeliest of those that lead there"
 
 
 def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:
@@ -306,6 +312,35 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(service: tuple[S
     assert text[slice(*spans[2])] == "Gedi bapu!"
     for line, sentence in zip(lines, whole["sentences"], strict=False):
         assert line["text"] == whole["text"][slice(*sentence["target"])]
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "end"),
+    [
+        (T, {"text": "{}", "source": "en", "target": "de"}, '{"error":"full","code":"overloaded"}\n'),
+        (
+            "/v1/chat/completions",
+            {"model": "en-de", "messages": [{"role": "user", "content": "{}"}]},
+            'data: {"error":{"message":"full","code":"overloaded"}}\n\ndata: [DONE]\n\n',
+        ),
+    ],
+)
+def test_a_stream_that_fails_on_its_way_says_so_at_its_end_and_costs_what_came(
+    path: str, asked: Any, end: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def translate(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
+        if texts != [TEXT]:
+            raise Overloaded("full")
+        return [Translation("Reta.", 0.0)]
+
+    monkeypatch.setattr(Way, "translate", translate)
+    service = service_of(tmp_path, exported_bundle)
+    body = json.dumps({**asked, "stream": True}).replace("{}", f"{TEXT} Kabe robu. Gedi bapu.")
+    with running(service) as address:
+        answer = httpx.post(f"{address}{path}", content=body, headers={"content-type": "application/json"})
+    assert answer.text.count("Reta.") == 1
+    assert answer.text.endswith(end)
+    assert service.store.used("") == len(TEXT)
 
 
 def test_a_stream_that_cannot_begin_has_a_status_and_a_blank_one_ends_at_once(service: tuple[Service, str]) -> None:

@@ -320,14 +320,16 @@ def test_a_document_that_failed_makes_room(serve: Callable[..., str]) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
-    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
+    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "abc"]
     with running(service) as address:
-        one, other = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}) for key in keys)
-        with one, other:
+        one, other, third = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {k}"}) for k in keys)
+        with one, other, third:
             first, *_ = [sent(one)["id"] for _ in range(3)]
             assert sent(other)["status"] == "done"
             assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
             assert post(other).status_code == 429, "now both keep about as many"
+            assert sent(third)["status"] == "done", "who has none is let in"
+            assert [post(each).status_code for each in (one, other, third)] == [429] * 3
 
 
 def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
