@@ -251,7 +251,9 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     job = jobs.Job(call=call, filename="a.txt", data=b"", src="en", tgt="de")
     assert [found.text for found in job.translate(texts)] == [text.upper() for text in texts]
     assert max(asked) < len(texts), "others have their turn between two blocks"
-    assert (charged, job.characters) == ([len("".join(texts))], len("".join(texts)))
+    assert [found.text for found in job.translate(["more"])] == ["MORE"]
+    assert charged == [len("".join(texts)), 4]
+    assert job.characters == sum(charged)
 
 
 def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path, tmp_path: Path) -> None:
