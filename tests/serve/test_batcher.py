@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +212,13 @@ def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
 def test_a_sentence_that_is_longer_than_any_batch_rides_alone() -> None:
     engine = Echo(replicas=1)
     callers = shared(engine)
-    long, short = tuple(range(3000)), (1, 2)
+    long, short, stop = tuple(range(3000)), (1, 2), StopFlag()
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(callers.search, [short, long, short], config=GREEDY).result(30)
+        asked = pool.submit(callers.search, [short, long, short], config=GREEDY, stop=stop)
+        wait([asked], timeout=30)
+        stop.signum = 15  # nobody waits for what never comes
+        callers.drop(stop)
+        found = asked.result()
     assert [group[0].ids for group in found] == [short, long, short]
     assert engine.batches == [[long], [short, short]]
     callers.close()

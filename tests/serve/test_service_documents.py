@@ -45,9 +45,9 @@ def post(
     return http.post(path, files={"file": (name, data)}, data=pair, **more)
 
 
-def sent(http: httpx.Client, data: bytes = b"Deti.", name: str = "a.txt") -> Any:
+def sent(http: httpx.Client, data: bytes = b"Deti.", name: str = "a.txt", **more: Any) -> Any:
     """The state of a document when it is through."""
-    answer = post(http, data, name=name)
+    answer = post(http, data, name=name, **more)
     assert answer.status_code == 200, answer.text
     while (state := http.get(f"/v1/documents/{answer.json()['id']}").json())["status"] in ("queued", "translating"):
         time.sleep(0.01)
@@ -83,10 +83,15 @@ def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
     assert (unknown.status_code, ".docx" in unknown.text) == (415, True)
 
 
-def test_tmx_is_told_the_languages(http: httpx.Client) -> None:
-    unit = '<tu><tuv xml:lang="en"><seg>Deti gedi.</seg></tuv></tu>'
-    state = sent(http, f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'.encode(), "a.tmx")
-    assert '<tuv xml:lang="de"><seg>' in http.get(f"/v1/documents/{state['id']}/result").text
+@pytest.mark.parametrize(("source", "of_header"), [("en", "fr"), ("auto", "en")])
+def test_tmx_is_told_the_languages(source: str, of_header: str, http: httpx.Client) -> None:
+    unit = '<tu><tuv xml:lang="fr"><seg>Kabe.</seg></tuv><tuv xml:lang="en"><seg>Deti gedi.</seg></tuv></tu>'
+    data = f'<tmx version="1.4"><header srclang="{of_header}"/><body>{unit}</body></tmx>'.encode()
+    state = sent(http, data, "a.tmx", fields={"source": source})
+    asked = {"text": "Deti gedi.", "source": "en", "target": "de"}
+    (said,) = http.post("/v1/translate", json=asked).json()["translations"]
+    result = http.get(f"/v1/documents/{state['id']}/result").text
+    assert f'<tuv xml:lang="de"><seg>{said["text"]}</seg></tuv>' in result
 
 
 @pytest.mark.usefixtures("often")
