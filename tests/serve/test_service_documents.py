@@ -261,6 +261,15 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     assert job.characters == sum(charged)
 
 
+def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
+    with httpx.Client(base_url=serve(max_document_bytes=100)) as http:
+        state = sent(http, b"a" * 101)
+        assert (state["status"], state["error"]) == ("error", "the document has 101 bytes, allowed are 100; split it")
+        answer = post(http, b"a" * 20_000)  # is not read at all
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_long")
+        assert answer.json()["error"] == "a document has at most 100 bytes; send a shorter one"
+
+
 def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle)
     with running(service) as address, httpx.Client(base_url=address) as http:
@@ -358,6 +367,19 @@ def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: 
 def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http: httpx.Client) -> None:
     answer = post(http, fields={"source": "auto", "target": "xx"})
     assert (answer.status_code, answer.json()["code"]) == (400, "language")
+
+
+def test_a_document_that_is_still_in_work_is_not_handed_out_as_its_translation(
+    exported_bundle: Path, tmp_path: Path, held: threading.Event
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        path = f"/v1/documents/{post(http).json()['id']}"
+        answer = http.get(f"{path}/result")
+        assert (answer.status_code, answer.headers["retry-after"], b"Deti" in answer.content) == (503, "2", False)
+        assert answer.json()["error"] == "it is not translated yet; ask again in a moment"
+        assert http.get(path).json()["status"] in ("queued", "translating")
+        assert http.delete(path).status_code == 200
 
 
 def test_who_gives_a_document_up_leaves_nothing_of_it(
