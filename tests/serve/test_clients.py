@@ -307,10 +307,12 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         assert joined == listed
         made: dict[str, str] = {"name": "g", "source_lang": "de", "target_lang": "en", "entries": "a\tb"}
         (key,) = service.store.all_keys()
-        kept = service.store.add_glossary(owner=key.id, most=100, **made)
-        assert kept is not None
-        answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
-        assert (answer.status_code, "this glossary is for de to en" in answer.text) == (400, True)
+        for src, tgt in (("de", "en"), ("en", "fr"), ("de", "de")):
+            pair = {"source_lang": src, "target_lang": tgt}
+            kept = service.store.add_glossary(owner=key.id, most=100, **{**made, **pair})
+            assert kept is not None
+            answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
+            assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
         bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
         answer = http.post("/v2/glossaries", json=bad)
         assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)

@@ -275,7 +275,7 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
     detected = ask(address, request("/translate", asked.encode())).json["detectedLanguage"]
     assert detected["language"] == "de"
     assert detected["confidence"] > 50
-    several = {"q": ["42", "Das ist ein Satz, der nach dem anderen kommt."], "source": "auto", "target": "en"}
+    several = {"q": ["The dog.", "Das ist ein Satz, der nach dem anderen kommt."], "source": "auto", "target": "en"}
     told = ask_json(address, "/translate", several).json["detectedLanguage"]
     assert [each["language"] for each in told] == ["de", "de"], "what it is is told from all of them"
 
