@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -190,6 +191,35 @@ def test_a_short_text_overtakes_a_book_that_came_before() -> None:
         engine.may_go.set()
     assert engine.batches[n_before] == [(2, 2)], "and the book's sentences do not slow its batch down"
     assert sum(map(len, engine.batches)) == 1 + 400 + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        # A book of 600 tokens stands back for 0.12 seconds; other rules keep what is as short out of the same batch.
+        ([(0.0, 60, 10, GREEDY), (0.11, 1, 1, GREEDY), (0.13, 2, 1, BEAM)], [1, 60, 2]),
+        # A sentence a batch, which takes a second: by then the turn of whoever waited has come.
+        ([(0.0, 350, 3, BEAM), (0.2, 351, 1, BEAM)], [350, 351, 350, 350]),
+    ],
+    ids=["who comes long after", "who waited while it was computed"],
+)
+def test_a_book_lets_others_go_first_but_not_for_ever(
+    asked: list[tuple[float, int, int, SearchConfig]], order: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, now = Echo(replicas=1), 0.0
+    callers, n_tokens = shared(engine), 0
+    clock = SimpleNamespace(monotonic=lambda: now + len(engine.batches))
+    monkeypatch.setattr("yiwen.serve.batcher.time", clock)
+    with ThreadPoolExecutor(8) as pool:
+        held(engine, callers, pool)
+        for moment, length, n_sentences, config in asked:
+            now = moment
+            pool.submit(callers.search, [tuple(range(length))] * n_sentences, config=config)
+            n_tokens += length * n_sentences
+            wait_for(lambda n_tokens=n_tokens: callers.n_tokens == n_tokens)
+        engine.may_go.set()
+    assert [len(batch[0]) for batch in engine.batches[1:]] == order
+    callers.close()
 
 
 def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:

@@ -247,6 +247,12 @@ def test_requests_sent_together_over_one_connection_are_answered_in_their_order(
     assert said.endswith('{"status":"ok"}')
 
 
+def test_a_body_of_just_the_limit_is_read(address: str) -> None:
+    body = padded(LIMIT)
+    for raw in (request(T, body), chunked(b"%x\r\n%b\r\n0\r\n\r\n" % (LIMIT, body))):
+        assert ask(address, raw).status == 200
+
+
 def test_a_body_in_chunks_is_read(address: str) -> None:
     body = translation("Deti gedi bapu.")
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:7], body[7:])) + b"0\r\n\r\n"

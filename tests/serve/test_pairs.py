@@ -194,8 +194,9 @@ def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[
         refused = http.post("/v2/glossaries", json={**named, "target_lang": "zh"})
         told = {"message": "en-de-zh-Hant goes through another language; leave the glossary out"}
         assert (refused.status_code, refused.json()) == (400, told)
-        made = http.post("/v2/glossaries", json={**named, "target_lang": "de"}).json()["glossary_id"]
-        asked = {"text": ["我们喜欢看书。"], "target_lang": "de", "glossary_id": made}
+        made = http.post("/v2/glossaries", json={**named, "entries": "a\tb\n\nc\td\n", "target_lang": "de"}).json()
+        assert made["entry_count"] == 2
+        asked = {"text": ["我们喜欢看书。"], "target_lang": "de", "glossary_id": made["glossary_id"]}
         (found,) = http.post("/v2/translate", json=asked).json()["translations"]
         assert found["detected_source_language"] == "EN"
 
