@@ -217,6 +217,8 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         assert by_key == [200, 200, 429]
         usage = [ask(address, request("/v2/usage", method="GET", authorization=f"Bearer {slow}")) for _ in range(3)]
         assert [answer.status for answer in usage] == [200] * 3, "only work is counted"
+        told = usage[0].json
+        assert (told["character_count"], told["character_limit"] >= 10**12) == (2 * len("Deti gedi bapu."), True)
         assert {ask(address, request(T, BODY, authorization=f"Bearer {fast}")).status for _ in range(9)} == {200}
         guesses = [ask(address, request(T, BODY, authorization=f"Bearer {n}")).status for n in range(3)]
         assert guesses == [429] * 3, "guessing keys counts for the address"
