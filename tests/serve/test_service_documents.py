@@ -372,10 +372,11 @@ def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http:
 def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_out_as_its_translation(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on = threading.Event()
+    half_done, go_on = threading.Event(), threading.Event()
 
     def by_halves(data: bytes, *, progress: Callable[[float], None], **options: Any) -> bytes:
         progress(0.5)
+        half_done.set()
         assert go_on.wait(60)
         return b"Reta."
 
@@ -383,14 +384,14 @@ def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_o
     service = service_of(tmp_path, exported_bundle)
     with running(service) as address, httpx.Client(base_url=address) as http:
         path = f"/v1/documents/{post(http).json()['id']}"
-        while (state := http.get(path).json())["progress"] == 0:
-            time.sleep(0.01)
+        assert half_done.wait(60)
+        state = http.get(path).json()
         assert (state["status"], state["progress"]) == ("translating", 0.5)
         answer = http.get(f"{path}/result")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
         assert answer.json()["error"] == "it is not translated yet; ask again in a moment"
         go_on.set()
-        while http.get(path).json()["progress"] < 1:
+        while http.get(path).json()["status"] == "translating":
             time.sleep(0.01)
         assert http.get(f"{path}/result").content == b"Reta."
 
