@@ -65,7 +65,7 @@ def test_deepl(keyed: tuple[Service, str, str], lone: Translator) -> None:
 
 @pytest.mark.usefixtures("often")
 def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
-    _, address, secret = keyed
+    service, address, secret = keyed
     client = deepl.DeepLClient(secret, server_url=address)
     source, target = tmp_path / "letter.txt", tmp_path / "letter.de.txt"
     source.write_text(f"{TEXT}\n\nKabe robu.\n", encoding="utf-8")
@@ -73,6 +73,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
     assert status.done
     assert target.read_text(encoding="utf-8") == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}\n"
     assert status.billed_characters == len(TEXT) + len("Kabe robu.")
+    assert not service.jobs._jobs, "what was fetched is kept no longer"
     handle = client.translate_document_upload(b"Deti.", target_lang="DE", source_lang="EN", filename="a.txt")
     assert client.translate_document_get_status(handle).status.value in ("queued", "translating", "done")
     stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
@@ -119,6 +120,7 @@ def test_deepl_glossaries(
         client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"})
     client.delete_glossary(made)
     client.delete_glossary(client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"}))
+    assert [kept.glossary_id for kept in client.list_glossaries()] == [other.glossary_id]
     with pytest.raises(deepl.GlossaryNotFoundException):
         client.get_glossary(made)
 
