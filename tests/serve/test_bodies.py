@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import re
+import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,7 @@ import pytest
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
-from yiwen.serve.metrics import log_to_stderr
+from yiwen.serve.metrics import JsonLines, log_to_stderr
 from yiwen.translator import Translator
 
 LIMIT = 1_000_000
@@ -289,6 +290,17 @@ def test_nothing_of_a_request_is_a_path(address: str) -> None:
             seen.append(ask(address, request(T, translation("a", **{field: name}))).status)
     noted("X2", f"{len(seen)} names that lead elsewhere", statuses=sorted(set(seen)))
     assert set(seen) <= {400, 404, 405, 415, 422}
+
+
+def test_of_an_exception_its_kind_and_place_are_logged_and_not_what_it_says() -> None:
+    try:
+        raise ValueError("Geheimnis")
+    except ValueError:
+        raised = sys.exc_info()
+    line = JsonLines().format(logging.LogRecord("yiwen.serve", logging.ERROR, __file__, 1, "failed", (), raised))
+    assert "Geheimnis" not in line
+    assert json.loads(line)["exception"] == "ValueError"
+    assert re.search(r"test_bodies\.py:\d+$", json.loads(line)["where"][-1])
 
 
 def test_the_parser_of_forms_logs_as_the_service_does(
