@@ -9,6 +9,7 @@ import pytest
 from commands import Commands
 
 from tiny_model import TinyRun, tampered
+from yiwen.documents import translate_markup
 from yiwen.translator import Translator
 
 
@@ -28,9 +29,14 @@ def test_formatting_is_placed_by_the_model_itself(run: Commands, trained: TinyRu
     source, out = tmp_path / "a.html", tmp_path / "b.html"
     source.write_text('<html lang="en"><p>Deti <b>gedi</b> bapu.', encoding="utf-8")
     assert run("translate-file", source, out, "--model", trained.folder, "--threads", 1).code == 0
+    translator = Translator.load(trained.best, threads=1)
+    placed, by_share = (
+        translate_markup(["<p>Deti <b>gedi</b> bapu."], is_html=True, translate=translator.translate, align=align)
+        for align in (translator.align, None)
+    )
     written = out.read_text(encoding="utf-8")
-    assert written.startswith('<html lang="de"><p>')
-    assert (written.count("<b>"), written.count("</b>")) == (1, 1)
+    assert [written] == [f'<html lang="de">{text}' for text in placed]
+    assert placed != by_share
 
 
 def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_asked_for(

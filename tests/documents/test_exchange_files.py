@@ -60,6 +60,9 @@ def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
     out = translated_here(source, "xliff", lambda text: text.replace("Acme & Co", "").upper(), tgt_lang="de").decode()
     assert f"<target>BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
+    tagged = ONE.format(f"<source>Buy <mrk {protected}>an &lt;i>Acme&lt;/i></mrk> now</source>")
+    assert texts_of(tagged, "xliff") == ["Buy an <i>Acme</i> now"]
+    assert "Buy <mrk" in translated_here(tagged, "xliff", str, tgt_lang="de").decode()
 
 
 def test_what_stands_inside_of_a_code_is_no_text() -> None:

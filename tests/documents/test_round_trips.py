@@ -34,6 +34,8 @@ from papers import (
     upper,
 )
 
+from yiwen.errors import DataError
+
 TARGETS = {"po": PO, "xliff": XLIFF, "tmx": TMX}
 
 
@@ -124,6 +126,12 @@ def test_old_encodings_are_kept_and_characters_they_lack_are_written_as_numbers(
     assert translated_here(chinese, "html", lambda text: "tea").decode("gb18030") == '<meta charset="gb2312"><p>tea</p>'
 
 
+def test_what_an_old_encoding_lacks_is_told_where_no_number_can_stand_for_it() -> None:
+    source = '"Content-Type: text/plain; charset=iso-8859-1\\n"\nmsgid "tea"\nmsgstr ""\n'
+    with pytest.raises(DataError, match="in iso-8859-1, which cannot hold '茶' of its translation; save it as UTF-8"):
+        translated_here(source, "po", lambda text: "茶")
+
+
 def test_subtitles_are_read_by_pysubs2_with_the_same_times() -> None:
     for source, suffix in ((SRT, "srt"), (VTT, "vtt")):
         out = translated_here(source, suffix).decode()
@@ -135,7 +143,8 @@ def test_subtitles_are_read_by_pysubs2_with_the_same_times() -> None:
 def test_a_cue_begins_without_a_blank_line_too() -> None:
     cue = "00:00:0{0},000 --> 00:00:0{0},900\n"
     source = f"1\n{cue.format(1)}One.\n2\n{cue.format(2)}In\n1986\n\n{cue.format(3)}Three.\n{cue.format(4)}Four.\n"
-    assert texts_of(source, "srt") == ["One.", "In 1986", "Three.", "Four."]
+    source += f"5 \t\n{cue.format(5)}Five.\n"
+    assert texts_of(source, "srt") == ["One.", "In 1986", "Three.", "Four.", "Five."]
     assert translated_here(source, "srt").decode() == re.sub("[a-z]", lambda found: found[0].upper(), source)
 
 
@@ -203,6 +212,8 @@ def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
     source += "house.\n"
     assert texts_of(source, "txt") == [" ".join(source.split())]
     assert translated_here(source, "txt").decode() == source.upper()
+    source = source.replace("were striking thirteen", "13 of them were striking", 1)  # a number is no bullet
+    assert texts_of(source, "txt") == [" ".join(source.split())]
     assert len(texts_of("A first sentence that is quite long, as is usual.\nA second one.\n", "txt")) == 2
 
 

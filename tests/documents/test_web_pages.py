@@ -47,9 +47,20 @@ def test_labels_of_buttons_and_choices_are_texts() -> None:
     assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]
 
 
-@pytest.mark.parametrize("close", ["</rt>", ""])
-def test_how_a_word_is_read_is_no_part_of_the_sentence(close: str) -> None:
-    source = f"<p>我住在<ruby>学校<rt>xuéxiào{close}</ruby>。</p>"
+def test_what_search_engines_and_networks_show_of_a_page_is_text_and_its_address_is_not() -> None:
+    names = ["description", "og:title", "og:description", "twitter:title", "twitter:description"]
+    metas = [
+        f'<meta {by}="{name}" content="{name} here">' for by in ("name", "property") for name in [*names, "og:url"]
+    ]
+    assert texts_of("".join(metas), "html") == [f"{name} here" for name in names] * 2
+
+
+@pytest.mark.parametrize(
+    "reading",
+    ["<rt>xuéxiào</rt>", "<rt>xuéxiào", "<rp>(</rp><rt>xuéxiào</rt><rp>)</rp>", "<rp>(<rt>xuéxiào<rp>)"],
+)
+def test_how_a_word_is_read_is_no_part_of_the_sentence(reading: str) -> None:
+    source = f"<p>我住在<ruby>学校{reading}</ruby>。</p>"
     assert texts_of(source, "html") == ["我住在学校。"]
     assert translated_here(source, "html", str).decode() == source
 

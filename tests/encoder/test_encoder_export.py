@@ -13,6 +13,7 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 from random_models import architectures, describe, fake_subword
 from yiwen.bundle import open_bundle
@@ -25,6 +26,7 @@ from yiwen.engines.encoders import TorchEncoder
 from yiwen.engines.exported import ExportInfo, write_info
 from yiwen.errors import CheckpointError, ConfigError, ExportError
 from yiwen.export.ct2_spec import write_encoder
+from yiwen.export.ctranslate2 import ExportReport
 from yiwen.files import sha256
 from yiwen.tasks.heads import EncoderModel
 from yiwen.translator import Translator
@@ -215,3 +217,21 @@ def test_rounding_may_cost_three_tenths_of_a_point_or_a_hundredth_of_a_cosine(
     with pytest.raises(ExportError, match=problem) if problem else nullcontext():
         found = exporting._compare_rounded(right, rounded, valid, None)  # type: ignore[arg-type]
         assert found["accuracy_exported"] == pytest.approx(100 * (1 - n_wrong / n_texts))
+        assert (found["accuracy_trained"], found["agreement"]) == (100, pytest.approx(1 - n_wrong / n_texts))
+
+
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_a_report_says_how_the_export_compares_and_whether_this_machine_could_tell(
+    is_verified: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exact = {"n_texts": 1200, "largest_state_difference": 2e-6}
+    verification = {"float32": exact, "bfloat16": {"smallest_cosine": 0.998}, "is_verified": is_verified}
+    report = ExportReport(folder=Path("runs/x"), dtype="bfloat16", n_bytes=2_500_000, verification=verification)
+    exporting.print_encoder_report(report, Console(width=200))
+    lines = [
+        "runs/x: bfloat16, 2.5 MB",
+        "  as float32: 1,200 texts, states within 2e-06",
+        "  as bfloat16: smallest cosine 0.998",
+    ]
+    lines += [] if is_verified else ["  unverified: CTranslate2 cannot compute bfloat16 on this machine's processor"]
+    assert capsys.readouterr().out.split("\n") == [*lines, ""]

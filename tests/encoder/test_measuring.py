@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tiny_model import signed, tampered
 from yiwen.cli.main import main
@@ -89,6 +91,23 @@ def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(
 def test_an_encoder_is_scored_by_the_engine_that_is_asked_for_and_by_no_other(tiny_embedder: Path) -> None:
     with pytest.raises(ConfigError, match="engine='ctranslate2' with dtype='auto' is not to be had"):
         measuring.measure_encoder(tiny_embedder, engine="ctranslate2")
+
+
+def test_scores_are_printed_with_their_intervals_and_a_pair_is_two_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = evaluate_labels([["a"], ["b"]] * 9, [["a"], ["a"]] * 9, labels=("a", "b"), n_bootstrap=20)
+    low, high = labels.intervals["accuracy"]
+    named: Any = {"model": "runs/x", "engine": "torch", "test_set": "news", "n_texts": 3000, "seconds": 8.0}
+    told: Any = {**named, "scores": {"accuracy": 50.0, "mean_rank": 2.5}, "written": Path("out.json")}
+    of_labels, of_pairs = (measuring.EncoderMeasurement(**told, labels=each) for each in (labels, None))
+    assert (of_labels.to_json()["texts_per_s"], of_pairs.to_json()["texts_per_s"]) == (375.0, 750.0)
+    measuring.print_encoder_measurement(of_labels, Console(width=200))
+    assert capsys.readouterr().out.split("\n") == [
+        "news: 3,000 texts by runs/x (torch)",
+        f"  accuracy 50.00  (95 %: {low:.2f} to {high:.2f})",
+        "  mean rank 2.50",
+        "written: out.json",
+        "",
+    ]
 
 
 def test_an_mlm_has_nothing_to_be_scored_by(

@@ -64,6 +64,34 @@ def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
         assert (refused.status_code, "alternatives=3 is more than 2" in refused.text) == (422, True)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/translate", {"text": "{}", "source": "en", "target": "de"}),
+        ("/v1/translate", {"text": "{}", "source": "en", "target": "de", "stream": True}),
+        ("/v1/detect", {"text": "{}"}),
+        (
+            "/v1/corrections",
+            {"source": "en", "target": "de", "source_text": "{}", "translation": "", "correction": "a"},
+        ),
+        (
+            "/v1/corrections",
+            {"source": "en", "target": "de", "source_text": "a", "translation": "", "correction": "{}"},
+        ),
+        ("/v1/chat/completions", {"model": "en-de", "messages": [{"role": "user", "content": "{}"}]}),
+        ("/v1/chat/completions", {"model": "en-de", "messages": [{"role": "user", "content": "{}"}], "stream": True}),
+        ("/v2/translate", {"text": ["{}"], "target_lang": "DE"}),
+        ("/v2/translate", {"text": ["{}"], "target_lang": "DE", "tag_handling": "html"}),
+        ("/translate", {"q": "{}", "source": "auto", "target": "de"}),
+        ("/detect", {"q": "{}"}),
+    ],
+)
+def test_no_api_takes_a_longer_text(path: str, body: Any, http: httpx.Client) -> None:
+    content = json.dumps(body).replace("{}", "a" * 5001)
+    answer = http.post(path, content=content, headers={"content-type": "application/json"})
+    assert (answer.status_code, "5001 characters in a text, the limit is 5000" in answer.text) == (413, True)
+
+
 def test_a_text_that_no_model_was_asked_for_says_so(http: httpx.Client) -> None:
     german = "Die Leute sitzen vor dem Haus und sprechen nicht mit den Kindern."
     found = post(http, text=[german, "42 + 17"], source="auto").json()["translations"]

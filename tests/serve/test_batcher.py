@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,8 +88,9 @@ class Echo:
         assert self.may_go.wait(60)
         if self.poison and self.poison in self.batches[-1]:
             raise ValueError("poison")
-        score = float(config.beam_size)
-        return [[Hypothesis(tuple(ids), score, score, is_finished=True)] for ids in sources]
+        score = float(config.beam_size) if with_scores else math.nan
+        begun = zip(prefixes or [()] * len(sources), sources, strict=True)
+        return [[Hypothesis((*prefix, *ids), score, score, is_finished=True)] for prefix, ids in begun]
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None) -> Any:
         return [[0.0] * len(ids) for ids in targets]
@@ -189,6 +193,35 @@ def test_a_short_text_overtakes_a_book_that_came_before() -> None:
     assert sum(map(len, engine.batches)) == 1 + 400 + 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        # A book of 600 tokens stands back for 0.12 seconds; other rules keep what is as short out of the same batch.
+        ([(0.0, 60, 10, GREEDY), (0.11, 1, 1, GREEDY), (0.13, 2, 1, BEAM)], [1, 60, 2]),
+        # A sentence a batch, which takes a second: by then the turn of whoever waited has come.
+        ([(0.0, 350, 3, BEAM), (0.2, 351, 1, BEAM)], [350, 351, 350, 350]),
+    ],
+    ids=["who comes long after", "who waited while it was computed"],
+)
+def test_a_book_lets_others_go_first_but_not_for_ever(
+    asked: list[tuple[float, int, int, SearchConfig]], order: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, now = Echo(replicas=1), 0.0
+    callers, n_tokens = shared(engine), 0
+    clock = SimpleNamespace(monotonic=lambda: now + len(engine.batches))
+    monkeypatch.setattr("yiwen.serve.batcher.time", clock)
+    with ThreadPoolExecutor(8) as pool:
+        held(engine, callers, pool)
+        for moment, length, n_sentences, config in asked:
+            now = moment
+            pool.submit(callers.search, [tuple(range(length))] * n_sentences, config=config)
+            n_tokens += length * n_sentences
+            wait_for(lambda n_tokens=n_tokens: callers.n_tokens == n_tokens)
+        engine.may_go.set()
+    assert [len(batch[0]) for batch in engine.batches[1:]] == order
+    callers.close()
+
+
 def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
     engine = Echo(replicas=1)
     callers = shared(engine)
@@ -204,6 +237,21 @@ def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
     assert sum(map(len, batches)) == 5 * 53
     assert all(len(batch) * 3 * (max(map(len, batch)) + 1) <= 2048 for batch in batches if len(batch) > 1)
     assert sum(len(batch) for batch in batches) / len(batches) > 5
+
+
+def test_a_sentence_that_is_longer_than_any_batch_rides_alone() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    long, short, stop = tuple(range(3000)), (1, 2), StopFlag()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(callers.search, [short, long, short], config=GREEDY, stop=stop)
+        wait([asked], timeout=30)
+        stop.signum = 15  # nobody waits for what never comes
+        callers.drop(stop)
+        found = asked.result()
+    assert [group[0].ids for group in found] == [short, long, short]
+    assert engine.batches == [[long], [short, short]]
+    callers.close()
 
 
 def test_what_a_caller_who_left_waited_for_never_begins() -> None:
@@ -270,9 +318,20 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
     assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
     assert len(engine.batches) == 1
     assert callers.search([(3,)], config=BEAM)[0][0].score == 3.0, "other rules are another question"
-    assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)]) is not None, "and so is a prefix"
+    assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)])[0][0].ids == (5, 3), "and so is a prefix"
     assert len(engine.batches) == 3
     assert cache.n_hits == 2
+    for with_scores in (False, True, False, True):
+        scored = callers.search([(4,)], config=GREEDY, with_scores=with_scores)[0][0].score
+        assert scored == 1.0 if with_scores else math.isnan(scored)
+    assert len(engine.batches) == 5, "with scores is yet another"
+
+
+def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
+    callers = shared(Echo())
+    found = callers.search([(1, 2), (3,), (4,)], config=GREEDY, prefixes=[(), (5, 6), ()])
+    assert [group[0].ids for group in found] == [(1, 2), (5, 6, 3), (4,)]
+    callers.close()
 
 
 def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None:
@@ -291,6 +350,28 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
     none = Cache(0)
     none.put(1, found, n_ids=3)
     assert (none.get(1), none.n_bytes) == (None, 0)
+
+
+def bytes_of(root: object) -> int:
+    """What an object takes with all that it leads to."""
+    known: dict[int, object] = {}
+    found = [root]
+    while found:
+        thing = found.pop()
+        if id(thing) not in known and not isinstance(thing, type):
+            known[id(thing)] = thing
+            found += gc.get_referents(thing)
+    return sum(map(sys.getsizeof, known.values()))
+
+
+@pytest.mark.parametrize(("n_ids", "n_found", "n_best"), [(900, 1, 1), (1, 900, 1), (20, 20, 4), (1, 1, 8), (1, 1, 1)])
+def test_the_cache_takes_the_memory_that_it_may_and_no_more(n_ids: int, n_found: int, n_best: int) -> None:
+    cache = Cache(400_000)
+    for number in range(1000, 1900):  # small numbers are Python's own
+        ids = [tuple(range(number, number + n_found)) for _ in range(n_best)]
+        found = [Hypothesis(each, number / 7, number / 9, is_finished=True) for each in ids]
+        cache.put((0, tuple(range(number, number + n_ids)), ()), found, n_ids=n_ids)
+    assert 300_000 < bytes_of(cache._found) < 420_000
 
 
 def test_a_caller_who_comes_when_the_threads_have_ended_is_served_all_the_same() -> None:

@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import re
+import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,7 @@ import pytest
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
-from yiwen.serve.metrics import log_to_stderr
+from yiwen.serve.metrics import JsonLines, log_to_stderr
 from yiwen.translator import Translator
 
 LIMIT = 1_000_000
@@ -247,6 +248,12 @@ def test_requests_sent_together_over_one_connection_are_answered_in_their_order(
     assert said.endswith('{"status":"ok"}')
 
 
+def test_a_body_of_just_the_limit_is_read(address: str) -> None:
+    body = padded(LIMIT)
+    for raw in (request(T, body), chunked(b"%x\r\n%b\r\n0\r\n\r\n" % (LIMIT, body))):
+        assert ask(address, raw).status == 200
+
+
 def test_a_body_in_chunks_is_read(address: str) -> None:
     body = translation("Deti gedi bapu.")
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:7], body[7:])) + b"0\r\n\r\n"
@@ -283,6 +290,17 @@ def test_nothing_of_a_request_is_a_path(address: str) -> None:
             seen.append(ask(address, request(T, translation("a", **{field: name}))).status)
     noted("X2", f"{len(seen)} names that lead elsewhere", statuses=sorted(set(seen)))
     assert set(seen) <= {400, 404, 405, 415, 422}
+
+
+def test_of_an_exception_its_kind_and_place_are_logged_and_not_what_it_says() -> None:
+    try:
+        raise ValueError("Geheimnis")
+    except ValueError:
+        raised = sys.exc_info()
+    line = JsonLines().format(logging.LogRecord("yiwen.serve", logging.ERROR, __file__, 1, "failed", (), raised))
+    assert "Geheimnis" not in line
+    assert json.loads(line)["exception"] == "ValueError"
+    assert re.search(r"test_bodies\.py:\d+$", json.loads(line)["where"][-1])
 
 
 def test_the_parser_of_forms_logs_as_the_service_does(

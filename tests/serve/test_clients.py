@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,15 @@ def test_deepl(keyed: tuple[Service, str, str], lone: Translator) -> None:
 
 @pytest.mark.usefixtures("often")
 def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_path: Path) -> None:
-    _, address, secret = keyed
+    service, address, secret = keyed
     client = deepl.DeepLClient(secret, server_url=address)
     source, target = tmp_path / "letter.txt", tmp_path / "letter.de.txt"
     source.write_text(f"{TEXT}\n\nKabe robu.\n", encoding="utf-8")
     status = client.translate_document_from_filepath(source, target, source_lang="EN", target_lang="DE")
     assert status.done
     assert target.read_text(encoding="utf-8") == f"{translated(lone, TEXT)}\n\n{translated(lone, 'Kabe robu.')}\n"
-    assert status.billed_characters is not None
+    assert status.billed_characters == len(TEXT) + len("Kabe robu.")
+    assert not service.jobs._jobs, "what was fetched is kept no longer"
     handle = client.translate_document_upload(b"Deti.", target_lang="DE", source_lang="EN", filename="a.txt")
     assert client.translate_document_get_status(handle).status.value in ("queued", "translating", "done")
     stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
@@ -119,6 +120,7 @@ def test_deepl_glossaries(
         client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"})
     client.delete_glossary(made)
     client.delete_glossary(client.create_glossary("third", "EN", "DE", {"Bapu": "Zxzx"}))
+    assert [kept.glossary_id for kept in client.list_glossaries()] == [other.glossary_id]
     with pytest.raises(deepl.GlossaryNotFoundException):
         client.get_glossary(made)
 
@@ -155,7 +157,9 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         answer = client.chat.completions.create(model="en-de", messages=messages, temperature=0.3)
         assert answer.choices[0].message.content == translated(lone, text)
         assert answer.usage is not None
-        assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens > 2
+        (src,), (tgt,) = lone.bundle.source.encode([text]), lone.bundle.target.encode([translated(lone, text)])
+        told = (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens)
+        assert told == (len(src), len(tgt), len(src) + len(tgt))
         chunks = list(client.chat.completions.create(model="en-de", messages=messages, stream=True))
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
         assert len(chunks) == 5
@@ -231,7 +235,7 @@ def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     assert ask(address, request("/translate", form, content_type=FORM)).json == expected
 
 
-def test_zotero_and_a_front_end(address: str) -> None:
+def test_zotero_and_a_front_end(address: str, serve: Callable[..., str]) -> None:
     refused = ask(address, request("/translate", b'{"q": "a", "source": "en", "target": "xx", "format": "text"}'))
     assert refused.status == 400
     assert refused.json == {"error": "'en' to 'xx' is not translated here; there is en to de"}
@@ -241,6 +245,12 @@ def test_zotero_and_a_front_end(address: str) -> None:
         "target": {"code": "de", "name": "German"},
     }
     assert ".docx" in settings["supportedFilesFormat"]
+    limits = {name: settings[name] for name in ("apiKeys", "keyRequired", "charLimit", "filesTranslation")}
+    assert limits == {"apiKeys": False, "keyRequired": False, "charLimit": 5000, "filesTranslation": True}
+    closed = serve(require_key=True, max_documents=0, max_text_chars=7)
+    settings = ask(closed, request("/frontend/settings", method="GET")).json
+    limits = {name: settings[name] for name in limits}
+    assert limits == {"apiKeys": True, "keyRequired": True, "charLimit": 7, "filesTranslation": False}
 
 
 def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -> None:
@@ -299,10 +309,12 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         assert joined == listed
         made: dict[str, str] = {"name": "g", "source_lang": "de", "target_lang": "en", "entries": "a\tb"}
         (key,) = service.store.all_keys()
-        kept = service.store.add_glossary(owner=key.id, most=100, **made)
-        assert kept is not None
-        answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
-        assert (answer.status_code, "this glossary is for de to en" in answer.text) == (400, True)
+        for src, tgt in (("de", "en"), ("en", "fr"), ("de", "de")):
+            pair = {"source_lang": src, "target_lang": tgt}
+            kept = service.store.add_glossary(owner=key.id, most=100, **{**made, **pair})
+            assert kept is not None
+            answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
+            assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
         bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
         answer = http.post("/v2/glossaries", json=bad)
         assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)

@@ -6,10 +6,12 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import psutil
@@ -17,14 +19,17 @@ import pytest
 from services import UNLIMITED, running, service_of
 from sqlalchemy.event import listen
 from sqlalchemy.exc import DataError, OperationalError
+from starlette.requests import Request
 from wire import ask, request, translation
 
 from campaign import noted
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
-from yiwen.serve.errors import ApiError
+from yiwen.serve.call import Call
+from yiwen.serve.config import ServeConfig
+from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.service import Service
-from yiwen.serve.store import ANYBODY, Store, default_url
+from yiwen.serve.store import ANYBODY, Store, default_url, open_store
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")
@@ -210,6 +215,10 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         assert refused.json == {"error": f"more than 3 requests a minute; wait {seconds} s", "code": "rate"}
         by_key = [ask(address, request(T, BODY, authorization=f"Bearer {slow}")).status for _ in range(3)]
         assert by_key == [200, 200, 429]
+        usage = [ask(address, request("/v2/usage", method="GET", authorization=f"Bearer {slow}")) for _ in range(3)]
+        assert [answer.status for answer in usage] == [200] * 3, "only work is counted"
+        told = usage[0].json
+        assert (told["character_count"], told["character_limit"] >= 10**12) == (2 * len("Deti gedi bapu."), True)
         assert {ask(address, request(T, BODY, authorization=f"Bearer {fast}")).status for _ in range(9)} == {200}
         guesses = [ask(address, request(T, BODY, authorization=f"Bearer {n}")).status for n in range(3)]
         assert guesses == [429] * 3, "guessing keys counts for the address"
@@ -235,6 +244,42 @@ def test_usage_survives_a_restart_and_is_that_of_all_processes(tmp_path: Path) -
     assert (third.used(key.id), third.used(ANYBODY)) == (50, 7)
     assert third.find(secret) == key
     third.close()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "statuses"),
+    [
+        ((), [200, 429, 429, 429]),
+        (("10.9.9.9",), [200, 429, 429, 429]),
+        (("127.0.0.0/8",), [200, 200, 429, 429]),
+    ],
+)
+def test_only_a_proxy_that_is_trusted_says_who_asks(
+    trusted: tuple[str, ...], statuses: list[int], serve: Callable[..., str]
+) -> None:
+    address = serve(requests_per_minute=1, trusted_proxies=trusted)
+    callers = "10.1.1.1", "10.1.1.2", "10.1.1.1", "203.0.113.5, 10.1.1.2"  # who writes the header himself is no other
+    assert [ask(address, request(T, BODY, x_forwarded_for=caller)).status for caller in callers] == statuses
+
+
+def test_a_month_begins_with_nothing_used_and_leaves_the_others_as_they_were(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(moment: str) -> None:
+        clock = SimpleNamespace(now=lambda zone: datetime.fromisoformat(moment).astimezone(zone))
+        monkeypatch.setattr("yiwen.serve.store.datetime", clock)
+        store.sync()
+
+    at("2026-01-31T23:59+00:00")
+    assert store.charge("a", 7, limit=10)
+    store.sync()
+    assert not store.charge("a", 4, limit=10)
+    at("2026-01-31T23:01-01:00")  # in UTC it is February
+    assert store.charge("a", 10, limit=10)
+    store.sync()
+    for moment, used in (("2026-02-01T12:00+00:00", 10), ("2026-01-31T12:00+00:00", 7), ("2027-01-01T12:00+00:00", 0)):
+        at(moment)
+        assert store.used("a") == used
 
 
 def test_a_running_store_writes_by_itself(tmp_path: Path) -> None:
@@ -431,6 +476,17 @@ def test_a_key_that_is_not_there_cannot_be_revoked(store: Store) -> None:
         store.revoke_key(key.id)
 
 
+def test_a_service_for_others_opens_with_a_key_that_holds_and_with_no_other(tmp_path: Path) -> None:
+    url, config = f"sqlite:///{tmp_path}/keys.sqlite", ServeConfig(host="0.0.0.0")
+    store = Store(url)
+    for key, _ in [store.create_key(name, **UNLIMITED) for name in "ab"]:
+        open_store(url, folder=tmp_path, config=config).close()
+        store.revoke_key(key.id)
+    with pytest.raises(ConfigError, match=r"whoever reaches 0\.0\.0\.0 needs a key, and there is none"):
+        open_store(url, folder=tmp_path, config=config)
+    store.close()
+
+
 def test_a_database_without_its_driver_names_the_cure() -> None:
     with pytest.raises(MissingDependencyError, match=r"the database needs (\w+): pip install \1"):
         Store("mysql://nobody@127.0.0.1/nothing")
@@ -483,6 +539,24 @@ def test_names_that_no_list_or_database_takes_are_refused(store: Store, name: st
     with pytest.raises(ConfigError, match=r"a key cannot be named '.*' \(\d+ characters\); give a name of one line"):
         store.create_key(name, **UNLIMITED)
     assert store.create_key("译" * 200, **UNLIMITED)[0].name == "译" * 200
+
+
+@pytest.mark.parametrize(("lengths", "paid"), [([], 0), ([5, 2], 7)])
+def test_what_was_answered_before_it_failed_is_paid_for_and_no_more(
+    lengths: list[int], paid: int, exported_bundle: Path, tmp_path: Path
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+
+    def leave() -> None:
+        with Call(service, Request({"type": "http"}), None).charged(["a" * 20], "en", "de") as answered:
+            answered += lengths
+            raise Gone
+
+    with pytest.raises(Gone):
+        leave()
+    service.close()
+    assert service.store.used(ANYBODY) == paid
+    assert f"\nyiwen_characters_total {paid}.0\n" in service.metrics.exposition().decode()
 
 
 def test_who_leaves_a_stream_has_paid_for_what_came(keyed: tuple[Service, str]) -> None:

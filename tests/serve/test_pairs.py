@@ -18,6 +18,7 @@ from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.search.config import SearchConfig
+from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Pairs, Way
@@ -72,8 +73,10 @@ class Hop:
 
     def __init__(self, found: Translation) -> None:
         self._found = found
+        self.asked: Any = None
 
     def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]:
+        self.asked = options.get("search")
         return [self._found] * len(texts)
 
 
@@ -96,6 +99,30 @@ def test_faults_of_the_first_of_two_models_are_those_of_the_whole(
     hops = tuple(Hop(Translation("b", 0.0, flags=found, confidence=sure)) for found, sure in (first, last))
     (whole,) = Way("zh", "de", hops).translate(["a"])  # type: ignore[arg-type]
     assert (whole.flags, whole.confidence) == (flags, confidence)
+
+
+@pytest.mark.parametrize(
+    ("asked", "beam_size", "n_best"),
+    [
+        (None, 5, 1),
+        ({"beam_size": 2, "n_best": 1}, 2, 1),
+        ({"beam_size": None, "n_best": 3}, 5, 3),
+        ({"beam_size": 2, "n_best": 7}, 7, 7),
+    ],
+)
+def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
+    asked: dict[str, int | None] | None, beam_size: int, n_best: int
+) -> None:
+    hops = first, last = Hop(Translation("b", 0.0)), Hop(Translation("c", 0.0))
+    last.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(beam_size=5, length_penalty=0.3)))
+    Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
+    assert first.asked is None
+    assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
+
+
+def test_nobody_knows_which_words_go_with_which_through_another_language() -> None:
+    hops = Hop(Translation("b", 0.0)), Hop(Translation("c", 0.0))
+    assert Way("zh", "de", hops).align(["a", "a"], ["c", "c"]) == [None, None]  # type: ignore[arg-type]
 
 
 def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], bundles: list[Path]) -> None:
@@ -167,8 +194,9 @@ def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[
         refused = http.post("/v2/glossaries", json={**named, "target_lang": "zh"})
         told = {"message": "en-de-zh-Hant goes through another language; leave the glossary out"}
         assert (refused.status_code, refused.json()) == (400, told)
-        made = http.post("/v2/glossaries", json={**named, "target_lang": "de"}).json()["glossary_id"]
-        asked = {"text": ["我们喜欢看书。"], "target_lang": "de", "glossary_id": made}
+        made = http.post("/v2/glossaries", json={**named, "entries": "a\tb\n\nc\td\n", "target_lang": "de"}).json()
+        assert made["entry_count"] == 2
+        asked = {"text": ["我们喜欢看书。"], "target_lang": "de", "glossary_id": made["glossary_id"]}
         (found,) = http.post("/v2/translate", json=asked).json()["translations"]
         assert found["detected_source_language"] == "EN"
 
@@ -243,11 +271,25 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
         asked = json.dumps({"q": text, "source": "auto", "target": "en"}).encode()
         detected = ask(address, request("/translate", asked)).json["detectedLanguage"]
         assert at_least <= detected["confidence"] <= at_most, text
-        assert detected["language"] == "zh-Hant" or text == "42"
+        assert detected["language"] == "zh-Hant", "a number is what it was translated from"
     asked = json.dumps({"q": "Das ist ein Satz in der Sprache, in die er soll.", "source": "auto", "target": "de"})
     detected = ask(address, request("/translate", asked.encode())).json["detectedLanguage"]
     assert detected["language"] == "de"
     assert detected["confidence"] > 50
+    several = {"q": ["The dog.", "Das ist ein Satz, der nach dem anderen kommt."], "source": "auto", "target": "en"}
+    told = ask_json(address, "/translate", several).json["detectedLanguage"]
+    assert [each["language"] for each in told] == ["de", "de"], "what it is is told from all of them"
+
+
+def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning(
+    service: tuple[Service, str],
+) -> None:
+    pairs = service[0].pairs
+    german, english = "Der Hund ist nicht mit dem Mann auf der Straße.", "The dog is in the house with the man."
+    assert pairs.detect("4711 / 0815 / 42\n" * 9 + german)[0] == "de"
+    for texts, src in (["42", german], "de"), ([german, "42"], "de"), (["42", english], "en"):
+        assert pairs.way_of(texts, "auto", "zh-Hant").src == src
+    assert pairs.way_of([english], "auto", "en").src == "de", "the likeliest of those that lead there"
 
 
 def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:
@@ -271,6 +313,35 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(service: tuple[S
     assert text[slice(*spans[2])] == "Gedi bapu!"
     for line, sentence in zip(lines, whole["sentences"], strict=False):
         assert line["text"] == whole["text"][slice(*sentence["target"])]
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "end"),
+    [
+        (T, {"text": "{}", "source": "en", "target": "de"}, '{"error":"full","code":"overloaded"}\n'),
+        (
+            "/v1/chat/completions",
+            {"model": "en-de", "messages": [{"role": "user", "content": "{}"}]},
+            'data: {"error":{"message":"full","code":"overloaded"}}\n\ndata: [DONE]\n\n',
+        ),
+    ],
+)
+def test_a_stream_that_fails_on_its_way_says_so_at_its_end_and_costs_what_came(
+    path: str, asked: Any, end: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def translate(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
+        if texts != [TEXT]:
+            raise Overloaded("full")
+        return [Translation("Reta.", 0.0)]
+
+    monkeypatch.setattr(Way, "translate", translate)
+    service = service_of(tmp_path, exported_bundle)
+    body = json.dumps({**asked, "stream": True}).replace("{}", f"{TEXT} Kabe robu. Gedi bapu.")
+    with running(service) as address:
+        answer = httpx.post(f"{address}{path}", content=body, headers={"content-type": "application/json"})
+    assert answer.text.count("Reta.") == 1
+    assert answer.text.endswith(end)
+    assert service.store.used("") == len(TEXT)
 
 
 def test_a_stream_that_cannot_begin_has_a_status_and_a_blank_one_ends_at_once(service: tuple[Service, str]) -> None:

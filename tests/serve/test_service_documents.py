@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deepl
@@ -17,6 +18,7 @@ from services import UNLIMITED, running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
 from yiwen.serve import jobs
+from yiwen.serve.batcher import Overloaded
 from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -43,9 +45,9 @@ def post(
     return http.post(path, files={"file": (name, data)}, data=pair, **more)
 
 
-def sent(http: httpx.Client, data: bytes = b"Deti.", name: str = "a.txt") -> Any:
+def sent(http: httpx.Client, data: bytes = b"Deti.", name: str = "a.txt", **more: Any) -> Any:
     """The state of a document when it is through."""
-    answer = post(http, data, name=name)
+    answer = post(http, data, name=name, **more)
     assert answer.status_code == 200, answer.text
     while (state := http.get(f"/v1/documents/{answer.json()['id']}").json())["status"] in ("queued", "translating"):
         time.sleep(0.01)
@@ -81,10 +83,15 @@ def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
     assert (unknown.status_code, ".docx" in unknown.text) == (415, True)
 
 
-def test_tmx_is_told_the_languages(http: httpx.Client) -> None:
-    unit = '<tu><tuv xml:lang="en"><seg>Deti gedi.</seg></tuv></tu>'
-    state = sent(http, f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'.encode(), "a.tmx")
-    assert '<tuv xml:lang="de"><seg>' in http.get(f"/v1/documents/{state['id']}/result").text
+@pytest.mark.parametrize(("source", "of_header"), [("en", "fr"), ("auto", "en")])
+def test_tmx_is_told_the_languages(source: str, of_header: str, http: httpx.Client) -> None:
+    unit = '<tu><tuv xml:lang="fr"><seg>Kabe.</seg></tuv><tuv xml:lang="en"><seg>Deti gedi.</seg></tuv></tu>'
+    data = f'<tmx version="1.4"><header srclang="{of_header}"/><body>{unit}</body></tmx>'.encode()
+    state = sent(http, data, "a.tmx", fields={"source": source})
+    asked = {"text": "Deti gedi.", "source": "en", "target": "de"}
+    (said,) = http.post("/v1/translate", json=asked).json()["translations"]
+    result = http.get(f"/v1/documents/{state['id']}/result").text
+    assert f'<tuv xml:lang="de"><seg>{said["text"]}</seg></tuv>' in result
 
 
 @pytest.mark.usefixtures("often")
@@ -230,6 +237,48 @@ def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
     assert service.store.used("") == len("Deti {n} gedi.")
 
 
+def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def translate(texts: Sequence[str], **options: Any) -> list[Translation]:
+        asked.append(len(texts))
+        if len(asked) == 2:
+            raise Overloaded("the queue is full")
+        return [Translation(text.upper(), 0.0) for text in texts]
+
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.0)
+    charged: list[int] = []
+    pairs = SimpleNamespace(way_of=lambda texts, src, tgt: SimpleNamespace(translate=translate))
+    call: Any = SimpleNamespace(service=SimpleNamespace(pairs=pairs), charge=charged.append)
+    texts = [f"text {number}" for number in range(70)]
+    job = jobs.Job(call=call, filename="a.txt", data=b"", src="en", tgt="de")
+    assert [found.text for found in job.translate(texts)] == [text.upper() for text in texts]
+    assert max(asked) < len(texts), "others have their turn between two blocks"
+    assert [found.text for found in job.translate(["more"])] == ["MORE"]
+    assert charged == [len("".join(texts)), 4]
+    assert job.characters == sum(charged)
+
+
+def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
+    with httpx.Client(base_url=serve(max_document_bytes=100)) as http:
+        state = sent(http, b"a" * 101)
+        assert (state["status"], state["error"]) == ("error", "the document has 101 bytes, allowed are 100; split it")
+        answer = post(http, b"a" * 20_000)  # is not read at all
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_long")
+        assert answer.json()["error"] == "a document has at most 100 bytes; send a shorter one"
+
+
+def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        service.is_draining = True
+        answer = post(http)
+        assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+        assert not service.jobs._jobs
+
+
 def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
     with httpx.Client(base_url=serve(max_documents=0)) as http:
         answer = post(http)
@@ -287,14 +336,16 @@ def test_a_document_that_failed_makes_room(serve: Callable[..., str]) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
-    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
+    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "abc"]
     with running(service) as address:
-        one, other = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {key}"}) for key in keys)
-        with one, other:
+        one, other, third = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {k}"}) for k in keys)
+        with one, other, third:
             first, *_ = [sent(one)["id"] for _ in range(3)]
             assert sent(other)["status"] == "done"
             assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
             assert post(other).status_code == 429, "now both keep about as many"
+            assert sent(third)["status"] == "done", "who has none is let in"
+            assert [post(each).status_code for each in (one, other, third)] == [429] * 3
 
 
 def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
@@ -316,6 +367,33 @@ def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: 
 def test_a_document_in_a_language_that_nothing_leads_to_is_refused_at_once(http: httpx.Client) -> None:
     answer = post(http, fields={"source": "auto", "target": "xx"})
     assert (answer.status_code, answer.json()["code"]) == (400, "language")
+
+
+def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_out_as_its_translation(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_done, go_on = threading.Event(), threading.Event()
+
+    def by_halves(data: bytes, *, progress: Callable[[float], None], **options: Any) -> bytes:
+        progress(0.5)
+        half_done.set()
+        assert go_on.wait(60)
+        return b"Reta."
+
+    monkeypatch.setattr(jobs, "translate_document", by_halves)
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(base_url=address) as http:
+        path = f"/v1/documents/{post(http).json()['id']}"
+        assert half_done.wait(60)
+        state = http.get(path).json()
+        assert (state["status"], state["progress"]) == ("translating", 0.5)
+        answer = http.get(f"{path}/result")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert answer.json()["error"] == "it is not translated yet; ask again in a moment"
+        go_on.set()
+        while http.get(path).json()["status"] == "translating":
+            time.sleep(0.01)
+        assert http.get(f"{path}/result").content == b"Reta."
 
 
 def test_who_gives_a_document_up_leaves_nothing_of_it(
