@@ -71,6 +71,8 @@ def test_a_rounded_export_reports_agreement_and_says_what_was_not_checked(
     engine_of(bundle)
     text = printed(report, capsys)
     assert "BLEU" in text
+    assert "shortlist" not in text
+    assert report.verification.keys() == {"float32", "int8", "is_verified"}
     assert "note: the bound on BLEU was not checked, it needs 1,000 validation lines" in text
 
 

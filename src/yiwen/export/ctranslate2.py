@@ -147,9 +147,9 @@ def _write_verified(
         del engine
     if shortlist is not None:
         add_shortlist(folder, shortlist)
-    if shortlist is not None and is_verified:
-        rules["remedy"] = "without --shortlist"
-        report["shortlist"] = verify.compare_quality(trained, opened(folder), test_set, **rules)
+        if is_verified:
+            rules["remedy"] = "without --shortlist"
+            report["shortlist"] = verify.compare_quality(trained, opened(folder), test_set, **rules)
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info
