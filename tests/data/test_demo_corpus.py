@@ -14,6 +14,7 @@ import pytest
 from yiwen.data.demo import MAX_PAIRS, DemoCorpus, DemoPair, generate, is_held_out, split, write_demo
 from yiwen.data.demo_grammar import derive
 from yiwen.data.demo_rules import all_rules
+from yiwen.data.demo_times import clock_times, dates
 from yiwen.data.demo_words import article, chinese_number, counted, english_number, noun, number, plural, verb
 from yiwen.errors import ConfigError
 
@@ -70,6 +71,26 @@ def test_two_of_something_is_liang_and_twelve_and_twenty_two_are_not() -> None:
     chinese = ["".join(word for word, _ in counted(count, book).zh[""]) for count in (1, 2, 12, 22)]
     assert chinese == ["一本书", "两本书", "十二本书", "二十二本书"]
     assert [word for word, _ in number(2).zh[""]] == ["两"]
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("at eight o'clock in the morning", "早上八点"),
+        ("at five past two in the afternoon", "下午两点零五分"),
+        ("at a quarter past six in the evening", "晚上六点一刻"),
+        ("at half past eight in the morning", "早上八点半"),
+        ("at twenty-five to three in the afternoon", "下午两点三十五分"),
+        ("at a quarter to eleven in the evening", "晚上十点三刻"),
+        ("at ten to nine in the morning", "早上八点五十分"),
+        ("June 30", "六月三十日"),
+        ("February 28", "二月二十八日"),
+    ],
+)
+def test_times_and_dates_agree_with_those_worked_by_hand(english: str, chinese: str) -> None:
+    fillers = [*dates(), *(time for part in ("morning", "afternoon", "evening") for time in clock_times(part))]
+    assert [filler.chinese for filler in fillers if filler.name == english] == [chinese]
+    assert [filler.name for filler in fillers if filler.chinese == chinese] == [english]
 
 
 def test_english_forms_follow_the_spelling_rules() -> None:
