@@ -113,6 +113,7 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert recipe.training.validate_every <= recipe.training.max_steps
     assert 0 < recipe.data.valid_pairs <= n_pairs / 10
     assert max(len(line) for line in text.split("\n")) <= 120
+    assert "_column" not in text, "they have their usual names"
 
 
 def test_text_with_many_codes_gets_symbols_for_them() -> None:

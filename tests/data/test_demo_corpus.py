@@ -91,6 +91,7 @@ def test_times_and_dates_agree_with_those_worked_by_hand(english: str, chinese: 
     fillers = [*dates(), *(time for part in ("morning", "afternoon", "evening") for time in clock_times(part))]
     assert [filler.chinese for filler in fillers if filler.name == english] == [chinese]
     assert [filler.name for filler in fillers if filler.chinese == chinese] == [english]
+    assert not {"February 29", "February 30", "March 31"} & {filler.name for filler in fillers}
 
 
 def test_english_forms_follow_the_spelling_rules() -> None:
