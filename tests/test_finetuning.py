@@ -17,7 +17,7 @@ from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, Stopped
 from yiwen.measure import measure
 from yiwen.recipe import load_recipe, runs_root
-from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.runs import initial_model, prepare_recipe, train_recipe
 from yiwen.stop import StopFlag
 
 CORPORA = """corpora = [
@@ -137,6 +137,12 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert f"training.init_from: {tiny_run.best} is not of this recipe's kind:\n  {message}" in str(caught.value)
     assert "change the recipe so that they agree" in str(caught.value)
     assert not (runs_root() / "fine").exists()
+
+
+def test_symbols_that_its_vocabulary_has_already_are_no_difference(recipe: Path, tiny_run: TinyRun) -> None:
+    known = next(piece for piece in open_bundle(tiny_run.best).source.pieces(range(264, 340)) if piece.isalpha())
+    loaded = load_recipe(str(recipe), [f"tokenizer.symbols=['{known}']"])
+    assert initial_model(loaded) is not None
 
 
 def test_a_vocabulary_for_each_language_is_not_had_from_a_model_that_has_one_for_both(recipe: Path) -> None:

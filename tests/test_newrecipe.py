@@ -184,7 +184,7 @@ def test_columns_can_be_named() -> None:
 
 
 def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
-    file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t"])
+    file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t "])
     with file.open("ab") as more:
         more.write(b"broken \xff\t\xe5\x8f\xa5\nbroken\t\xe5\n")
     path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")

@@ -189,6 +189,21 @@ def test_a_sum_of_money_is_aligned_part_by_part() -> None:
     assert _linked(pair, "and") is None
 
 
+def test_sums_are_of_yuan_and_dollars_and_never_of_nothing(pairs: list[DemoPair]) -> None:
+    assert not [pair.src for pair in pairs if re.search(r"\b(yuans|dollar|euro|zero)\b", pair.src)]
+
+
+def test_a_verb_that_helps_to_say_no_is_aligned_with_the_no(pairs: list[DemoPair]) -> None:
+    pair = next(pair for pair in pairs if " does not " in pair.src)
+    assert _linked(pair, "does") == _linked(pair, "not") == "不"
+
+
+def test_a_measure_word_is_aligned_with_what_it_measures_by() -> None:
+    tea = noun("cup/m of/m tea", "茶", "杯")
+    assert tea.en["pl"] == (("cups", "m"), ("of", "m"), ("tea", ""))
+    assert (tea.zh[""], tea.zh["m"]) == ((("茶", ""),), (("杯", "m"),))
+
+
 def test_questions_negations_and_aspects_are_well_represented(pairs: list[DemoPair]) -> None:
     share = {
         name: sum(bool(re.search(pattern, pair.tgt)) for pair in pairs) / len(pairs)
@@ -217,6 +232,7 @@ def test_sentences_are_short_and_the_vocabulary_is_small(pairs: list[DemoPair]) 
 def test_held_out_combinations_never_occur_in_training_though_each_of_their_words_does(corpus: DemoCorpus) -> None:
     trained = {combination for pair in corpus.train for combination in pair.combinations}
     words = {word for combination in trained for word in combination}
+    assert min(map(len, trained)) > 1
     for name, part in (("valid", corpus.valid), ("test", corpus.test)):
         for pair in part:
             held_out = [c for c in pair.combinations if is_held_out(c, seed=3) == name]

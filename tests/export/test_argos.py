@@ -24,7 +24,8 @@ TEXTS = ["Deti gedi bapu.", "Kabe robu.", "Gedi"]
 
 def test_a_package_holds_what_argos_reads(exported_bundle: Path, tmp_path: Path) -> None:
     bundle = open_bundle(exported_bundle)
-    path = package_argos(bundle, tmp_path / "a.argosmodel")
+    path = tmp_path / "a.argosmodel"
+    assert package_argos(bundle, path) == path
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         name = "translate-en_de-1_0"

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from teachers import Teacher, lines
 
-from tiny_model import TinyRun, tampered
+from tiny_model import TinyRun, signed, tampered
 from yiwen.bundle import open_bundle, save_bundle
 from yiwen.config import to_toml
 from yiwen.data.store import Store
@@ -115,6 +115,19 @@ def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: Lo
     teacher.bundle = open_bundle(tiny_run.early)
     folders.add(distilled_by(teacher, loaded).made.folder.parent)
     assert len(folders) == 3
+
+
+def test_other_weights_start_anew_and_another_card_does_not(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    first = distilled_by(teacher, loaded).made
+    other = Path(shutil.copytree(tiny_run.best, tmp_path / "other"))
+    (other / "README.md").write_text("Another card.\n", encoding="utf-8")
+    teacher.bundle = open_bundle(signed(other))
+    assert distilled_by(teacher, loaded).made.folder == first.folder
+    shutil.copy(tiny_run.early / "model.safetensors", other)
+    teacher.bundle = open_bundle(signed(other))
+    assert distilled_by(teacher, loaded).made.folder != first.folder
 
 
 def test_another_teacher_beside_the_first_starts_anew(
