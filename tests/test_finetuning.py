@@ -157,6 +157,11 @@ def takes_over(recipe: Path, model: Path, *settings: str) -> bool:
     return (prepared.folder / "shared.spm").read_bytes() == (model / "shared.spm").read_bytes()
 
 
+def test_words_are_cut_anew_in_fine_tuning_where_the_recipe_says_so(recipe: Path) -> None:
+    loaded = load_recipe(str(recipe), ["tokenizer.sampling=0.1"])
+    assert Store.open(prepare_recipe(loaded, stop=StopFlag()).folder).tokenizer.sampling == 0.1
+
+
 def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_run: TinyRun) -> None:
     assert takes_over(recipe, tiny_run.best, "model.dropout=0.3", "model.layer_dropout=0.1", "model.n_kv_heads=2")
 
