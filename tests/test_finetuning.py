@@ -17,7 +17,7 @@ from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, Stopped
 from yiwen.measure import measure
 from yiwen.recipe import load_recipe, runs_root
-from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.runs import initial_model, prepare_recipe, train_recipe
 from yiwen.stop import StopFlag
 
 CORPORA = """corpora = [
@@ -139,6 +139,12 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert not (runs_root() / "fine").exists()
 
 
+def test_symbols_that_its_vocabulary_has_already_are_no_difference(recipe: Path, tiny_run: TinyRun) -> None:
+    known = next(piece for piece in open_bundle(tiny_run.best).source.pieces(range(264, 340)) if piece.isalpha())
+    loaded = load_recipe(str(recipe), [f"tokenizer.symbols=['{known}']"])
+    assert initial_model(loaded) is not None
+
+
 def test_a_vocabulary_for_each_language_is_not_had_from_a_model_that_has_one_for_both(recipe: Path) -> None:
     settings = ["tokenizer.shared=false", "model.tied_embeddings='target'"]
     with pytest.raises(ConfigError, match=r"tokenizer\.shared: True there, False here"):
@@ -149,6 +155,11 @@ def takes_over(recipe: Path, model: Path, *settings: str) -> bool:
     """Whether a recipe is prepared with the vocabulary of the model that it starts from."""
     prepared = prepare_recipe(load_recipe(str(recipe), settings), stop=StopFlag())
     return (prepared.folder / "shared.spm").read_bytes() == (model / "shared.spm").read_bytes()
+
+
+def test_words_are_cut_anew_in_fine_tuning_where_the_recipe_says_so(recipe: Path) -> None:
+    loaded = load_recipe(str(recipe), ["tokenizer.sampling=0.1"])
+    assert Store.open(prepare_recipe(loaded, stop=StopFlag()).folder).tokenizer.sampling == 0.1
 
 
 def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_run: TinyRun) -> None:

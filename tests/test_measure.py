@@ -66,6 +66,19 @@ def test_scores_carry_signatures_and_intervals(model: Path, texts: tuple[Path, P
     assert f"test: 40 lines by {model} (torch float32 on cpu)\n  BLEU {bleu.value:.2f} [" in shown(measurement)
 
 
+def test_models_are_loaded_as_asked(model: Path, texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    how: dict[str, Any] = {"engine": "torch", "device": "cpu", "dtype": "float32", "threads": 1}
+    asked, load = [], Translator.load
+
+    def spied(*given: Any, **options: Any) -> Translator:
+        asked.append(options)
+        return load(*given, **options)
+
+    monkeypatch.setattr(Translator, "load", spied)
+    measure(model, src=texts[0], ref=texts[1], search=GREEDY, compare_with=model, **how)
+    assert asked == [{**how, "ensemble": ()}, how]
+
+
 def test_the_result_is_written_beside_the_run(run: Path, texts: tuple[Path, Path]) -> None:
     measurement = measure(run / "best", threads=1)  # the test set of the recipe
     assert measurement.written == run / "evaluations" / "best-test.json"

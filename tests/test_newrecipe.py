@@ -113,6 +113,7 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert recipe.training.validate_every <= recipe.training.max_steps
     assert 0 < recipe.data.valid_pairs <= n_pairs / 10
     assert max(len(line) for line in text.split("\n")) <= 120
+    assert "_column" not in text, "they have their usual names"
 
 
 def test_text_with_many_codes_gets_symbols_for_them() -> None:
@@ -183,7 +184,7 @@ def test_columns_can_be_named() -> None:
 
 
 def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
-    file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t"])
+    file = write("corpus.tsv", [*(f"{src}\t{tgt}" for src, tgt in PAIRS), "alone", "\t", " \t空", "one\t "])
     with file.open("ab") as more:
         more.write(b"broken \xff\t\xe5\x8f\xa5\nbroken\t\xe5\n")
     path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")

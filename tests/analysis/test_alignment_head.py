@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+import torch
 from known_models import Toy
 
 from random_models import random_model, sources_for
@@ -58,6 +61,27 @@ def test_information_is_high_where_one_word_says_the_other_and_none_by_chance() 
     assert information(random) < 0
     assert information(np.empty((0, 2), np.int64)) == 0.0
     assert np.isfinite(information(sure[:1]))
+
+
+@pytest.mark.parametrize(
+    "place", [AlignmentHead(layer=1, head=1), AlignmentHead(layer=1, head=0, is_late=True), AlignmentHead(layer=1)]
+)
+def test_the_head_that_looks_at_the_word_that_is_written_is_chosen(
+    place: AlignmentHead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    sources = [rng.permutation(np.arange(4, 23))[:7].tolist() for _ in range(50)]
+    by_chance = np.eye(8)[rng.integers(0, 8, (2, 50, 2, 8))]  # two layers, two heads: each word looks at any
+    mirrored = np.eye(8)[[6, 5, 4, 3, 2, 1, 0, 7]]
+    seen = np.roll(mirrored, 1, axis=0) if place.is_late else mirrored
+    if place.head is None:  # the one thing that both heads look at
+        by_chance[1] = 0.6 * by_chance[1] + 0.4 * seen
+    else:
+        by_chance[1, :, place.head] = seen
+    maps = {f"decoder.layers.{i}.cross_attention": torch.tensor(layer) for i, layer in enumerate(by_chance)}
+    monkeypatch.setattr("yiwen.analysis.heads.recorded_attention", lambda model: nullcontext(maps))
+    model = random_model(ModelConfig(d_model=12, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2))
+    assert choose_alignment_head(model, sources, [source[::-1] for source in sources]) == place
 
 
 def test_without_text_the_usual_place_is_taken() -> None:

@@ -73,6 +73,8 @@ LINE = '{"src": "a", "tgt": "b", "src_spans": [[0, 1]], "tgt_spans": [[0, 1]], "
         (f"{LINE}\nnonsense\n", r"gold.jsonl, line 2: no gold alignment \(Expecting value"),
         (LINE.replace('"tgt": "b", ', ""), r"line 1: no gold alignment \('tgt'\)"),
         (LINE.replace("[[0, 0]]", "[[0, 1]]"), r"line 1: no gold alignment \(a link names a span that is not there\)"),
+        (LINE.replace("[[0, 0]]", "[[-1, 0]]"), "line 1: .* a span that is not there"),
+        (LINE.replace("[[0, 0]]", "[[0, -1]]"), "line 1: .* a span that is not there"),
         ("", "line 1: no gold alignment"),
     ],
 )

@@ -57,6 +57,7 @@ def test_the_terminal_shows_every_part_in_80_columns(seen: Inspection) -> None:
     assert seen.source in text
     assert "◀ won" in text
     assert "encoder 1" in text
+    assert re.search(r"head 1 +head 2\b(?!.*head 3)", text)
     assert text.count("│") > 20  # three pictures
 
 

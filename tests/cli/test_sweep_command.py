@@ -146,6 +146,8 @@ def test_where_no_run_begins_every_reason_is_told(recipe: str, monkeypatch: pyte
     monkeypatch.setattr("yiwen.runs.train_recipe", train)
     _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.4"])
     assert [row.error for row in rows] == ["dropout=0.1: there is no text", "dropout=0.4: there is no text"]
+    _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.4", "training.rdrop=0,1"], each=True)
+    assert [row.name for row in rows] == ["as it is", "model.dropout=0.4", "training.rdrop=1"]
 
 
 def test_scores_are_by_the_recipes_search_and_do_not_depend_on_whether_a_model_was_calibrated(

@@ -14,6 +14,7 @@ import pytest
 from yiwen.data.demo import MAX_PAIRS, DemoCorpus, DemoPair, generate, is_held_out, split, write_demo
 from yiwen.data.demo_grammar import derive
 from yiwen.data.demo_rules import all_rules
+from yiwen.data.demo_times import clock_times, dates
 from yiwen.data.demo_words import article, chinese_number, counted, english_number, noun, number, plural, verb
 from yiwen.errors import ConfigError
 
@@ -70,6 +71,27 @@ def test_two_of_something_is_liang_and_twelve_and_twenty_two_are_not() -> None:
     chinese = ["".join(word for word, _ in counted(count, book).zh[""]) for count in (1, 2, 12, 22)]
     assert chinese == ["一本书", "两本书", "十二本书", "二十二本书"]
     assert [word for word, _ in number(2).zh[""]] == ["两"]
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("at eight o'clock in the morning", "早上八点"),
+        ("at five past two in the afternoon", "下午两点零五分"),
+        ("at a quarter past six in the evening", "晚上六点一刻"),
+        ("at half past eight in the morning", "早上八点半"),
+        ("at twenty-five to three in the afternoon", "下午两点三十五分"),
+        ("at a quarter to eleven in the evening", "晚上十点三刻"),
+        ("at ten to nine in the morning", "早上八点五十分"),
+        ("June 30", "六月三十日"),
+        ("February 28", "二月二十八日"),
+    ],
+)
+def test_times_and_dates_agree_with_those_worked_by_hand(english: str, chinese: str) -> None:
+    fillers = [*dates(), *(time for part in ("morning", "afternoon", "evening") for time in clock_times(part))]
+    assert [filler.chinese for filler in fillers if filler.name == english] == [chinese]
+    assert [filler.name for filler in fillers if filler.chinese == chinese] == [english]
+    assert not {"February 29", "February 30", "March 31"} & {filler.name for filler in fillers}
 
 
 def test_english_forms_follow_the_spelling_rules() -> None:
@@ -167,6 +189,21 @@ def test_a_sum_of_money_is_aligned_part_by_part() -> None:
     assert _linked(pair, "and") is None
 
 
+def test_sums_are_of_yuan_and_dollars_and_never_of_nothing(pairs: list[DemoPair]) -> None:
+    assert not [pair.src for pair in pairs if re.search(r"\b(yuans|dollar|euro|zero)\b", pair.src)]
+
+
+def test_a_verb_that_helps_to_say_no_is_aligned_with_the_no(pairs: list[DemoPair]) -> None:
+    pair = next(pair for pair in pairs if " does not " in pair.src)
+    assert _linked(pair, "does") == _linked(pair, "not") == "不"
+
+
+def test_a_measure_word_is_aligned_with_what_it_measures_by() -> None:
+    tea = noun("cup/m of/m tea", "茶", "杯")
+    assert tea.en["pl"] == (("cups", "m"), ("of", "m"), ("tea", ""))
+    assert (tea.zh[""], tea.zh["m"]) == ((("茶", ""),), (("杯", "m"),))
+
+
 def test_questions_negations_and_aspects_are_well_represented(pairs: list[DemoPair]) -> None:
     share = {
         name: sum(bool(re.search(pattern, pair.tgt)) for pair in pairs) / len(pairs)
@@ -195,6 +232,7 @@ def test_sentences_are_short_and_the_vocabulary_is_small(pairs: list[DemoPair]) 
 def test_held_out_combinations_never_occur_in_training_though_each_of_their_words_does(corpus: DemoCorpus) -> None:
     trained = {combination for pair in corpus.train for combination in pair.combinations}
     words = {word for combination in trained for word in combination}
+    assert min(map(len, trained)) > 1
     for name, part in (("valid", corpus.valid), ("test", corpus.test)):
         for pair in part:
             held_out = [c for c in pair.combinations if is_held_out(c, seed=3) == name]

@@ -49,6 +49,12 @@ def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, text: str
     assert path.read_bytes().decode(name) == text.removeprefix("\ufeff")
 
 
+def test_bytes_like_those_of_other_formats_are_told_in_the_first_line_alone(tmp_path: Path) -> None:
+    found = [b"A dog.", b"\xff\xfeH\x00i\x00", b"\x1f\x8b\x08", b"\xef\xbb\xbfA cat."]
+    (path := tmp_path / "a.en").write_bytes(b"\n".join(found))
+    assert list(lines.lines_of(path)) == found
+
+
 @pytest.mark.parametrize("pack", [*PACKERS.values(), bz2.compress])
 def test_what_is_packed_and_does_not_say_so_is_told(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (path := tmp_path / "a.en").write_bytes(pack(b"A dog.\n"))

@@ -403,6 +403,7 @@ def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path
     other = write(tmp_path, "b", [pair(99)])
     assert not run(tmp_path, corpus, test=same, more_tests=(other,)).report.notes
     assert any("1 of the 1 validation" in n for n in run(tmp_path, corpus, valid=same, test=other).report.notes)
+    assert not run(tmp_path, corpus, valid=write(tmp_path, "c", [pair(98)]), test=other).report.notes
 
 
 def test_another_column_of_a_further_test_is_another_store(tmp_path: Path) -> None:

@@ -84,3 +84,4 @@ def test_rows_are_looked_through_until_enough_are_found() -> None:
     targets = {int(row): "the same" if place < 211 else f"target {place}" for place, row in enumerate(in_order)}
     rows = choose(keys([(text, targets[n]) for n, text in enumerate(texts)]), np.ones(500, bool), n_pairs=23)
     assert len(rows) == 23
+    assert sum(targets[row] == "the same" for row in rows.tolist()) == 1

@@ -44,8 +44,8 @@ def test_both_engines_show_the_attention_of_the_chosen_head_and_compute_as_befor
 ) -> None:
     model = random_model(config)
     sources = sources_for(model, SRC_LENGTHS)
-    for head in (None, config.n_heads - 1):
-        place = AlignmentHead(layer=config.n_decoder_layers - 1, head=head)
+    for layer, head in ((0, None), (config.n_decoder_layers - 1, config.n_heads - 1)):
+        place = AlignmentHead(layer=layer, head=head)
         expected = one_by_one(model, sources, place.layer, head)
         engines = [TorchEngine(random_model(config), alignment=place)]
         if config.positions != "alibi":  # cannot be exported

@@ -66,6 +66,7 @@ def plain(group: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
         SearchConfig(beam_size=3, n_best=3, min_len=5),
         SearchConfig(beam_size=5, n_best=5, max_len_ratio=0.5, max_len_extra=2),
         SearchConfig(beam_size=5, n_best=5, max_len_ratio=0.2, max_len_extra=3, min_len=2),
+        SearchConfig(beam_size=4, n_best=4, max_len_ratio=0.0, min_len=7),
         SearchConfig(beam_size=4, n_best=4, penalty="none"),
         SearchConfig(beam_size=4, n_best=4, length_penalty=0.0),
         SearchConfig(beam_size=4, n_best=4, length_penalty=-0.5),
@@ -122,9 +123,9 @@ def test_an_end_that_is_certain_is_found_where_it_may_be(tmp_path: Path) -> None
         ours, theirs = (each.search(sources, config=config, prefixes=prefixes) for each in (trained, engine))
         assert [plain(group[:1]) for group in theirs] == [plain(group[:1]) for group in ours]
         assert [h[0].log_prob for h in theirs] == pytest.approx([h[0].log_prob for h in ours], rel=1e-5, abs=2e-4)
-    late = SearchConfig(beam_size=2, min_len=40)  # longer than a short source may become
-    for group in engine.search(sources, config=late):
-        assert len(group[0].ids) == late.min_len
+    late = SearchConfig(beam_size=2, n_best=2, min_len=40)  # longer than a short source may become
+    for a, b in zip(*(each.search(sources, config=late) for each in (trained, engine)), strict=True):
+        assert plain(a) == plain(b)
 
 
 def test_a_sentence_that_could_only_end_too_early_is_cut_at_its_limit(tmp_path: Path) -> None:
@@ -139,10 +140,25 @@ def test_a_sentence_that_could_only_end_too_early_is_cut_at_its_limit(tmp_path: 
     config = SearchConfig(beam_size=3, n_best=2, min_len=5, max_len_ratio=0.0, max_len_extra=1)
     sources = sources_for(model, [1, 3, 7])
     trained = TorchEngine(model)
-    for source, group in zip(sources, engine.search(sources, config=config), strict=True):
-        assert [(len(h.ids), h.is_finished) for h in group] == [(5, False)] * 2
-        rows = trained.score([source] * 2, [h.ids for h in group])
-        assert [h.log_prob for h in group] == pytest.approx([sum(row[:-1]) for row in rows], rel=1e-5)
+    for prefixes in (None, [[9], [11, 7], [5, 6, 7, 8, 9]]):
+        ours, theirs = (each.search(sources, config=config, prefixes=prefixes) for each in (trained, engine))
+        assert [plain(group) for group in theirs] == [plain(group) for group in ours]
+        for source, group in zip(sources, theirs, strict=True):
+            assert {(len(h.ids), h.is_finished) for h in group} == {(5, False)}
+            rows = trained.score([source] * len(group), [h.ids for h in group])
+            assert [h.log_prob for h in group] == pytest.approx([sum(row[:-1]) for row in rows], rel=1e-5)
+
+
+def test_what_the_limit_cuts_behind_a_prefix_counts_what_the_prefix_costs(tmp_path: Path) -> None:
+    model = random_model(SHAPE, eos=-2.0)
+    engine, trained = exported(tmp_path / "model", model), TorchEngine(model)
+    sources, prefixes = sources_for(model, [1, 3, 7, 2]), [[9], [11, 7], [5, 6, 7], [5, 6, 7, 8, 9, 10]]
+    config = SearchConfig(beam_size=3, n_best=3, max_len_ratio=0.0, max_len_extra=5)
+    for source, group in zip(sources, engine.search(sources, config=config, prefixes=prefixes), strict=True):
+        assert False in {h.is_finished for h in group}
+        rows = trained.score([source] * len(group), [h.ids for h in group])
+        sums = [sum(row) if h.is_finished else sum(row[:-1]) for h, row in zip(group, rows, strict=True)]
+        assert [h.log_prob for h in group] == pytest.approx(sums, rel=1e-5)
 
 
 def test_what_was_left_out_may_be_better_under_another_penalty() -> None:

@@ -24,12 +24,14 @@ TEXTS = ["Deti gedi bapu.", "Kabe robu.", "Gedi"]
 
 def test_a_package_holds_what_argos_reads(exported_bundle: Path, tmp_path: Path) -> None:
     bundle = open_bundle(exported_bundle)
-    path = package_argos(bundle, tmp_path / "a.argosmodel")
+    path = tmp_path / "a.argosmodel"
+    assert package_argos(bundle, path) == path
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         name = "translate-en_de-1_0"
         assert {f"{name}/metadata.json", f"{name}/sentencepiece.model", f"{name}/model/model.bin"} < names
         assert all(inside.startswith(f"{name}/") and ".." not in inside for inside in names)
+        assert not {f"{name}/model/export.json", f"{name}/model/manifest.json"} & names, "ours alone"
         metadata = json.loads(archive.read(f"{name}/metadata.json"))
         archive.extractall(tmp_path)
     assert (metadata["from_code"], metadata["from_name"]) == ("en", "English")

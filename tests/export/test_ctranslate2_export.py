@@ -66,11 +66,14 @@ def test_a_rounded_export_reports_agreement_and_says_what_was_not_checked(
     report = export_ctranslate2(open_bundle(bundle), dtype="int8", valid=valid)
     rounded = report.verification["int8"]
     assert (rounded["n_sentences"], rounded["n_lines"], rounded["is_bleu_checked"]) == (30, 30, False)
-    assert rounded["agreement"] > 0.5
+    assert 0.5 < rounded["agreement"] <= 1
+    assert 0 < rounded["mean_log_prob_difference"] < rounded["largest_log_prob_difference"] < 1
     assert report.n_bytes < 200_000
     engine_of(bundle)
     text = printed(report, capsys)
     assert "BLEU" in text
+    assert "shortlist" not in text
+    assert report.verification.keys() == {"float32", "int8", "is_verified"}
     assert "note: the bound on BLEU was not checked, it needs 1,000 validation lines" in text
 
 

@@ -63,6 +63,13 @@ def test_another_token_may_be_taken_where_it_is_a_thousandth_less_likely(
         assert found["n_ties"] == 1
 
 
+def test_what_is_reported_of_sentences_is_that_of_the_worst() -> None:
+    ours, theirs = Told([[5], [6]], {}), Told([[5], [6]], {5: -1.00003, 6: -1.00007})
+    found = compare_exactly(ours, theirs, [[7], [8]])  # type: ignore[arg-type]
+    assert found["largest_log_prob_difference"] == pytest.approx(0.00007)
+    assert (found["n_sentences"], found["n_tokens"], found["n_ties"]) == (2, 4, 0)
+
+
 def test_a_translation_that_is_cut_where_the_other_ends_is_another_one() -> None:
     with refused("greedy token 3 differs where the margin is inf"):
         compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]])  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from teachers import Teacher, lines
 
-from tiny_model import TinyRun, tampered
+from tiny_model import TinyRun, signed, tampered
 from yiwen.bundle import open_bundle, save_bundle
 from yiwen.config import to_toml
 from yiwen.data.store import Store
@@ -117,6 +117,19 @@ def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: Lo
     assert len(folders) == 3
 
 
+def test_other_weights_start_anew_and_another_card_does_not(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    first = distilled_by(teacher, loaded).made
+    other = Path(shutil.copytree(tiny_run.best, tmp_path / "other"))
+    (other / "README.md").write_text("Another card.\n", encoding="utf-8")
+    teacher.bundle = open_bundle(signed(other))
+    assert distilled_by(teacher, loaded).made.folder == first.folder
+    shutil.copy(tiny_run.early / "model.safetensors", other)
+    teacher.bundle = open_bundle(signed(other))
+    assert distilled_by(teacher, loaded).made.folder != first.folder
+
+
 def test_another_teacher_beside_the_first_starts_anew(
     teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun
 ) -> None:
@@ -171,15 +184,18 @@ def test_given_held_out_text_stays_and_split_off_text_is_written_down(
 
 def test_corpora_stay_apart_so_that_their_weights_hold(teacher: Teacher, tiny_run: TinyRun, tmp_path: Path) -> None:
     text = tiny_run.recipe.read_text(encoding="utf-8")
-    two = """corpora = [
-      { src = "train.en", tgt = "train.de", weight = 2.0 }, { path = "more.tsv", weight = 1.0 }]"""
-    recipe = tiny_run.recipe.with_name("two.toml")
-    recipe.write_text(text.replace('corpora = [{ src = "train.en", tgt = "train.de" }]', two), encoding="utf-8")
+    three = """corpora = [
+      { src = "train.en", tgt = "train.de", weight = 2.0 }, { path = "none.tsv", weight = 3.0 },
+      { path = "more.tsv", weight = 1.0 }]"""
+    recipe = tiny_run.recipe.with_name("three.toml")
+    recipe.write_text(text.replace('corpora = [{ src = "train.en", tgt = "train.de" }]', three), encoding="utf-8")
     recipe.with_name("more.tsv").write_text("src\ttgt\nAnother one here.\tNoch ein Satz hier.\n", encoding="utf-8")
+    recipe.with_name("none.tsv").write_text("src\ttgt\n!?!\t!?!\n", encoding="utf-8")  # of which nothing is kept
     distilled = distilled_by(teacher, load_recipe(str(recipe)))
-    assert [corpus.weight for corpus in distilled.data.corpora] == [2.0, 1.0]
-    assert lines(distilled, "corpus-1.en") == ["Another one here."]
-    assert lines(distilled, "corpus-1.de") == [".ereh eno rehtonA"]
+    found = [(Path(corpus.src).name, corpus.weight) for corpus in distilled.data.corpora]
+    assert found == [("corpus-0.en", 2.0), ("corpus-2.en", 1.0)]
+    assert lines(distilled, "corpus-2.en") == ["Another one here."]
+    assert lines(distilled, "corpus-2.de") == [".ereh eno rehtonA"]
 
 
 def test_sampled_subwords_keep_the_source_as_it_was(teacher: Teacher, tiny_run: TinyRun) -> None:

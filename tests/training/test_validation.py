@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 
 from yiwen.bundle import open_bundle
+from yiwen.data.batching import collate_labelled
+from yiwen.data.labels import numbered
 from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.evaluation.retrieval import retrieval
+from yiwen.tasks.classify import label_loss
 from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.embed import vectors
 from yiwen.tasks.heads import EncoderModel
 from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
-from yiwen.training.learning import embedding
+from yiwen.training.learning import embedding, hiding, labelling
 from yiwen.training.validation import chunks_of
 
 
@@ -40,10 +45,46 @@ def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_the
     model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()  # as drawn: most partners are not found
     learning = embedding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
     with torch.inference_mode():
-        scores, _ = learning.judge(model, lambda: None)
+        scores, _ = learning.judge(model, stopped := Mock())
         src, tgt = (
             torch.cat([vectors(model, torch.tensor([[*ids, EOS_ID]])) for ids in store.source.encode(texts)]).numpy()
             for texts in store.valid
         )
     assert scores == retrieval(src, tgt, *store.valid)
+    assert stopped.call_count > 1, "a stop signal is looked for between batches"
     assert 0 < scores["accuracy"] < 50
+
+
+def test_the_loss_of_a_tagger_is_that_of_a_word_on_average_whatever_shares_its_batch(tiny_tagger: Path) -> None:
+    info = open_bundle(tiny_tagger).info
+    store = Store.open(tiny_tagger.parent / ".prepared" / info.data_fingerprint)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=len(info.labels)).eval()
+    learning = labelling(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
+    each = numbered(store.source, *store.valid, labels=store.labels, targets=store.targets)
+    with torch.inference_mode():
+        scores, samples = learning.judge(model, stopped := Mock())
+        losses = [
+            label_loss(0.0)(model, collate_labelled([ids], [tags], for_words=True))
+            for ids, tags in zip(*each, strict=True)
+        ]
+    n_words = sum(len(text.split()) for text in store.valid.src)
+    assert scores["loss"] == pytest.approx(sum(float(loss) for loss, _ in losses) / n_words, rel=1e-5)
+    assert stopped.call_count > 1
+    assert [(text, gold) for text, _, gold in samples] == list(zip(*store.valid, strict=True))[: len(samples)]
+
+
+def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there_are_subwords(
+    tiny_embedder: Path,
+) -> None:
+    info = open_bundle(tiny_embedder).info
+    store = Store.open(tiny_embedder.parent / ".prepared" / info.data_fingerprint)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()
+    learning = hiding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
+    with torch.inference_mode():
+        for parameter in model.parameters():
+            parameter.zero_()
+        scores, _ = learning.judge(model, stopped := Mock())
+    assert stopped.call_count > 1
+    assert scores["perplexity"] == pytest.approx(info.src_vocab_size)
+    assert scores["loss"] == pytest.approx(math.log(info.src_vocab_size))
+    assert scores["accuracy"] == 0  # all alike, the padding comes first

@@ -54,9 +54,8 @@ def choose_alignment_head(model: Transformer, sources: Sentences, targets: Sente
                     place = AlignmentHead(layer=layer, head=head, is_late=is_late)
                     found = torch.stack([seen[written], batch.tgt_out[written]], dim=1)
                     links.setdefault(place, []).append(found.cpu().numpy())
-    if not links:
-        return AlignmentHead.usual(model.config)
-    return max(links, key=lambda place: information(np.concatenate(links[place])))
+    usual = AlignmentHead.usual(model.config)  # where there is no text
+    return max(links, key=lambda place: information(np.concatenate(links[place])), default=usual)
 
 
 def information(links: np.ndarray) -> float:

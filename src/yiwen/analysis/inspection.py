@@ -158,7 +158,7 @@ def inspect_sentence(
         ],
         tree=tree.nodes,
         node_tokens=bundle.target.pieces([node.token for node in tree.nodes]),
-        winner=tree.path(tgt.ids) if hypotheses else [],
+        winner=tree.path(tgt.ids),
         verdict=verdict(hypotheses, config, lambda ids: bundle.target.decode([ids])[0]) if hypotheses else "",
         **forced,
     )

@@ -30,9 +30,8 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
             f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "
             f"{tgt_column!r}, or none for the first and the last"
         )
-    columns = [int(number) - 1 for number in numbers]
     for block in lines.blocks(_sentences(lines.lines_of(path)), size):
-        yield tuple([_column(rows, i) for rows in block] for i in columns)  # type: ignore[misc]
+        yield tuple([_column(rows, int(number) - 1) for rows in block] for number in numbers)  # type: ignore[misc]
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:

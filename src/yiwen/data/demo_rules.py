@@ -78,7 +78,7 @@ def _sum_of_money(rng: Random) -> Filler:
     en, zh = currencies[int(rng.random() ** 2 * len(currencies))]
     value = _amount(rng)
     amount = number(value)
-    unit = en if value == 1 or en == "yuan" else f"{en}s"
+    unit = en if en == "yuan" else f"{en}s"
     forms = {"": (*amount.en[""], (unit, "c"))}, {"": (*amount.zh[""], (zh, "c"))}
     return Filler(amount.name, *forms, combinations=((amount.name, en), *amount.combinations))
 

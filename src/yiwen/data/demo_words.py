@@ -170,7 +170,7 @@ def number(value: int) -> Filler:
     zh = (("两", "u"),) if value == 2 else _chinese(value)
     name = _plain(en)
     parts = tuple(name.replace("-", " ").split())
-    return Filler(name, {"": en}, {"": zh}, value == 1, combinations=(parts,) if value > 20 and len(parts) > 1 else ())
+    return Filler(name, {"": en}, {"": zh}, value == 1, combinations=(parts,) if len(parts) > 1 else ())
 
 
 def english_number(value: int) -> str:

@@ -27,23 +27,21 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
         min_decoding_length=min(config.min_len, limit + 1),
     )
     (seen,) = runtime.seen(call, config)
-    return _scored_again(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)], config)
+    return hypotheses(_rescored(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)
 
 
 def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
     """Beam search by `replay`: CTranslate2 goes on to the limit and hands out all that it registered."""
-    found = replay(*_everything(runtime, source, prefix, limit, config), limit=limit, config=config)
-    if found:
-        return found
-    # All end before `min_len`: then none is to end before the limit.
-    found = replay(*_everything(runtime, source, prefix, limit, config, least=limit), limit=limit, config=config)
-    return _scored_again(runtime, source, [Seen(h.ids, h.log_prob, h.is_finished) for h in found], config)
+    ends, going_on = _everything(runtime, source, prefix, limit, config)
+    if len(prefix) < limit <= config.min_len and len(going_on) < config.beam_size:
+        going_on = _going_on(runtime, source, prefix, limit, config)
+    return replay(ends, going_on, limit=limit, config=config)
 
 
 def _everything(
-    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig, *, least: int = 0
+    runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig
 ) -> tuple[list[Seen], list[Seen]]:
-    """All hypotheses that end within the limit, `least` subwords or more behind it, and those that go on at it."""
+    """All hypotheses that end within the limit and, less those that ended one subword before it, that go on at it."""
     p, width = len(prefix), config.beam_size
     sums = config.changed(length_penalty=0.0)
     of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it
@@ -55,7 +53,7 @@ def _everything(
             sums,
             prefix=prefix,
             max_decoding_length=steps,
-            min_decoding_length=min(steps, max(least, p + 1 if p else 0)),
+            min_decoding_length=min(steps, p + 1) if p else 0,
             patience=steps + 1,
             num_hypotheses=(steps + 1) * width,  # all
         )
@@ -81,8 +79,23 @@ def _everything(
     return ends, [Seen(h.ids, h.log_prob + lacking, False) for h in run(limit) if not h.is_finished]
 
 
-def _scored_again(runtime: Runtime, source: Ids, seen: Sequence[Seen], config: SearchConfig) -> list[Hypothesis]:
+def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Seen]:
+    """The W hypotheses that go on at the limit where none ends before it: the W best of all that the last ones became.
+
+    One step a call, because CTranslate2 forbids an end before the soft-max: that raises what one hypothesis becomes
+    alike, but one hypothesis more than another.
+    """
+    found = [Seen(tuple(prefix), 0.0, False)]
+    for length in range(len(prefix) + 1, limit + 1):
+        one_step = {"max_decoding_length": length, "min_decoding_length": length, "use_vmap": False}
+        calls = [call for h in found for call in runtime.submit([source], config, prefix=h.ids, **one_step)]
+        grown = [h for group in runtime.seen(calls, config) for h in group if h.is_possible]
+        found = sorted(_rescored(runtime, source, grown), key=lambda h: -h.log_prob)[: config.beam_size]
+    return found
+
+
+def _rescored(runtime: Runtime, source: Ids, seen: Sequence[Seen]) -> list[Seen]:
     """The hypotheses with log-probabilities of a forced pass."""
     rows = runtime.score([source] * len(seen), [h.ids for h in seen])
     sums = [math.fsum(row if h.is_finished else row[:-1]) for h, row in zip(seen, rows, strict=True)]
-    return hypotheses((replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)), config)
+    return [replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)]

@@ -59,8 +59,8 @@ class CT2Engine:
             threads: Processor threads in all; 0 for all usable ones (OMP_NUM_THREADS is respected).
             replicas: Batches translated at once, which share the threads; 0 for one a thread.
             shortlist: Consider only likely target subwords where the folder has a `vmap.txt` to say which and there is
-                no prefix. Scores are then relative to these, but in greedy search to all where a limit or the shortest
-                length changes what is found.
+                no prefix. Scores are then relative to these, but to all where a limit or the shortest length changes
+                what greedy search finds, or a beam holds what could only end too early.
             is_new: Just written and not signed yet: only the export, which verifies it, says so.
 
         Raises:

@@ -116,8 +116,7 @@ def replay(ends: Iterable[Seen], going_on: Iterable[Seen], *, limit: int, config
     Args:
         ends: All hypotheses that ended among the W best continuations of a step, of at most `limit` subwords.
         going_on: Those of `limit` subwords that would be continued; CTranslate2 shows W less those that ended one
-            subword earlier, which is enough where these count. (Where the shortest length forbids even them, the
-            list may be shorter than that of `search/beam.py`.)
+            subword earlier, which is enough where these count.
         limit: Longest translation in subwords.
         config: Beam size W, shortest length, penalty, n_best.
     """

@@ -148,8 +148,7 @@ def _common(config: ModelConfig) -> dict[str, Any]:
         "ffn_glu": config.activation == "swiglu",
         "rms_norm": config.norm == "rms",
         "num_heads_kv": config.kv_heads if config.kv_heads != config.n_heads else None,
-        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head
-        "rotary_interleave": True,
+        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head, in pairs of neighbours
     }
 
 

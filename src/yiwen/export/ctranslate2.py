@@ -148,8 +148,8 @@ def _write_verified(
         del engine
     if shortlist is not None:
         add_shortlist(folder, shortlist)
-    if shortlist is not None and is_verified:
-        report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
+        if is_verified:
+            report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
     info = dataclasses.replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info

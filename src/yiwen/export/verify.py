@@ -206,6 +206,5 @@ def _first_difference(trained: Engine, source: Ids, a: Hypothesis, b: Hypothesis
     place = next((t for t, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
     if place is None:  # one is the beginning of the other: a limit was applied in another way
         return min(len(first), len(second)), math.inf
-    heads = [ids[:place] if ids[place] == EOS_ID else ids[: place + 1] for ids in (first, second)]
-    rows = trained.score([source, source], heads)
+    rows = trained.score([source, source], [a.ids, b.ids])
     return place, rows[0][place] - rows[1][place]

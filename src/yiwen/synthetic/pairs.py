@@ -98,7 +98,8 @@ def student_data(loaded: LoadedRecipe, pairs: Path, store: Store, names: Collect
         src, tgt, path = (absolute(name, loaded.base) for name in (given.src, given.tgt, given.path))
         return dataclasses.replace(given, src=src, tgt=tgt, path=path)
 
-    corpora = [(corpus_name(index), corpus.weight) for index, corpus in enumerate(data.corpora)]
+    named = {corpus_name(index): corpus.weight for index, corpus in enumerate(data.corpora)}
+    corpora = tuple(made(name, weight) for name, weight in named.items() if name in names)
     held_out: dict[str, Any] = {}
     for name in ("valid", "test"):
         given = getattr(data, name)
@@ -108,10 +109,7 @@ def student_data(loaded: LoadedRecipe, pairs: Path, store: Store, names: Collect
             held_out[name] = made(name)
         else:
             held_out[f"{name}_pairs"] = 0
-    held_out["more_tests"] = tuple(map(placed, data.more_tests))
-    return dataclasses.replace(
-        data, corpora=tuple(made(name, weight) for name, weight in corpora if name in names), **held_out
-    )
+    return dataclasses.replace(data, corpora=corpora, more_tests=tuple(map(placed, data.more_tests)), **held_out)
 
 
 def absolute(path: str, base: Path) -> str:

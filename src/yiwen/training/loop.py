@@ -205,15 +205,14 @@ class Trainer:
     def _validate_if_due(self) -> None:
         progress = self.progress
         is_due = progress.step % self.config.validate_every == 0 or progress.step >= self.config.max_steps
-        if not is_due or progress.validated_step >= progress.step or progress.step == 0:
+        if not is_due or progress.validated_step >= progress.step:
             return
         validation = self.job.validate(self.average or self.model, self.stop)
         if self.hardware.keeps_memory:
             release_memory()
         score, loss = validation.scores[self.config.metric], validation.scores.get("loss", 0.0)
-        line: dict[str, float] = {"step": progress.step, "epoch": progress.epoch}
-        line |= {f"valid_{name}": value for name, value in validation.scores.items()}
-        self.log.validation(line, validation)
+        scores = {f"valid_{name}": value for name, value in validation.scores.items()}
+        self.log.validation({"step": progress.step, "epoch": progress.epoch, **scores}, validation)
         progress.validated_step = progress.step
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
             progress.best_score, progress.best_loss = score, loss
