@@ -253,7 +253,7 @@ def test_the_house_stays_small() -> None:
     sizes = {path: code_lines(path) for path in MODULES}
     heart = sum(size for path, size in sizes.items() if own_part(path) in ("model", "search", "training", "tasks"))
     assert heart <= 3_500
-    assert sum(sizes.values()) <= 18_810
+    assert sum(sizes.values()) <= 18_790
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

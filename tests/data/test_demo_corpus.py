@@ -88,7 +88,12 @@ def test_two_of_something_is_liang_and_twelve_and_twenty_two_are_not() -> None:
     ],
 )
 def test_times_and_dates_agree_with_those_worked_by_hand(english: str, chinese: str) -> None:
-    fillers = [*dates(), *(time for part in ("morning", "afternoon", "evening") for time in clock_times(part))]
+    times = (
+        clock_times("morning", "早上", 6, 12),
+        clock_times("afternoon", "下午", 1, 6),
+        clock_times("evening", "晚上", 6, 11),
+    )
+    fillers = [*dates(), *(time for part in times for time in part)]
     assert [filler.chinese for filler in fillers if filler.name == english] == [chinese]
     assert [filler.name for filler in fillers if filler.chinese == chinese] == [english]
     assert not {"February 29", "February 30", "March 31"} & {filler.name for filler in fillers}
