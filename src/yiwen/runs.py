@@ -100,7 +100,8 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
         if name not in free:
             name = "kv_heads" if name == "n_kv_heads" else name  # 0 means as many as n_heads
             pairs[f"model.{name}"] = getattr(info.model, name), getattr(recipe.model, name)
-    pairs["tokenizer.placeholders"] = (n := bundle.source.n_placeholders), recipe.tokenizer.placeholders or n
+    n_symbols = bundle.source.n_placeholders
+    pairs["tokenizer.placeholders"] = n_symbols, recipe.tokenizer.placeholders or n_symbols  # 0: as it has them
     if is_translator and not recipe.tokenizer.shared:
         pairs["tokenizer.shared"] = len(set(subword_paths(bundle.folder))) == 1, False
     problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
