@@ -50,7 +50,10 @@ def load_checkpoint(
     Raises:
         CheckpointError: If it is damaged, belongs to another model or was trained on other data.
     """
-    verify_manifest(path)
+    try:
+        verify_manifest(path)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; to go on from an earlier checkpoint, remove {path}") from error
     progress = read_progress(path)
     if progress.data not in ("", data):
         raise CheckpointError(
