@@ -23,7 +23,7 @@ from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric
-from yiwen.files import write_json, write_lines
+from yiwen.files import read_json, write_json, write_lines
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -246,10 +246,10 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     initial = initial_model(cell.loaded)
     init = initial.hashes.get(WEIGHTS) if initial else None
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
-    found = Result(**json.loads(done.read_text(encoding="utf-8"))) if done.is_file() else None
+    found = Result(**read_json(done, "remove it, and the run is scored again")) if done.is_file() else None
     before = found.init if found else init
     if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
-        before = json.loads(begun.read_text(encoding="utf-8"))
+        before = read_json(begun, "remove it, if the run began with the model that is named now")
     if before != init:
         raise ConfigError("trained from another init_from model than now; give another --folder, or remove it")
     is_alike = found is not None and found.recipe == to_toml(cell.loaded.recipe)
