@@ -42,12 +42,13 @@ def test_impossible_settings_are_refused(wrong: dict[str, object], message: str)
 
 
 def test_all_problems_are_told_at_once() -> None:
-    table = {"src_lang": "1", "tgt_lang": "de", "corpora": [{"path": "a.tsv"}], "max_tokens": 0}
+    table = {"src_lang": "1", "tgt_lang": "2", "corpora": [{"path": "a.tsv"}], "max_tokens": 0}
     with pytest.raises(ConfigError) as caught:
         parse(Recipe, {"data": table}, source="r.toml")
     assert str(caught.value) == (
         "r.toml: data.max_tokens is 0; use at least 2 (a subword and eos), say 256\n"
-        "r.toml: data.src_lang is '1'; use a language code such as en, de or zh-Hans"
+        "r.toml: data.src_lang is '1'; use a language code such as en, de or zh-Hans; "
+        "data.tgt_lang is '2'; use a language code such as en, de or zh-Hans"
     )
 
 

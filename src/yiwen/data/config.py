@@ -51,23 +51,24 @@ class DataConfig:
             ("valid_pairs test_pairs", 0, math.inf, "0 for none or a positive number"),
             ("max_tokens", 2, math.inf, "at least 2 (a subword and eos), say 256"),
         )
-        for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang or self.src_lang)):
+        problems = []  # all of them: languages and corpora must be there, so that none can be judged without the others
+        for name, language in (("src_lang", self.src_lang), ("tgt_lang", self.tgt_lang or "en")):
             try:
                 canonical(language)
-            except ConfigError as error:
-                raise ConfigError(
-                    f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans"
-                ) from error
+            except ConfigError:
+                problems.append(f"data.{name} is {language!r}; use a language code such as en, de or zh-Hans")
         if not 1 <= len(self.corpora) <= 255:
-            raise ConfigError(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")
+            problems.append(f"data.corpora has {len(self.corpora)} entries; give 1 to 255 corpora")
         weights = [corpus.weight for corpus in self.corpora]
         if any(weights) and not all(weights):
-            raise ConfigError(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
+            problems.append(f"data.corpora have the weights {weights}; give every corpus a positive weight, or none")
         if any(weights) and self.temperature != 1.0:
-            raise ConfigError(f"data.temperature is {self.temperature} beside explicit weights {weights}; use one")
+            problems.append(f"data.temperature is {self.temperature} beside explicit weights {weights}; use one")
         for name, corpus in (("valid", self.valid), ("test", self.test), *(("more_tests", c) for c in self.more_tests)):
             if corpus and corpus.train_only:
-                raise ConfigError(f"data.{name} has train_only=true; leave it out: nothing here is trained on")
+                problems.append(f"data.{name} has train_only=true; leave it out: nothing here is trained on")
+        if problems:
+            raise ConfigError("; ".join(problems))
 
 
 def more_tests(data: DataConfig) -> dict[str, CorpusConfig]:
