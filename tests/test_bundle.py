@@ -138,9 +138,12 @@ def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Pa
         open_bundle(folder)
 
 
-def test_a_bundle_without_a_version_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+def test_a_bundle_without_a_version_or_without_facts_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="has bundle format None"):
         open_bundle(tampered(tiny_run.best, tmp_path / "b", format_version=None))
+    (tmp_path / "b" / "bundle.json").write_text("{", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read \(Expecting .*\); is .*b a bundle\?"):
+        open_bundle(signed(tmp_path / "b"))
 
 
 def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Path) -> None:
