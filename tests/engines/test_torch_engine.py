@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import psutil
 import pytest
 import torch
 
+from yiwen.engines import torch_engine
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.model import ModelConfig, Transformer
 from yiwen.search import SearchConfig
@@ -146,3 +148,41 @@ def test_memory_stays_flat_over_many_batches(engine: TorchEngine, sources: list[
 
     before = translate(40)
     assert translate(80) - before < 20e6
+
+
+@pytest.mark.parametrize(
+    ("config", "most"),
+    [
+        (SearchConfig(beam_size=1), 37),  # float32 keys and values of two layers of 24: 384 bytes a position
+        (SearchConfig(beam_size=3), 2 * 37 // 3),
+        (SearchConfig(sampling=True, n_best=3), 2 * 37 // 3),
+    ],
+)
+def test_a_wide_model_searches_fewer_positions_at_a_time(
+    config: SearchConfig, most: int, engine: TorchEngine, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_engine, "CACHED_BYTES", 37 * 384)
+    narrow = TorchEngine(random_model())
+    batches: list[list[int]] = []
+    search_batch = narrow._search_batch
+
+    def watched(some: Any, *rest: Any) -> Any:
+        batches.append([len(ids) + 1 for ids in some])
+        return search_batch(some, *rest)
+
+    monkeypatch.setattr(narrow, "_search_batch", watched)
+    found = narrow.search(sources, config=config)
+    assert all(len(lengths) * max(lengths) <= most for lengths in batches)
+    assert all((len(lengths) + 1) * max(lengths) > most for lengths in batches[:-1])
+    if not config.sampling:
+        assert [[h.ids for h in row] for row in found] == [
+            [h.ids for h in row] for row in engine.search(sources, config=config)
+        ]
+
+
+def test_an_ensemble_remembers_what_all_its_models_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_engine, "CACHED_BYTES", 37 * 384)
+    assert TorchEngine(random_model(), others=[random_model()])._cached_tokens == 18
+    assert (
+        TorchEngine(random_model(), device="meta")._cached_tokens == torch_engine.BATCH_TOKENS
+    )  # no cache to fit into

@@ -36,7 +36,14 @@ from yiwen.tasks.translate import forced_log_probs
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 BATCH_TOKENS = 8192
-"""Source positions times hypotheses that travel together."""
+"""Source positions times hypotheses that are searched together."""
+
+CACHED_BYTES = 32 << 20
+"""Most that their keys and values take in a greedy search on a CPU, twice that with a beam. Every step reads them
+all, and a wide model waits for memory where they are more than the processor keeps at hand."""
+
+GIVEN_TOKENS = 2048
+"""Positions of given translations that are looked at together: more are no longer at hand in the next layer."""
 
 
 class TorchEngine:
@@ -72,6 +79,9 @@ class TorchEngine:
             self.description += f", {len(others) + 1} models together"
         self.model = model
         self.models = [ready(each, device=device, dtype=dtype) for each in (model, *others)]
+        configs = [each.config for each in self.models]
+        n_bytes = sum(2 * 4 * config.n_decoder_layers * config.kv_heads * config.d_head for config in configs)
+        self._cached_tokens = CACHED_BYTES // n_bytes if device == "cpu" else BATCH_TOKENS
         for each in self.models:
             # For one query a hypothesis, and in bf16 for any number, the fused kernel of a CPU loses to plain products.
             use_attention(each, plain_attention if device == "cpu" else fused_attention)
@@ -103,7 +113,8 @@ class TorchEngine:
         found: dict[int, list[Hypothesis]] = {}
         generator = torch.Generator(self.device).manual_seed(config.seed)
         width = config.n_best if config.sampling else config.beam_size
-        for batch in longest_first([len(ids) for ids in sources], BATCH_TOKENS // width):
+        most = min(BATCH_TOKENS, self._cached_tokens if width == 1 else 2 * self._cached_tokens)
+        for batch in longest_first([len(ids) for ids in sources], most // width):
             poll(stop, "translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
             results = self._search_batch([sources[i] for i in batch], chosen, config, generator, watch)
@@ -134,7 +145,7 @@ class TorchEngine:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         scores: list[list[float]] = [[] for _ in sources]
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-        for batch in longest_first(longest, BATCH_TOKENS // 8):  # whole logits are held here: fewer at a time
+        for batch in longest_first(longest, GIVEN_TOKENS // 2):  # whole logits are held here: fewer at a time
             poll(stop, "scoring")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
             rows = mean_of([forced_log_probs(model, tensors) for model in self.models]).tolist()
@@ -149,7 +160,7 @@ class TorchEngine:
         name = f"decoder.layers.{self.alignment.layer}.cross_attention"
         heads = slice(None) if self.alignment.head is None else slice(self.alignment.head, self.alignment.head + 1)
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
-        for batch in longest_first(longest, BATCH_TOKENS):
+        for batch in longest_first(longest, GIVEN_TOKENS):
             poll(stop, "alignment")
             tensors = collate([sources[i] for i in batch], [targets[i] for i in batch]).to(self.device)
             with self._recording, recorded_attention(self.model, only=name) as maps:

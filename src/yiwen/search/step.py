@@ -38,15 +38,10 @@ def places_kept(is_done: Sequence[bool]) -> list[int]:
     memories are copied, and matrix libraries prepare a kernel for every size. Of 13 sentences, 4 of them done, all
     stay; once 5 are done, 8 go on; below that they leave one by one.
     """
-    n_open = len(is_done) - sum(is_done)
-    n_kept = n_open if n_open <= GROUP else min(len(is_done), -(-n_open // GROUP) * GROUP)
-    n_fill = n_kept - n_open
-    kept = []
-    for place, done in enumerate(is_done):
-        if not done or n_fill > 0:
-            kept.append(place)
-            n_fill -= done
-    return kept
+    going = [place for place, done in enumerate(is_done) if not done]
+    done = [place for place, done in enumerate(is_done) if done]
+    n_kept = len(going) if len(going) <= GROUP else -(-len(going) // GROUP) * GROUP
+    return sorted(going + done[: n_kept - len(going)])
 
 
 @dataclass(frozen=True, kw_only=True)
