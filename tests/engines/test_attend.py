@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from random_models import N_TGT, architectures, describe, exported, random_model, sources_for
-from yiwen.data.batching import collate
+from yiwen.data.batching import Batch, collate
+from yiwen.engines import torch_engine
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
 from yiwen.model.attention import recorded_attention
@@ -82,3 +83,25 @@ def test_a_target_without_room_is_refused_by_name(tmp_path: Path) -> None:
     engine = exported(tmp_path / "export", model)
     with pytest.raises(DataError, match="target 2 has 41 subwords, the exported model has positions for 36"):
         engine.attend([[5], [6]], [[5], [5] * 41])
+
+
+@pytest.mark.parametrize(("way", "most"), [("attend", 23), ("score", 11)])
+def test_given_translations_pass_in_batches_that_stay_in_a_cache(
+    way: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = TorchEngine(random_model(next(architectures())))
+    sources = sources_for(engine.model, SRC_LENGTHS)
+    whole = getattr(engine, way)(sources, targets())
+    batches: list[list[int]] = []
+
+    def watched(src: list[list[int]], tgt: list[list[int]]) -> Batch:
+        batches.append([max(len(pair[0]), len(pair[1])) + 1 for pair in zip(src, tgt, strict=True)])
+        return collate(src, tgt)
+
+    monkeypatch.setattr(torch_engine, "collate", watched)
+    monkeypatch.setattr(torch_engine, "GIVEN_TOKENS", 23)
+    parts = getattr(engine, way)(sources, targets())
+    assert sum(map(len, batches)) == len(sources)
+    assert all(len(lengths) == 1 or len(lengths) * max(lengths) <= most for lengths in batches)
+    for some, same in zip(whole, parts, strict=True):
+        assert np.allclose(some, same, atol=1e-5)
