@@ -99,6 +99,30 @@ def test_a_document_speaks_the_language_of_the_interface(page: Page) -> None:
     expect(page.locator(".document [role=status]")).to_have_text("完成")
 
 
+def test_a_document_says_in_the_language_of_the_interface_what_went_wrong(page: Page) -> None:
+    job = {"status": "error", "progress": None, "filename": "x.txt", "error": "line 7 is no XML"}
+    page.route("**/v1/documents/a1", lambda route: route.fulfill(json=job))
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    said = page.locator(".document [role=status]")
+    expect(said).to_have_text("The service refused this: line 7 is no XML")
+    page.click("#interface-language")
+    expect(said).to_have_text("服务拒绝了这一请求：line 7 is no XML")
+    page.click("#interface-language")
+    expect(said).to_have_text("The service refused this: line 7 is no XML")
+
+
+def test_a_document_speaks_of_its_progress_in_the_language_of_the_interface(page: Page, service: FakeService) -> None:
+    service.progress = [0.4]
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    said = page.locator(".document [role=status]")
+    expect(said).to_contain_text("40 %")
+    page.route("**/v1/documents/a1", lambda route: None)  # no news from here on
+    page.click("#interface-language")
+    expect(said).to_have_text("正在译成中文：40%")
+
+
 def test_a_document_that_is_removed_while_it_comes_is_not_saved(page: Page) -> None:
     held: list[Route] = []
     page.route("**/v1/documents/a1/result", lambda route: held.append(route))

@@ -51,11 +51,14 @@ const holdsFiles = (event) => event.dataTransfer?.types.includes("Files") ?? fal
  * @param {{from: () => string, to: () => string, name: (code: string) => string, ready: Promise<void>}} pair
  * @param {() => void} show called when a document is dragged over the page
  * @param {(error: ApiError) => void} onKey called when the service wants a key
+ * @returns {{speakAgain: () => void}}
  */
 export function setUpDocuments(pair, show, onKey) {
   const list = byId("documents", HTMLUListElement);
   const zone = byId("drop", HTMLElement);
   const input = byId("file", HTMLInputElement);
+  /** Words that no data-t names. @type {Map<HTMLElement, () => string>} */
+  const told = new Map();
 
   /** @param {File} file */
   function send(file) {
@@ -68,6 +71,7 @@ export function setUpDocuments(pair, show, onKey) {
     const remove = cross(t("remove"), () => {
       stop.abort();
       item.remove();
+      told.delete(state);
       input.focus();
       // It may be gone already; then nobody needs it forgotten.
       if (id) forgetDocument(id).catch(() => undefined);
@@ -80,11 +84,13 @@ export function setUpDocuments(pair, show, onKey) {
     const write = (node, key) => {
       node.textContent = t(key);
       node.dataset.t = key;
+      told.delete(node);
     };
-    /** Words that stay as they are. @param {string} text */
-    const report = (text) => {
-      state.textContent = text;
+    /** Words that are put together, anew for each language. @param {() => string} words */
+    const report = (words) => {
+      state.textContent = words();
       delete state.dataset.t;
+      told.set(state, words);
     };
 
     /** @param {import("./i18n.js").Key} label @param {() => void} run */
@@ -105,7 +111,7 @@ export function setUpDocuments(pair, show, onKey) {
         if (!(error instanceof ApiError)) throw error;
         item.classList.add("trouble");
         bar.hidden = true;
-        report(explain(error));
+        report(() => explain(error));
         if (error.kind === "key") onKey(error);
         if (["network", "busy", "rate", "key"].includes(error.kind)) offer("again", () => void guarded(work));
         if (error.kind === "missing") {
@@ -130,7 +136,7 @@ export function setUpDocuments(pair, show, onKey) {
         if (progress === null) bar.removeAttribute("value");
         else bar.value = progress;
         const share = Math.round((progress ?? 0) * 100);
-        report(t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) }));
+        report(() => t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) }));
       });
       bar.value = 1;
       write(state, "document_done");
@@ -168,4 +174,6 @@ export function setUpDocuments(pair, show, onKey) {
     zone.classList.remove("over");
     void take(event.dataTransfer?.files);
   });
+
+  return { speakAgain: () => told.forEach((words, node) => { node.textContent = words(); }) };
 }

@@ -65,7 +65,7 @@ const foot = createFoot({
 });
 const translating = createTranslating({ pending, part, done, failed });
 const tabs = createTabs(viewed);
-setUpDocuments(pair, () => tabs.show("documents"), (error) => status.trouble(error, null, () => {}));
+const documents = setUpDocuments(pair, () => tabs.show("documents"), (error) => status.trouble(error, null, () => {}));
 
 /** @type {Asked | null} */
 let answered = null;
@@ -205,6 +205,7 @@ function openSentence(index, before) {
 function speakAgain() {
   panel.close();
   pair.draw();
+  documents.speakAgain();
   status.say({ text: "" });
   ask(0);
 }
