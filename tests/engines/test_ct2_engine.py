@@ -17,6 +17,7 @@ import torch
 
 from random_models import exported, random_model, sources_for, vocabularies
 from tiny_model import signed
+from yiwen.engines import ct2_engine
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.ct2_rules import Seen, settled_beam
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
@@ -215,6 +216,21 @@ def test_an_accelerator_gets_larger_batches(model: Transformer) -> None:
         for device in ("cpu", "cuda")
     ]
     assert sizes == [512, 2048]
+
+
+def test_weights_that_stay_in_no_cache_are_read_for_larger_batches(
+    model: Transformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = exported(tmp_path / "small", model)
+    n_bytes = (tmp_path / "small" / "model.bin").stat().st_size
+    sizes = []
+    for largest in (n_bytes, n_bytes - 1):
+        monkeypatch.setattr(ct2_engine, "LARGE", largest)
+        sizes.append(exported(tmp_path / str(largest), model))
+    assert [each._runtime.batch_tokens for each in (engine, *sizes)] == [512, 512, 1024]
+    sources = sources_for(model, [3, 7, 11, 46] * 30)
+    found = [each.search(sources, config=SearchConfig(beam_size=1)) for each in sizes]
+    assert [[h.ids for h in row] for row in found[0]] == [[h.ids for h in row] for row in found[1]]
 
 
 def test_sampling_is_refused_with_the_reason(engine: CT2Engine) -> None:

@@ -14,7 +14,7 @@ from ctranslate2 import Translator
 
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_batches import search_once
-from yiwen.engines.ct2_runtime import Runtime, open_model
+from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
 from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError, DataError
@@ -73,13 +73,13 @@ class CT2Engine:
         check_vocabulary(folder, source=source, target=target)
         uses_shortlist = shortlist and "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
-        replicas = replicas or (threads if device == "cpu" else 1)
-        self.replicas = min(replicas, threads) if device == "cpu" else replicas
+        self.replicas = min(replicas or threads, threads) if device == "cpu" else replicas or 1
         dtype = self.info.dtype
         translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(
             translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
         )
+        self._runtime.batch_tokens *= 2 if (folder / "model.bin").stat().st_size > LARGE else 1
         self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if not is_new:
             self._check_golden(folder)

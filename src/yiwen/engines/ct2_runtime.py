@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS: Final = 512
 """Source positions times hypotheses that travel together on a CPU, in whose cache they stay; elsewhere four times."""
+LARGE: Final = 32 << 20
+"""Bytes of weights that stay in no cache: twice as many positions share what it takes to read them at every step."""
 _AHEAD: Final = 4
 """Batches handed over ahead of time for each replica: enough to keep it busy, few enough to stop soon."""
 
@@ -79,8 +81,7 @@ class Runtime:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
         # Few at a time: each token has scores for a whole vocabulary, and large memory costs half as much again to get.
         found = self._forced(self._translator.score_batch, self.batch_tokens // 8, sources, targets, "scoring", stop)
-        rows = {i: list(result.log_probs) for i, result in found}
-        return [rows[i] for i in range(len(sources))]
+        return [list(result.log_probs) for _, result in sorted(found, key=lambda each: each[0])]
 
     def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
         """Cross-attention of the alignment head for given translations, (T + 1, S + 1) a sentence, eos last.
