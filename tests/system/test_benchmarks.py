@@ -133,6 +133,41 @@ def test_impossible_training_comparisons_are_refused(
     assert message in capsys.readouterr().err
 
 
+def test_a_number_type_that_the_engine_has_not_is_refused(
+    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["batches.py", "--engine", "torch", "--dtype", "int8"])
+    with pytest.raises(SystemExit):
+        load("batches").main()
+    assert "--dtype int8 is none of torch's; use bf16, float32" in capsys.readouterr().err
+
+
+def test_each_size_of_batches_is_compared_with_the_engines_own(load: Any) -> None:
+    batches = load("batches")
+    sizes: list[int] = []
+
+    def run(size: int, sources: list[list[int]], targets: list[list[int]]) -> None:
+        assert [len(source) for source in sources] == [len(target) for target in targets]
+        assert sum(len(source) + 1 for source in sources) >= 8 * 1000
+        sizes.append(size)
+
+    found = batches.measure(batches.Work("greedy", own=1000, width=1, run=run), SimpleNamespace(rounds=2))
+    assert sizes == 3 * [250, 500, 1000, 2000, 4000]
+    assert found["times_as_fast"]["1000"] == 1.0
+    assert found["ratio"] <= 1.0
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_the_own_size_of_an_engine_is_what_it_would_use(engine: str, load: Any, tmp_path: Path) -> None:
+    options = SimpleNamespace(engine=engine, model="tiny", dtype="float32", threads=1)
+    own = {work.name: work.own for work in load("batches").opened(options, tmp_path)}
+    expected = {
+        "torch": {"greedy": 8192, "beam 5": 8192, "scores": 1024, "attention": 2048},
+        "ctranslate2": {"greedy": 512, "beam 5": 512, "scores": 64, "attention": 512},
+    }
+    assert own == expected[engine]
+
+
 def test_the_student_is_compared_greedy_with_its_teacher_at_beam_5(load: Any) -> None:
     table: list[dict[str, Any]] = [
         {"engine": "CTranslate2 int8", "beam": 1, "bleu": 38.0},
@@ -261,6 +296,7 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
         "campaign.py",
         "checks.py",
         "odd_input.py",
+        "batches.py",
     ],
 )
 def test_a_quick_benchmark_ends_with_json_on_a_fresh_checkout(script: str, tmp_path: Path) -> None:

@@ -1,0 +1,246 @@
+"""Whether an engine's batches have the right size here: its own, and a quarter, half, twice and four times as large.
+
+    python benchmarks/batches.py                                    # torch in bf16, `tiny`; some ten minutes on a core
+    python benchmarks/batches.py --model base --dtype float32
+    python benchmarks/batches.py --engine ctranslate2 --model base --dtype int8 --output
+    python benchmarks/batches.py --quick                            # shows that it runs
+
+Random weights over 8,000 subwords, sources as long as captions (4 to 30 subwords), translations 15 long, given ones as
+long as captions. Each text fills eight of the engine's own batches, and has 400 sentences or more. Sizes count source
+positions times hypotheses for searches, positions of the longer side for given translations. By the least processor
+time of the rounds, in turn. The ratio is that of the row that could gain most: the time of its best size divided by
+that of the engine's own. Prints one JSON object as its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import random
+import string
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import torch
+
+import yiwen
+from sides.report import RESULTS, machine_lines, publish
+from yiwen import hardware
+from yiwen.engines import torch_engine
+from yiwen.engines.ct2_batches import search_once
+from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
+from yiwen.engines.torch_engine import TorchEngine
+from yiwen.export.ct2_spec import write_model
+from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import PRESETS
+from yiwen.search.config import SearchConfig
+from yiwen.text.subword import N_BYTES, N_SPECIAL, Subword, TokenizerConfig, train_subword
+
+VOCAB_SIZE = 8000
+TARGET_LEN = 15
+FEWEST_POSITIONS = 6_000
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+BEAMS = {"greedy": 1, "beam 5": 5}
+
+Sentences = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One row: what the engine does in batches."""
+
+    name: str
+    own: int
+    """The size that the engine chose."""
+    width: int
+    """Hypotheses of a sentence."""
+    run: Callable[[int, Sentences, Sentences], object]
+    """(size, sources, targets): all of them, in batches of that size."""
+
+
+def torch_work(engine: TorchEngine) -> list[Work]:
+    """The torch engine's rows. Its sizes are constants of its module, and a limit by the bytes of its cache."""
+    own, cached, given = torch_engine.BATCH_TOKENS, engine._cached_tokens, torch_engine.GIVEN_TOKENS
+
+    def searching(beam_size: int) -> Callable[[int, Sentences, Sentences], object]:
+        config = SearchConfig(beam_size=beam_size, min_len=TARGET_LEN, max_len_ratio=0, max_len_extra=TARGET_LEN)
+
+        def run(size: int, sources: Sentences, targets: Sentences) -> object:
+            torch_engine.BATCH_TOKENS = engine._cached_tokens = size
+            return engine.search(sources, config=config)
+
+        return run
+
+    def scoring(size: int, sources: Sentences, targets: Sentences) -> object:
+        torch_engine.GIVEN_TOKENS = 2 * size
+        return engine.score(sources, targets)
+
+    def attending(size: int, sources: Sentences, targets: Sentences) -> object:
+        torch_engine.GIVEN_TOKENS = size
+        return engine.attend(sources, targets)
+
+    chosen = {"greedy": min(own, cached), "beam 5": min(own, 2 * cached)}
+    rows = [Work(name, chosen[name], width, searching(width)) for name, width in BEAMS.items()]
+    return [*rows, Work("scores", given // 2, 1, scoring), Work("attention", given, 1, attending)]
+
+
+def exported_work(engine: CT2Engine) -> list[Work]:
+    """The exported engine's rows: each sentence searched once, as nearly all are."""
+    runtime = engine._runtime
+    own = runtime.batch_tokens
+
+    def searching(beam_size: int) -> Callable[[int, Sentences, Sentences], object]:
+        config = SearchConfig(beam_size=beam_size)
+
+        def run(size: int, sources: Sentences, targets: Sentences) -> object:
+            runtime.batch_tokens = size
+            limits, free = [TARGET_LEN] * len(sources), range(len(sources))
+            return list(search_once(runtime, sources, limits, free, config, with_scores=True, stop=None))
+
+        return run
+
+    def scoring(size: int, sources: Sentences, targets: Sentences) -> object:
+        runtime.batch_tokens = 8 * size
+        return engine.score(sources, targets)
+
+    def attending(size: int, sources: Sentences, targets: Sentences) -> object:
+        runtime.batch_tokens = size
+        return engine.attend(sources, targets)
+
+    rows = [Work(name, own, width, searching(width)) for name, width in BEAMS.items()]
+    return [*rows, Work("scores", own // 8, 1, scoring), Work("attention", own, 1, attending)]
+
+
+def opened(options: argparse.Namespace, folder: Path) -> list[Work]:
+    """An engine with random weights, and what it can do."""
+    torch.manual_seed(1)
+    config = ModelConfig(**PRESETS[options.model])
+    model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
+    if options.engine == "torch":
+        return torch_work(TorchEngine(model, dtype=torch.bfloat16 if options.dtype == "bf16" else torch.float32))
+    subword = random_subword()
+    write_model(folder, model, source=subword, target=subword, dtype=options.dtype)
+    info = ExportInfo(
+        dtype=options.dtype,
+        max_len=config.max_len,
+        yiwen_version=yiwen.__version__,
+        ctranslate2_version=ctranslate2.__version__,
+        weights="",
+    )
+    write_info(folder, info)
+    return exported_work(CT2Engine(folder, source=subword, target=subword, threads=options.threads, is_new=True))
+
+
+def random_subword() -> Subword:
+    """A vocabulary of the right size, learnt from words that nobody ever said: an exported model has to have one."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 9))) for _ in range(40_000)]
+    _, subword = train_subword(lambda: words, TokenizerConfig(vocab_size=VOCAB_SIZE, kind="bpe"))
+    return subword
+
+
+def sentences(n_positions: int, rng: random.Random) -> Sentences:
+    """Random subwords in sentences as long as captions, until there are as many positions."""
+    found: Sentences = []
+    while n_positions > 0:
+        length = min(max(round(rng.gauss(14, 5)), 4), 30)
+        found.append(rng.choices(range(N_SPECIAL + N_BYTES, VOCAB_SIZE), k=length))
+        n_positions -= length + 1
+    return found
+
+
+def measure(work: Work, options: argparse.Namespace) -> dict[str, Any]:
+    """Processor seconds by size, the least of the rounds; sizes take turns, the first round warms up."""
+    sources = sentences(max(8 * work.own // work.width, FEWEST_POSITIONS), random.Random(1))
+    rng = random.Random(2)
+    targets = [rng.choices(range(N_SPECIAL + N_BYTES, VOCAB_SIZE), k=len(source)) for source in sources]
+    sizes = [round(factor * work.own) for factor in FACTORS]
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    for number in range(options.rounds + 1):
+        for size in sizes:
+            before = time.process_time()
+            work.run(size, sources, targets)
+            if number:
+                seconds[size].append(time.process_time() - before)
+    least = {size: min(found) for size, found in seconds.items()}
+    print(f"{work.name}: " + ", ".join(f"{size} {value:.2f} s" for size, value in least.items()), flush=True)
+    return {
+        "name": work.name,
+        "own": work.own,
+        "sentences": len(sources),
+        "seconds": {str(size): round(value, 3) for size, value in least.items()},
+        "times_as_fast": {str(size): round(least[work.own] / value, 3) for size, value in least.items()},
+        "ratio": round(min(least.values()) / least[work.own], 3),
+    }
+
+
+def as_markdown(result: dict[str, Any]) -> str:
+    """The result for a reader."""
+    machine = result["hardware"]
+    heads = "".join(f" {factor:g} times |" for factor in FACTORS)
+    rows = "\n".join(
+        f"| {row['name']} | {row['sentences']} | {row['own']} |"
+        + "".join(f" {value:.2f} |" for value in row["times_as_fast"].values())
+        for row in result["rows"]
+    )
+    return f"""# Sizes of batches, {result["engine"]} in {result["dtype"]}, `{result["model"]}`, {result["date"]}
+
+`python benchmarks/batches.py --engine {result["engine"]} --model {result["model"]} --dtype {result["dtype"]} \
+--threads {machine["threads"]} --rounds {result["rounds"]}`
+
+{machine_lines(machine, machine["threads"])}
+
+How many times as fast as with the size that the engine chooses, by processor time (the least of the rounds):
+
+| | Sentences | Own size |{heads}
+|---|---:|---:|{"---:|" * len(FACTORS)}
+{rows}
+"""
+
+
+def main() -> None:
+    """Measure, show, and write where asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=["torch", "ctranslate2"], default="torch")
+    parser.add_argument("--model", choices=sorted(PRESETS), default="tiny")
+    parser.add_argument("--dtype", help="torch: bf16 (where the processor has it) or float32; ctranslate2: int8 ...")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one round of the exported `tiny`")
+    parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
+    options = parser.parse_args()
+    if options.quick:
+        options.engine, options.model, options.rounds = "ctranslate2", "tiny", 1
+    usual = "int8" if options.engine == "ctranslate2" else "bf16" if hardware.has_native_bf16() else "float32"
+    options.dtype = options.dtype or usual
+    possible = sorted(COMPUTE_TYPES) if options.engine == "ctranslate2" else ["bf16", "float32"]
+    if options.dtype not in possible:
+        parser.error(f"--dtype {options.dtype} is none of {options.engine}'s; use {', '.join(possible)}")
+    if min(options.rounds, options.threads) < 1:
+        parser.error("--rounds and --threads are 1 or more")
+    torch.set_num_threads(options.threads)
+    with tempfile.TemporaryDirectory() as name:
+        rows = [measure(work, options) for work in opened(options, Path(name))]
+    result = {
+        "benchmark": "batches",
+        "date": datetime.date.today().isoformat(),
+        "ratio": min(row["ratio"] for row in rows),
+        "engine": options.engine,
+        "model": options.model,
+        "dtype": options.dtype,
+        "rounds": options.rounds,
+        "rows": rows,
+        "hardware": {**hardware.describe(), "yiwen": yiwen.__version__, "threads": options.threads},
+    }
+    stem = f"batches-{result['date']}-{options.engine}-{options.model}-{options.dtype}"
+    publish(result, as_markdown(result), folder=options.output, stem=stem)
+
+
+if __name__ == "__main__":
+    main()
