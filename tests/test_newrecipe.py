@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
+import re
 import signal
 import tomllib
 from pathlib import Path
@@ -14,10 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from yiwen.data.batching import epoch_updates
 from yiwen.data.corpus import CorpusConfig, corpus_files
+from yiwen.data.loader import lengths_of
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError, Stopped
 from yiwen.newrecipe import MAX_STEPS, SIZES, Survey, new_recipe, recipe_text, size_for, what_next
 from yiwen.recipe import load_recipe
+from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 
 ENGLISH = [f"This is sentence number {n}." for n in range(120)]
@@ -66,7 +72,7 @@ def compressed(path: Path) -> Path:
 
 
 def survey_of(n_pairs: int) -> Survey:
-    return Survey(n_rows=n_pairs, n_pairs=n_pairs, n_chars=20 * n_pairs, samples=PAIRS[:1])
+    return Survey(n_rows=n_pairs, n_pairs=n_pairs, n_chars=(20 * n_pairs, 20 * n_pairs), samples=PAIRS[:1])
 
 
 FORMS = {
@@ -139,7 +145,7 @@ def test_more_text_gets_a_larger_model_more_subwords_and_less_dropout() -> None:
 
 def test_the_papers_corpus_gets_the_papers_training() -> None:
     # WMT 2014 English to German: 4.5 million pairs of some 125 characters, 100,000 updates of 25,000 tokens.
-    survey = Survey(n_pairs=4_500_000, n_chars=4_500_000 * 125)
+    survey = Survey(n_pairs=4_500_000, n_chars=(4_500_000 * 125, 4_500_000 * 125))
     text = recipe_text(
         CorpusConfig(path="a.tsv"), survey, size_for(4_500_000), src_lang="en", tgt_lang="de", folder=Path()
     )
@@ -148,6 +154,39 @@ def test_the_papers_corpus_gets_the_papers_training() -> None:
     assert 80_000 <= recipe.training.max_steps <= 130_000
     assert recipe.training.update_tokens == 25_000
     assert recipe.model.d_model == 512
+
+
+def said_of(recipe: Path) -> tuple[int, int]:
+    """Updates, and the passes through the text that the recipe says they are."""
+    found = re.search(r"max_steps = (\d+)  # about (\d+) times", recipe.read_text(encoding="utf-8"))
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def test_passes_through_the_text_count_the_longer_side_of_a_batch(here: Path) -> None:
+    # 11 and 21 subwords a side with the end: 4,096 positions are 195 rows of the longer one, less a tenth.
+    for src_chars, tgt_chars in ((40, 80), (80, 40), (80, 80)):
+        survey = Survey(n_pairs=10_000, n_chars=(10_000 * src_chars, 10_000 * tgt_chars))
+        text = recipe_text(
+            CorpusConfig(path="a.tsv"), survey, size_for(10_000), src_lang="en", tgt_lang="de", folder=here
+        )
+        steps, epochs = said_of(write("a.toml", text.split("\n")))
+        assert epochs == pytest.approx(SIZES[1].epochs, abs=1)
+        assert steps * 4096 * 0.9 / 21 / 10_000 == pytest.approx(epochs, rel=0.05)
+
+
+@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("en", "zh"), ("zh", "en")])
+def test_real_text_is_gone_through_about_as_often_as_the_recipe_says(src_lang: str, tgt_lang: str, here: Path) -> None:
+    corpus = Path(os.environ.get("YIWEN_DATA", "")) / "tatoeba-en-zh"
+    if not corpus.is_dir():
+        pytest.skip("set YIWEN_DATA to a folder with tatoeba-en-zh/train.en and train.zh")
+    files = corpus / f"train.{src_lang}", corpus / f"train.{tgt_lang}"
+    recipe, _, size = new_recipe(files, src_lang=src_lang, tgt_lang=tgt_lang, output=here / "tatoeba.toml")
+    loaded = load_recipe(str(recipe))
+    store = Store.open(prepare_recipe(loaded, stop=None, root=here).folder)
+    batches = epoch_updates(lengths_of(store), seed=1, epoch=0, batch_tokens=size.batch_tokens, update_tokens=0)
+    steps, epochs = said_of(recipe)
+    assert steps / len(batches) == pytest.approx(epochs, rel=0.25)
 
 
 def test_chinese_gets_a_subword_for_each_of_its_characters() -> None:

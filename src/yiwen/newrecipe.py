@@ -83,8 +83,8 @@ class Survey:
     """Those whose source, and whose target, is no UTF-8."""
     n_pairs: int = 0
     """Those with text on both sides."""
-    n_chars: int = 0
-    """Characters on the target sides."""
+    n_chars: tuple[int, int] = (0, 0)
+    """Characters on the source and on the target sides."""
     samples: list[tuple[str, str]] = field(default_factory=list)
     """The first few pairs."""
     n_spans: int = 0
@@ -146,8 +146,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
     Raises:
         DataError: If it cannot be read, or its sides seem to be swapped.
     """
-    survey = Survey()
-    straight = 0
+    survey, straight = Survey(), 0
     for block in read_blocks(corpus, base=Path(), src_lang=src_lang, tgt_lang=tgt_lang):
         poll(stop, "counting pairs")
         survey.n_rows += len(block.src)
@@ -160,7 +159,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
                 survey.n_broken = survey.n_broken[0] + is_broken[0], survey.n_broken[1] + is_broken[1]
                 continue
             survey.n_pairs += 1
-            survey.n_chars += len(tgt)
+            survey.n_chars = survey.n_chars[0] + len(src), survey.n_chars[1] + len(tgt)
             if len(survey.samples) < N_SAMPLES:
                 survey.samples.append((src, tgt))
             if survey.n_pairs <= _CHECKED:
@@ -179,11 +178,11 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
 
 def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: str, tgt_lang: str, folder: Path) -> str:
     """The recipe as TOML, for a file in `folder`."""
-    is_letterlike = bool({script_of(src_lang), script_of(tgt_lang)} & set(LETTERLIKE))
+    letterlike = [script_of(language) in LETTERLIKE for language in (src_lang, tgt_lang)]
     share = survey.n_spans / min(survey.n_pairs, _CHECKED)
     symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
-    steps, epochs = _length(survey, size, tgt_lang)
+    steps, epochs = _length(survey, size, letterlike)
     return _TEMPLATE.format(
         src_lang=src_lang,
         tgt_lang=tgt_lang,
@@ -192,7 +191,7 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         # A thousand sentences tell one BLEU point from chance; a small corpus cannot spare as many.
         held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
-        vocab_size=max(size.vocab_size, 8_000 if is_letterlike else 0),
+        vocab_size=max(size.vocab_size, 8_000 if any(letterlike) else 0),
         symbols=symbols if share > _MANY_SPANS else "",
         update=update,
         steps=steps,
@@ -244,14 +243,15 @@ def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str
     return usual if src is None or tgt is None or src == tgt else (names[src], names[tgt])
 
 
-def _length(survey: Survey, size: Size, tgt_lang: str) -> tuple[int, int]:
+def _length(survey: Survey, size: Size, letterlike: list[bool]) -> tuple[int, int]:
     """Updates, and how often they go through the text by a rough count of subwords."""
     # Seen with vocabularies of 8,000: a subword is 1.5 characters of Chinese or 4 of a language with an alphabet.
-    n_tokens = survey.n_chars / (1.5 if script_of(tgt_lang) in LETTERLIKE else 4) + survey.n_pairs
-    # A micro-batch counts its longer side and padding; two thirds are target tokens.
-    per_update = size.update_tokens or size.batch_tokens * 2 / 3
-    steps = min(MAX_STEPS, max(FEWEST_STEPS, _rounded(size.epochs * n_tokens / per_update)))
-    return steps, max(1, _rounded(steps * per_update / n_tokens))
+    per_subword = [1.5 if is_one else 4 for is_one in letterlike]
+    src, tgt = (n / chars + survey.n_pairs for n, chars in zip(survey.n_chars, per_subword, strict=True))
+    # A micro-batch counts its longer side, and of some sentences that is the other one: a tenth is none of it.
+    per_update = size.update_tokens or size.batch_tokens * 0.9 * tgt / max(src, tgt)
+    steps = min(MAX_STEPS, max(FEWEST_STEPS, _rounded(size.epochs * tgt / per_update)))
+    return steps, max(1, _rounded(steps * per_update / tgt))
 
 
 def _rounded(number: float) -> int:

@@ -183,7 +183,7 @@ def open_model(
             max_queued_batches=-1,
         )
     except (RuntimeError, ValueError) as error:
-        raise CheckpointError(f"{folder} cannot be loaded by CTranslate2 ({error}); export the model again") from error
+        raise CheckpointError(f"CTranslate2 cannot load {folder} ({error}); free memory, or export again") from error
     return _OfItsProcess(model)
 
 
