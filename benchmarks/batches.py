@@ -1,6 +1,6 @@
 """Whether an engine's batches have the right size here: its own, and a quarter, half, twice and four times as large.
 
-    python benchmarks/batches.py                                    # torch in bf16, `tiny`; some ten minutes on a core
+    python benchmarks/batches.py                                    # torch, `tiny`, in bf16 where the processor has it
     python benchmarks/batches.py --model base --dtype float32
     python benchmarks/batches.py --engine ctranslate2 --model base --dtype int8 --output
     python benchmarks/batches.py --quick                            # shows that it runs
@@ -34,6 +34,7 @@ from yiwen import hardware
 from yiwen.engines import torch_engine
 from yiwen.engines.ct2_batches import search_once
 from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.engine import Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.export.ct2_spec import write_model
@@ -77,17 +78,12 @@ def torch_work(engine: TorchEngine) -> list[Work]:
 
         return run
 
-    def scoring(size: int, sources: Sentences, targets: Sentences) -> object:
-        torch_engine.GIVEN_TOKENS = 2 * size
-        return engine.score(sources, targets)
-
-    def attending(size: int, sources: Sentences, targets: Sentences) -> object:
+    def use(size: int) -> None:
         torch_engine.GIVEN_TOKENS = size
-        return engine.attend(sources, targets)
 
     chosen = {"greedy": min(own, cached), "beam 5": min(own, 2 * cached)}
     rows = [Work(name, chosen[name], width, searching(width)) for name, width in BEAMS.items()]
-    return [*rows, Work("scores", given // 2, 1, scoring), Work("attention", given, 1, attending)]
+    return rows + given_work(engine, given, 2, use)
 
 
 def exported_work(engine: CT2Engine) -> list[Work]:
@@ -105,16 +101,25 @@ def exported_work(engine: CT2Engine) -> list[Work]:
 
         return run
 
+    def use(size: int) -> None:
+        runtime.batch_tokens = size
+
+    rows = [Work(name, own, width, searching(width)) for name, width in BEAMS.items()]
+    return rows + given_work(engine, own, 8, use)
+
+
+def given_work(engine: Engine, own: int, part: int, use: Callable[[int], None]) -> list[Work]:
+    """Rows of given translations. `use` sets the size for attention, of which scores have a `part`-th."""
+
     def scoring(size: int, sources: Sentences, targets: Sentences) -> object:
-        runtime.batch_tokens = 8 * size
+        use(part * size)
         return engine.score(sources, targets)
 
     def attending(size: int, sources: Sentences, targets: Sentences) -> object:
-        runtime.batch_tokens = size
+        use(size)
         return engine.attend(sources, targets)
 
-    rows = [Work(name, own, width, searching(width)) for name, width in BEAMS.items()]
-    return [*rows, Work("scores", own // 8, 1, scoring), Work("attention", own, 1, attending)]
+    return [Work("scores", own // part, 1, scoring), Work("attention", own, 1, attending)]
 
 
 def opened(options: argparse.Namespace, folder: Path) -> list[Work]:

@@ -133,13 +133,20 @@ def test_impossible_training_comparisons_are_refused(
     assert message in capsys.readouterr().err
 
 
-def test_a_number_type_that_the_engine_has_not_is_refused(
-    load: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "torch", "--dtype", "int8"], "--dtype int8 is none of torch's; use bf16, float32"),
+        (["--rounds", "0"], "--rounds and --threads are 1 or more"),
+    ],
+)
+def test_batches_that_cannot_be_measured_are_refused(
+    arguments: list[str], message: str, load: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["batches.py", "--engine", "torch", "--dtype", "int8"])
+    monkeypatch.setattr(sys, "argv", ["batches.py", *arguments])
     with pytest.raises(SystemExit):
         load("batches").main()
-    assert "--dtype int8 is none of torch's; use bf16, float32" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_each_size_of_batches_is_compared_with_the_engines_own(load: Any) -> None:
