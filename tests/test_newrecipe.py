@@ -135,6 +135,18 @@ def test_text_with_many_codes_gets_symbols_for_them() -> None:
         assert load_recipe(str(path)).recipe.tokenizer.placeholders == n_symbols
 
 
+def test_text_whose_apostrophes_are_escaped_is_read_as_it_was_meant() -> None:
+    for every, is_escaped in ((50, True), (200, False)):
+        rows = [f"{src}\t{tgt}{' &apos;' if i % every == 0 else ''}" for i, (src, tgt) in enumerate(PAIRS)]
+        file = write(f"escaped{every}.tsv", rows)
+        path, survey, _ = new_recipe((file,), src_lang="en", tgt_lang="zh", columns=("1", "2"))
+        assert survey.n_escaped == len(range(0, len(PAIRS), every))
+        assert [corpus.unescape for corpus in load_recipe(str(path)).recipe.data.corpora] == [is_escaped]
+    both = write("markup.tsv", [f"{src} &amp;\t{tgt} &amp;" for src, tgt in PAIRS])  # markup that is to stay
+    path, _, _ = new_recipe((both,), src_lang="en", tgt_lang="zh", columns=("1", "2"))
+    assert "unescape" not in path.read_text("utf-8")
+
+
 def test_more_text_gets_a_larger_model_more_subwords_and_less_dropout() -> None:
     assert [size.preset for size in SIZES] == ["tiny", "tiny", "small", "base", "big"]
     for smaller, larger in itertools.pairwise(SIZES):

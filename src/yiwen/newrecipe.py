@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.config import toml_text
-from yiwen.data.corpus import CorpusConfig, read_blocks
+from yiwen.data.corpus import ENTITY, CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
@@ -28,6 +28,7 @@ N_SAMPLES: Final = 3
 WIDTH: Final = 77
 """Columns of a terminal that a sample may take, where a Chinese character takes two."""
 _MANY_SPANS: Final = 0.05
+_MANY_ENTITIES: Final = 0.01
 _TEMPLATE: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
@@ -89,6 +90,8 @@ class Survey:
     """The first few pairs."""
     n_spans: int = 0
     """Of the first thousand pairs, those with the same address, code or file name on both sides."""
+    n_escaped: int = 0
+    """Of the first thousand pairs, those with more entities of HTML on one side than on the other."""
 
 
 def new_recipe(
@@ -165,6 +168,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
             if survey.n_pairs <= _CHECKED:
                 (src_prose, src_spans), (tgt_prose, tgt_spans) = masked(src), masked(tgt)
                 survey.n_spans += not {*src_spans}.isdisjoint(tgt_spans)
+                survey.n_escaped += len(ENTITY.findall(raw_src)) != len(ENTITY.findall(raw_tgt))
                 for prose, right, wrong in ((src_prose, src_lang, tgt_lang), (tgt_prose, tgt_lang, src_lang)):
                     straight += is_in(prose, right, rather_than=wrong) - is_in(prose, wrong, rather_than=right)
     if straight < -min(survey.n_pairs, _CHECKED) / 4:  # of two a pair, of which some are mistaken
@@ -179,8 +183,12 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
 def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: str, tgt_lang: str, folder: Path) -> str:
     """The recipe as TOML, for a file in `folder`."""
     letterlike = [script_of(language) in LETTERLIKE for language in (src_lang, tgt_lang)]
-    share = survey.n_spans / min(survey.n_pairs, _CHECKED)
+    n_checked = min(survey.n_pairs, _CHECKED)
+    share, share_escaped = survey.n_spans / n_checked, survey.n_escaped / n_checked
     symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
+    unescape = (
+        f"unescape = true  # {share_escaped:.0%} hold more &amp; and the like on one side: read as what they mean\n"
+    )
     update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
     steps, epochs = _length(survey, size, letterlike)
     return _TEMPLATE.format(
@@ -193,6 +201,7 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         corpus=_corpus_lines(corpus, folder),
         vocab_size=max(size.vocab_size, 8_000 if any(letterlike) else 0),
         symbols=symbols if share > _MANY_SPANS else "",
+        unescape=unescape if share_escaped > _MANY_ENTITIES else "",
         update=update,
         steps=steps,
         epochs=epochs,

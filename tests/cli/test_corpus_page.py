@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -33,19 +31,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_run(folder: Path) -> None:
     for line in commands("corpus.md"):
-        if line.startswith("python "):
-            continue
         if "new corpus" in line:
             Path("corpus.toml").unlink(missing_ok=True)
         assert main(shlex.split(line)[1:]) == 0, line
     assert Path("mine.toml").exists()
-
-
-def test_entities_become_characters_and_lines_stay_lines(folder: Path) -> None:
-    (line,) = [line for line in commands("corpus.md") if line.startswith("python ")]
-    Path("train.en").write_bytes(b"mom &apos;s &amp;amp; &quot;\xc3\xa9&quot;\rx\r\n\xe2\x80\xa8&#91;\n")
-    subprocess.run(["sh", "-c", line.replace("python", shlex.quote(sys.executable), 1)], check=True)
-    assert Path("unescaped.en").read_bytes() == b'mom \'s &amp; "\xc3\xa9"\rx\r\n\xe2\x80\xa8[\n'
 
 
 def test_the_recipe_is_one(folder: Path) -> None:

@@ -134,6 +134,24 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
 
+def test_entities_are_characters_where_a_corpus_says_so(tmp_path: Path) -> None:
+    rows = [
+        (b"mom &apos;s &amp;amp; &#91; &#x4e2d;", b"\xe5\xa6\x88&nbsp;\xe5\xa6\x88"),
+        (b"R&D & &copy=2 &notit; &;", b"no UTF-8 \xff &lt;"),  # no entities, or none that HTML knows
+        (b"torn", None),
+    ]
+    (tmp_path / "a.tsv").write_bytes(
+        b"".join(b"\t".join(side for side in row if side is not None) + b"\n" for row in rows)
+    )
+    as_it_is, unescaped = (CorpusConfig(path="a.tsv", unescape=is_on) for is_on in (False, True))
+    assert read(as_it_is, tmp_path) == [(n, *row) for n, row in enumerate(rows, 1)]
+    assert read(unescaped, tmp_path) == [
+        (1, "mom 's &amp; [ 中".encode(), "妈\u00a0妈".encode()),
+        (2, b"R&D & &copy=2 &notit; &;", b"no UTF-8 \xff <"),
+        (3, b"torn", None),
+    ]  # fmt: skip
+
+
 def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"yes\tja\nno\n\nall\talle\tmore\n")
     assert read(CorpusConfig(path="a.tsv"), tmp_path) == [
@@ -265,12 +283,14 @@ def test_instructions_inside_of_tmx_are_no_text(tmp_path: Path) -> None:
 
 def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
     tsv_with_header(tmp_path / "a.tsv")
-    with pytest.raises(DataError, match=r"no columns 'en' and 'zh' in the first line 'id\\ttgt\\tsrc'"):
+    with pytest.raises(DataError, match=r"no column 'en' or 'zh' in the first line 'id\\ttgt\\tsrc'"):
         read(CorpusConfig(path="a.tsv", src_column="en", tgt_column="zh"), tmp_path)
     (tmp_path / "a.csv").write_bytes(b"text,label\n")
-    with pytest.raises(DataError, match=r"no columns 'text' and 'tgt' in the first line 'text,label'"):
+    with pytest.raises(
+        DataError, match=r"no column 'tgt' in the first line 'text,label'; name the columns with src_column"
+    ):
         read(CorpusConfig(path="a.csv", src_column="text"), tmp_path)
-    with pytest.raises(DataError, match=r"no columns '1' and 'zh' in the first line"):
+    with pytest.raises(DataError, match=r"no column '1' or 'zh' in the first line"):
         read(CorpusConfig(path="a.tsv", src_column="1", tgt_column="zh"), tmp_path)
     parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns n, src, tgt and not one named 'en'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,26 @@ def test_other_tests_make_another_store(tmp_path: Path) -> None:
     plain = fingerprint_of(data, tokenizer, base=tmp_path)
     other = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), more_tests=(corpus,))
     assert fingerprint_of(other, tokenizer, base=tmp_path) != plain
+
+
+def test_entities_that_are_read_as_characters_make_another_store(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    read = dataclasses.replace(corpus, unescape=True)
+    plain = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), valid=corpus, test=corpus, more_tests=(corpus,))
+    others = [
+        dataclasses.replace(plain, corpora=(read,)),
+        dataclasses.replace(plain, valid=read),
+        dataclasses.replace(plain, test=read),
+        dataclasses.replace(plain, more_tests=(read,)),
+    ]
+    assert len({fingerprint_of(data, TokenizerConfig(), base=tmp_path) for data in (plain, *others)}) == 5
+
+
+def test_entities_of_held_out_text_are_read_as_characters(tmp_path: Path) -> None:
+    train = write(tmp_path, "train", [pair(n) for n in range(60)])
+    escaped = write(tmp_path, "dev", [("Tom &amp; Mary", "Tom &#38; Mary"), ("one&#10;line", "&quot;one&quot;")])
+    store = Store.open(run(tmp_path, train, valid=dataclasses.replace(escaped, unescape=True)).folder)
+    assert (store.valid.src, store.valid.tgt) == (["Tom & Mary", "one line"], ["Tom & Mary", '"one"'])
 
 
 def test_corpora_of_one_file_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:

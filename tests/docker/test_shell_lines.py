@@ -79,7 +79,7 @@ def test_files_and_services_that_docker_and_conda_are_given_exist() -> None:
             assert {word for word in rest if not word.startswith("-")} <= services, page
 
 
-@pytest.mark.parametrize("script", sorted({words[1] for _, words in LINES if words[0] == "python"} - {"-c"}))
+@pytest.mark.parametrize("script", sorted({words[1] for _, words in LINES if words[0] == "python"}))
 def test_options_that_scripts_are_given_exist(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,9 +6,12 @@ line, row or unit of the input has one place in one block: nothing vanishes in a
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html.entities import html5
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -29,6 +32,9 @@ _BY_COLUMNS: Final = {
     ".conll": conll.read_conll,
 }
 """What reads those with columns; Arrow's reader takes the rest."""
+
+ENTITY: Final = re.compile(rb"&(#[0-9]+;|#[xX][0-9A-Fa-f]+;|[A-Za-z][A-Za-z0-9]*;)")
+"""What may be an entity of HTML, for `CorpusConfig.unescape`."""
 
 Targets = Literal["text", "label", "tags", "none"]
 """What the target side of a pair is: a translation; one label; a tag for each word of the source, separated by
@@ -53,6 +59,8 @@ class CorpusConfig:
     """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0
     """Share of this corpus in training relative to the others' weights; 0 everywhere = by size and temperature."""
+    unescape: bool = False
+    """Whether entities of HTML (`&amp;`, `&apos;`, as Moses writes them) are to be read as the characters they mean."""
     train_only: bool = False
     """Whether none of it may be split off for validation or test: for text that a machine made."""
 
@@ -103,6 +111,18 @@ def read_blocks(
     Raises:
         DataError: If a file is missing or damaged, the sides have unequal numbers of lines, or no row has the columns.
     """
+    for block in _raw_blocks(corpus, base=base, src_lang=src_lang, tgt_lang=tgt_lang, size=size):
+        yield Block(block.first, _unescaped(block.src), _unescaped(block.tgt)) if corpus.unescape else block
+
+
+def place(paths: tuple[Path, ...], number: int) -> str:
+    """Where pair `number` of a corpus stands, for a message: "train.en.gz line 7", "memory.tmx unit 7"."""
+    suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
+    units = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row", ".csv": "row", ".conll": "sentence"}
+    return f"{paths[0].name} {units.get(suffix, 'line')} {number}"
+
+
+def _raw_blocks(corpus: CorpusConfig, *, base: Path, src_lang: str, tgt_lang: str, size: int) -> Iterator[Block]:
     paths = corpus_files(corpus, base=base)
     if len(paths) == 2:
         yield from _read_two_files(*paths, size=size)
@@ -121,13 +141,6 @@ def read_blocks(
         first += len(src)
 
 
-def place(paths: tuple[Path, ...], number: int) -> str:
-    """Where pair `number` of a corpus stands, for a message: "train.en.gz line 7", "memory.tmx unit 7"."""
-    suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
-    units = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row", ".csv": "row", ".conll": "sentence"}
-    return f"{paths[0].name} {units.get(suffix, 'line')} {number}"
-
-
 def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Block]:
     first = 1
     sides = (lines.blocks(lines.lines_of(path), size) for path in (src_path, tgt_path))
@@ -136,3 +149,12 @@ def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Bl
             raise alignment.unequal_sides(src_path, tgt_path)
         yield Block(first, list(src), list(tgt))
         first += len(src)
+
+
+def _unescaped(side: list[bytes | None]) -> list[bytes | None]:
+    return [raw and ENTITY.sub(_character, raw) for raw in side]
+
+
+def _character(entity: re.Match[bytes]) -> bytes:
+    name = entity[1].decode()
+    return html.unescape(f"&{name}").encode() if name[0] == "#" or name in html5 else entity[0]

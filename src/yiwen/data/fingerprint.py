@@ -33,11 +33,15 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
     for name, corpus in more_tests(data).items():
         settings[name] = [_content(corpus_files(corpus, base=base)), corpus.src_column, corpus.tgt_column]
     del settings["more_tests"]
+    given = {"valid": data.valid, "test": data.test} | more_tests(data)
+    if unescaped := [name for name, corpus in given.items() if corpus and corpus.unescape]:
+        settings["unescaped"] = unescaped
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
-        if not entry["train_only"]:
-            del entry["train_only"]  # as below
+        for later in ("train_only", "unescape"):
+            if not entry[later]:
+                del entry[later]  # as below
     learning = dataclasses.asdict(tokenizer)
     if tokenizer.model:
         models = ready_models(tokenizer.model, base=base)

@@ -105,14 +105,10 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
         indices = 0, int(tgt_column == "tgt")
     else:
-        if src_column == tgt_column:
-            raise DataError(
-                f"{path}: no column {src_column!r} in the first line {shown}; {_named_by(src_column, tgt_column)}, or "
-                "give its number from 1 where the file has no header"
-            )
+        missing = " or ".join(repr(name) for name in dict.fromkeys((src_column, tgt_column)) if name not in names)
         raise DataError(
-            f"{path}: no columns {src_column!r} and {tgt_column!r} in the first line {shown}; "
-            "give their names, or their numbers from 1 where the file has no header"
+            f"{path}: no column {missing} in the first line {shown}; {_named_by(src_column, tgt_column)}, or give "
+            "numbers from 1 where the file has no header"
         )
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
