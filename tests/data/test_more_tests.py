@@ -63,6 +63,18 @@ def test_entities_that_are_read_as_characters_make_another_store(tmp_path: Path)
     assert len({fingerprint_of(data, TokenizerConfig(), base=tmp_path) for data in (plain, *others)}) == 5
 
 
+def test_much_text_that_is_dropped_as_markup_is_told_with_what_mends_it(tmp_path: Path) -> None:
+    note = "rows were dropped as markup; where that is entities such as &amp; or &apos;, unescape = true beside"
+    for every, n_dropped, is_told in ((10, 6, False), (9, 7, True)):
+        pairs = [pair(n) for n in range(60)]
+        pairs[::every] = [(src, f"{tgt} l&apos;un") for src, tgt in pairs[::every]]
+        corpus = write(tmp_path, f"train{every}", pairs)
+        report = run(tmp_path, corpus).report
+        assert {drop.reason: drop.count for drop in report.dropped}["markup"] == n_dropped
+        assert any(f"{n_dropped} of 60 {note}" in each for each in report.notes) == is_told
+        assert not run(tmp_path, dataclasses.replace(corpus, unescape=True)).report.dropped
+
+
 def test_entities_of_held_out_text_are_read_as_characters(tmp_path: Path) -> None:
     train = write(tmp_path, "train", [pair(n) for n in range(60)])
     escaped = write(tmp_path, "dev", [("Tom &amp; Mary", "Tom &#38; Mary"), ("one&#10;line", "&quot;one&quot;")])

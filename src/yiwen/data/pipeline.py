@@ -240,6 +240,12 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
     n_broken, n_rows = findings.counts[INVALID_UTF_8], sum(intake.n_read)
     if 2 * n_broken > n_rows:
         findings.note(f"{n_broken} of {n_rows} rows are no UTF-8: see which encoding they are in and convert them")
+    n_markup = findings.counts["markup"]
+    if 10 * n_markup > n_rows:
+        findings.note(
+            f"{n_markup} of {n_rows} rows were dropped as markup; where that is entities such as &amp; or &apos;, "
+            "unescape = true beside the corpus reads them as the characters they mean"
+        )
     if intake.job.data.valid_pairs and not held_out["valid"].src:
         findings.note("no pair is left for validation, without which nothing can be trained")
 
