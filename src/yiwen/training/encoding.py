@@ -73,7 +73,7 @@ def encoder_job(
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         was_training = candidate.training
         candidate.eval()
-        with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware.device, hardware.is_bf16):
+        with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware):
             scores, samples = learning.judge(cast(EncoderModel, candidate), lambda: stop.check("validation"))
         candidate.train(was_training)
         return Validation(scores=scores, samples=samples, picture=None)
