@@ -93,7 +93,7 @@ class Trainer:
                     self._forget_best()
                 if self.saved_step < 0:
                     self._save()
-                    settings = {**vars(self.config), **self.job.settings}
+                    settings = {**vars(self.config), **vars(self.job.model_config)}
                     self.log.settings(settings, metrics=("valid/loss", f"valid/{self.config.metric}"))
                 if not self._is_done():
                     self._try_largest_batch()
@@ -123,7 +123,7 @@ class Trainer:
         plan = self._next_plan()
         gradients = self._gradients(plan)
         step = self.progress.step + 1
-        rate = learning_rate(step, self.config, d_model=self.job.d_model)
+        rate = learning_rate(step, self.config, d_model=self.job.model_config.d_model)
         if gradients.is_finite:
             set_learning_rate(self.optimizers, rate)
             clip = self.config.clip_norm

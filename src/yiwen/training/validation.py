@@ -38,7 +38,7 @@ class Validation:
     """By name: `loss` and `perplexity` of the references, `bleu` or `chrf` of the decoding."""
     samples: list[tuple[str, str, str]]
     """(source, translation, reference) of a few lines."""
-    picture: npt.NDArray[np.float32] | None
+    picture: npt.NDArray[np.float32] | None = None
     """Cross-attention of the last layer for the first sample, mean over heads: (T, S), 0 to 1."""
     drawing: str = ""
     """The same word by word, as plain text."""
