@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
-from yiwen.engines.ct2_runtime import Runtime, in_flight
+from yiwen.engines.ct2_runtime import Runtime
 from yiwen.engines.engine import Sentences
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -39,7 +39,7 @@ def search_once(
         return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
-    for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
+    for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
         of_batch = [limits[i] for i in batch]
         if is_greedy:
             settled = _greedy(runtime, calls, of_batch, config, with_scores=with_scores)
