@@ -35,8 +35,10 @@ def search_once(
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
-        lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
-        return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
+        chosen = [sources[i] for i in batch]
+        return runtime.submit(
+            chosen, config, max_decoding_length=longest, min_decoding_length=min(least, longest), **options
+        )
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):

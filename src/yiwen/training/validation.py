@@ -92,7 +92,8 @@ class ValidationSet:
             stop.check("validation")
             tensors = collate([self.src_ids[i] for i in batch], [self.ref_ids[i] for i in batch])
             loss, count = loss_fn(model, tensors.to(device))
-            loss_sum, n_tokens = loss_sum + loss.item(), n_tokens + count
+            loss_sum += loss.item()
+            n_tokens += count
         return loss_sum / max(n_tokens, 1)
 
     @torch.inference_mode()
