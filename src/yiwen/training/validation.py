@@ -71,9 +71,8 @@ class ValidationSet:
         loss = self._loss(engine.model, device, stop)
         found = engine.search([self.src_ids[i] for i in self.decoded], config=SearchConfig(beam_size=1), stop=stop)
         decoded = self.store.target.decode([hypotheses[0].ids for hypotheses in found])
-        translations = [""] * len(self.src)
-        for i, text in zip(self.decoded, decoded, strict=True):
-            translations[i] = text
+        by_line = dict(zip(self.decoded, decoded, strict=True))
+        translations = [by_line.get(i, "") for i in range(len(self.src))]
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
         return Validation(
