@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tiny_model import TinyRun
-from yiwen.bundle import open_bundle
+from yiwen.bundle import Bundle, open_bundle
 from yiwen.errors import ExportError
 from yiwen.evaluation.metrics import quick_score
 from yiwen.export.verify import TestSet, choose_golden, compare_exactly, compare_quality
@@ -87,8 +89,13 @@ def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_t
     assert choose_golden(engine, [[8] * 3]).output == (5,), "where there is no other"
 
 
+def searching(folder: Path, search: SearchConfig) -> Bundle:
+    bundle = open_bundle(folder)
+    return replace(bundle, info=replace(bundle.info, search=search))
+
+
 def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_translations(tiny_run: TinyRun) -> None:
-    target, asked = open_bundle(tiny_run.best).target, []
+    asked = []
 
     class Asked(Told):
         def search(self, sources: Any, *, config: SearchConfig, **options: Any) -> list[list[Hypothesis]]:
@@ -97,12 +104,13 @@ def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_t
 
     search = SearchConfig(beam_size=2, sampling=True, n_best=5, mbr=16)
     engine: Any = Asked([[300]], {})
-    compare_quality(engine, engine, TestSet([[7]], [], []), target=target, tgt_lang="de", search=search)
+    compare_quality(engine, engine, TestSet([[7]], [], []), bundle=searching(tiny_run.best, search))
     assert asked == [SearchConfig(beam_size=2)] * 2
 
 
 def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:
-    target = open_bundle(tiny_run.best).target
+    bundle = searching(tiny_run.best, SearchConfig())
+    target = bundle.target
     texts = (tiny_run.recipe.parent / "valid.de").read_text("utf-8").split("\n")[:-1]
     right = (target.encode(texts) * 1000)[:1000]
     references = target.decode(right)
@@ -114,10 +122,11 @@ def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: Ti
         return 100 - quick_score(target.decode(damaged(n)), references, tgt_lang="de", metric="bleu")
 
     def compare(n: int, n_lines: int) -> dict[str, Any]:
-        rules: Any = {"target": target, "tgt_lang": "de", "search": SearchConfig()}
         engines: Any = [Told(found[:n_lines], {}) for found in (right, damaged(n))]
         sources = [[7]] * n_lines
-        return compare_quality(*engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), **rules)
+        return compare_quality(
+            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle
+        )
 
     most = next(n for n in range(1, 100) if lost(n + 1) > 0.3)
     assert 0.1 < lost(most) <= 0.3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 
 import yiwen.tasks.rdrop as module
 from yiwen.data.batching import Batch, collate
+from yiwen.hardware import Hardware
 from yiwen.model import ModelConfig, Transformer
 from yiwen.tasks.loss import chunked_loss
 from yiwen.tasks.rdrop import rdrop_loss
@@ -21,6 +21,7 @@ from yiwen.tasks.translate import translation_loss
 from yiwen.training.step import ShardPool, compute_gradients
 
 N, D, V = 17, 7, 13
+CPU = Hardware(device="cpu", precision="float32", threads=1, attention="fused", keeps_memory=False)
 
 
 def example(*, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -126,11 +127,11 @@ def test_the_two_passes_drop_other_values() -> None:
 def test_a_batch_in_shards_gives_the_gradients_of_the_whole() -> None:
     model = build(0.0)
     gradients = []
-    for pool in (None, ShardPool(3)):
-        with pool or nullcontext():
+    for n_shards in (1, 3):
+        with ShardPool(n_shards) as pool:
             compute_gradients(
                 model, [np.arange(3)], load=batch_of, loss_fn=translation_loss(0.1, rdrop=5.0), seeds=(1, 2),
-                device="cpu", is_bf16=False, pool=pool,
+                hardware=CPU, pool=pool,
             )  # fmt: skip
         gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-6)

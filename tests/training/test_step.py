@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toy_job import SMALL, Screen, ToyModel, V, results, toy_job, toy_loss, toy_sentences, train, trainer
+from toy_job import CPU, SMALL, Screen, ToyModel, V, results, toy_job, toy_loss, toy_sentences, train, trainer
 
 from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
@@ -43,10 +43,8 @@ def tiny_transformer() -> Transformer:
 
 
 def gradients(model: torch.nn.Module, plan: list[list[int]], loss_fn: Any = per_row_loss, **options: Any) -> Gradients:
-    options = {"seeds": (1, 2), "is_bf16": False, **options}
-    return compute_gradients(
-        model, [np.array(rows) for rows in plan], load=load, loss_fn=loss_fn, device="cpu", **options
-    )
+    options = {"seeds": (1, 2), "hardware": CPU, "pool": ShardPool(1), **options}
+    return compute_gradients(model, [np.array(rows) for rows in plan], load=load, loss_fn=loss_fn, **options)
 
 
 def flat(model: torch.nn.Module) -> torch.Tensor:
@@ -175,7 +173,7 @@ def test_dropout_depends_on_run_step_and_place_alone() -> None:
 def test_bf16_rounds_products_and_keeps_weights_and_gradients_float32() -> None:
     model = ToyModel().eval()
     exact = gradients(model, [[0, 1]])
-    rounded = gradients(model, [[0, 1]], is_bf16=True)
+    rounded = gradients(model, [[0, 1]], hardware=replace(CPU, precision="bf16"))
     assert exact.loss_sum != rounded.loss_sum
     assert exact.loss_sum == pytest.approx(rounded.loss_sum, rel=0.02)
     assert all(
@@ -189,22 +187,23 @@ def test_long_gradients_are_cut_to_size(norm: float, clip: float, expected: floa
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     model.weight.grad = torch.tensor([[3.0, 4.0]])
-    apply_gradients(model, [torch.optim.SGD(model.parameters(), lr=1.0)], norm=norm, clip_norm=clip)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    apply_gradients(model, [optimizer], norm=norm, clip_norm=clip, pool=ShardPool(1))
     assert torch.allclose(before - model.weight.detach(), expected * torch.tensor([[3.0, 4.0]]))
 
 
 def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
-    def stepped(pool: ShardPool | None) -> list[torch.Tensor]:
+    def stepped(n_threads: int) -> list[torch.Tensor]:
         torch.manual_seed(0)
         model = ToyModel()
         optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=2)
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
-        apply_gradients(model, optimizers, norm=5.0, clip_norm=1.0, pool=pool)
+        with ShardPool(n_threads) as pool:
+            apply_gradients(model, optimizers, norm=5.0, clip_norm=1.0, pool=pool)
         return [parameter.detach() for parameter in model.parameters()]
 
-    with ShardPool(2) as pool:
-        assert all(torch.equal(a, b) for a, b in zip(stepped(None), stepped(pool), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(stepped(1), stepped(2), strict=True))
 
 
 @pytest.mark.parametrize("numbers", [(float("nan"), 1.0), (float("inf"), 1.0), (1.0, float("nan"))])

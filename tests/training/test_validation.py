@@ -45,13 +45,13 @@ def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_the
     model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()  # as drawn: most partners are not found
     learning = embedding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
     with torch.inference_mode():
-        scores, _ = learning.judge(model, stopped := Mock())
+        scores = learning.judge(model, stopped := Mock()).scores
         src, tgt = (
             torch.cat([vectors(model, torch.tensor([[*ids, EOS_ID]])) for ids in store.source.encode(texts)]).numpy()
             for texts in store.valid
         )
     assert scores == retrieval(src, tgt, *store.valid)
-    assert stopped.call_count > 1, "a stop signal is looked for between batches"
+    assert stopped.check.call_count > 1, "a stop signal is looked for between batches"
     assert 0 < scores["accuracy"] < 50
 
 
@@ -62,15 +62,17 @@ def test_the_loss_of_a_tagger_is_that_of_a_word_on_average_whatever_shares_its_b
     learning = labelling(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
     each = numbered(store.source, *store.valid, labels=store.labels, targets=store.targets)
     with torch.inference_mode():
-        scores, samples = learning.judge(model, stopped := Mock())
+        found = learning.judge(model, stopped := Mock())
         losses = [
             label_loss(0.0)(model, collate_labelled([ids], [tags], for_words=True))
             for ids, tags in zip(*each, strict=True)
         ]
     n_words = sum(len(text.split()) for text in store.valid.src)
-    assert scores["loss"] == pytest.approx(sum(float(loss) for loss, _ in losses) / n_words, rel=1e-5)
-    assert stopped.call_count > 1
-    assert [(text, gold) for text, _, gold in samples] == list(zip(*store.valid, strict=True))[: len(samples)]
+    assert found.scores["loss"] == pytest.approx(sum(float(loss) for loss, _ in losses) / n_words, rel=1e-5)
+    assert stopped.check.call_count > 1
+    assert [(text, gold) for text, _, gold in found.samples] == list(zip(*store.valid, strict=True))[
+        : len(found.samples)
+    ]
 
 
 def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there_are_subwords(
@@ -83,8 +85,8 @@ def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there
     with torch.inference_mode():
         for parameter in model.parameters():
             parameter.zero_()
-        scores, _ = learning.judge(model, stopped := Mock())
-    assert stopped.call_count > 1
+        scores = learning.judge(model, stopped := Mock()).scores
+    assert stopped.check.call_count > 1
     assert scores["perplexity"] == pytest.approx(info.src_vocab_size)
     assert scores["loss"] == pytest.approx(math.log(info.src_vocab_size))
     assert scores["accuracy"] == 0  # all alike, the padding comes first

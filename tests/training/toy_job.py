@@ -23,6 +23,7 @@ from yiwen.bundle import save_tensors
 from yiwen.data.batching import Batch, Lengths, Rows, collate
 from yiwen.files import new_folder, remove_leftovers
 from yiwen.hardware import Hardware
+from yiwen.model.config import ModelConfig
 from yiwen.stop import StopFlag
 from yiwen.training.checkpoint import latest_checkpoint
 from yiwen.training.config import TrainingConfig
@@ -103,7 +104,7 @@ def toy_job(*, seed: int = 1) -> Job:
         stop.check("validation")
         with torch.no_grad():
             total = sum(float(parameter.double().sum()) for parameter in model.parameters())
-        return Validation(scores={"loss": 1.5, "perplexity": 4.5, "bleu": 1000 * total % 7}, samples=[], picture=None)
+        return Validation(scores={"loss": 1.5, "perplexity": 4.5, "bleu": 1000 * total % 7}, samples=[])
 
     def save_bundle(folder: Path, snapshot: Snapshot) -> None:
         with new_folder(folder) as temporary:
@@ -112,7 +113,7 @@ def toy_job(*, seed: int = 1) -> Job:
 
     return Job(
         model=ToyModel(),
-        d_model=D,
+        model_config=ModelConfig(d_model=D, n_heads=1, positions="learned"),
         lengths=toy_lengths(),
         load=load,
         largest=lambda: collate([np.full(11, 4)] * 5, [np.full(11, 4)] * 5),
@@ -120,7 +121,6 @@ def toy_job(*, seed: int = 1) -> Job:
         validate=validate,
         save_bundle=save_bundle,
         where=lambda row: f"toy.tsv line {row + 1}",
-        settings={"d_model": D, "preset": None},
     )
 
 

@@ -99,8 +99,10 @@ def error_rate(found: Sequence[Alignment], gold: Sequence[Gold]) -> ErrorRate:
     for alignment, wanted in zip(found, gold, strict=True):
         links = {(i, j) for i, j, _ in alignment.links}
         sure, possible = projected(alignment, wanted)
-        n_found, n_sure = n_found + len(links), n_sure + len(sure)
-        n_right, n_covered = n_right + len(links & possible), n_covered + len(links & sure)
+        n_found += len(links)
+        n_sure += len(sure)
+        n_right += len(links & possible)
+        n_covered += len(links & sure)
     return ErrorRate(
         aer=1 - (n_right + n_covered) / max(n_found + n_sure, 1),
         precision=n_right / max(n_found, 1),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -193,8 +192,8 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
         DataError: If a folder holds no metrics, or damaged ones.
     """
     curves: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
-    n_called = Counter(run.absolute().name for run in runs)
-    names = {run: name if n_called[name := run.absolute().name] == 1 else str(run) for run in runs}
+    called = [run.absolute().name for run in runs]
+    names = {run: name if called.count(name) == 1 else str(run) for run, name in zip(runs, called, strict=True)}
     for run in runs:
         path = run / "metrics.jsonl"
         records = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []

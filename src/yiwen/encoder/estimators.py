@@ -211,8 +211,10 @@ def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
 
     Of equal texts one counts: preparation takes those like a held-out text from the training text.
     """
-    places = {*{normalise(text).casefold(): place for place, text in enumerate(texts)}.values()}
-    left, chosen = np.bincount(labels[[*places]]), [False] * len(labels)
+    last = {normalise(text).casefold(): place for place, text in enumerate(texts)}
+    places = set(last.values())
+    left = np.bincount(labels[[*places]])
+    chosen = [False] * len(labels)
     for place in np.random.default_rng(1).permutation(len(labels)).tolist():
         if n_texts > 0 and place in places and left[labels[place]] > 1:
             chosen[place] = True

@@ -146,7 +146,9 @@ class Encoder:
         vectors = self._pooled(pieces, layer=layer, pooling=pooling, stop=stop)
         if flags is not None:
             flags.update(itertools.chain.from_iterable(map(_flags, pieces)))
-        if self.bundle.info.task == "embed" if normalised is None else normalised:
+        if normalised is None:
+            normalised = self.bundle.info.task == "embed"
+        if normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
 
@@ -243,8 +245,9 @@ class Encoder:
         stop: StopFlag | None = None,
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        number = -1 if not hasattr(layer, "__index__") else layer + self.n_layers + 1 if layer < 0 else layer
-        if not 0 <= number <= self.n_layers:
+        is_number = hasattr(layer, "__index__")
+        number = layer + self.n_layers + 1 if is_number and layer < 0 else layer
+        if not (is_number and 0 <= number <= self.n_layers):
             raise ConfigError(
                 f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ..."
             )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
-from yiwen.engines.ct2_runtime import Runtime, in_flight
+from yiwen.engines.ct2_runtime import Runtime
 from yiwen.engines.engine import Sentences
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
@@ -35,11 +35,13 @@ def search_once(
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
-        lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
-        return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
+        chosen = [sources[i] for i in batch]
+        return runtime.submit(
+            chosen, config, max_decoding_length=longest, min_decoding_length=min(least, longest), **options
+        )
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
-    for batch, calls in in_flight(batches, submit, runtime.replicas, stop, "translation"):
+    for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
         of_batch = [limits[i] for i in batch]
         if is_greedy:
             settled = _greedy(runtime, calls, of_batch, config, with_scores=with_scores)

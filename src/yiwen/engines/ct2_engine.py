@@ -79,7 +79,8 @@ class CT2Engine:
         self._runtime = Runtime(
             translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
         )
-        self._runtime.batch_tokens *= 2 if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE else 1
+        if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE:
+            self._runtime.batch_tokens *= 2
         self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if not is_new:
             self._check_golden(folder)

@@ -116,8 +116,22 @@ class Runtime:
             tokens = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
             return list(call([self._tokens(sources[i]) for i in batch], tokens, max_input_length=0, asynchronous=True))
 
-        for batch, calls in in_flight(longest_first(longest, size), submit, self.replicas, stop, doing):
+        for batch, calls in self.in_flight(longest_first(longest, size), submit, stop, doing):
             yield from zip(batch, (waiting.result() for waiting in calls), strict=True)
+
+    def in_flight(
+        self, batches: Iterator[list[int]], submit: Callable[[list[int]], list[Any]], stop: StopFlag | None, doing: str
+    ) -> Iterator[tuple[list[int], list[Any]]]:
+        """Submit batches, a few for each replica ahead of time, and yield each with its calls in the same order."""
+        waiting: deque[tuple[list[int], list[Any]]] = deque()
+        for batch in batches:
+            poll(stop, doing)
+            waiting.append((batch, submit(batch)))
+            if len(waiting) >= _AHEAD * self.replicas:
+                yield waiting.popleft()
+        while waiting:
+            poll(stop, doing)
+            yield waiting.popleft()
 
     def _tokens(self, ids: Ids) -> list[str]:
         return [self._source_tokens[id_] for id_ in ids]
@@ -185,22 +199,3 @@ def open_model(
     except (RuntimeError, ValueError) as error:
         raise CheckpointError(f"CTranslate2 cannot load {folder} ({error}); free memory, or export again") from error
     return _OfItsProcess(model)
-
-
-def in_flight(
-    batches: Iterator[list[int]],
-    submit: Callable[[list[int]], list[Any]],
-    replicas: int,
-    stop: StopFlag | None,
-    doing: str,
-) -> Iterator[tuple[list[int], list[Any]]]:
-    """Submit batches, a few for each replica ahead of time, and yield each with its calls in the same order."""
-    waiting: deque[tuple[list[int], list[Any]]] = deque()
-    for batch in batches:
-        poll(stop, doing)
-        waiting.append((batch, submit(batch)))
-        if len(waiting) >= _AHEAD * replicas:
-            yield waiting.popleft()
-    while waiting:
-        poll(stop, doing)
-        yield waiting.popleft()

@@ -29,7 +29,7 @@ from yiwen.search.constraints import constrained_search
 from yiwen.search.ensemble import MemberStates, mean_of, together
 from yiwen.search.greedy import extend, greedy_search
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.search.sampling import sampler
+from yiwen.search.sampling import Pick, sampler
 from yiwen.search.step import StepFn, Task
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.translate import forced_log_probs
@@ -111,13 +111,13 @@ class TorchEngine:
             For each source its hypotheses, best first.
         """
         found: dict[int, list[Hypothesis]] = {}
-        generator = torch.Generator(self.device).manual_seed(config.seed)
+        pick = sampler(config, torch.Generator(self.device).manual_seed(config.seed))  # for the whole call
         width = config.n_best if config.sampling else config.beam_size
         most = min(BATCH_TOKENS, self._cached_tokens if width == 1 else 2 * self._cached_tokens)
         for batch in longest_first([len(ids) for ids in sources], most // width):
             poll(stop, "translation")
             chosen = [prefixes[i] if prefixes else () for i in batch]
-            results = self._search_batch([sources[i] for i in batch], chosen, config, generator, watch)
+            results = self._search_batch([sources[i] for i in batch], chosen, config, pick, watch)
             found |= zip(batch, results, strict=True)
         return [found[i] for i in range(len(sources))]
 
@@ -171,12 +171,7 @@ class TorchEngine:
         return found
 
     def _search_batch(
-        self,
-        sources: list[Ids],
-        prefixes: list[Ids],
-        config: SearchConfig,
-        generator: torch.Generator,
-        watch: Watch | None,
+        self, sources: Sentences, prefixes: Sentences, config: SearchConfig, pick: Pick, watch: Watch | None
     ) -> list[list[Hypothesis]]:
         copies = config.n_best if config.sampling else 1
         sources = [ids for ids in sources for _ in range(copies)]
@@ -184,7 +179,7 @@ class TorchEngine:
         step, state = self._start(sources)
         task = self._task(sources, prefixes, config)
         if config.sampling:
-            flat = [single for (single,) in extend(step, state, task, config, pick=sampler(config, generator))]
+            flat = [single for (single,) in extend(step, state, task, config, pick=pick)]
             groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
             return [sorted(group, key=lambda h: -h.score) for group in groups]
         if config.beam_size == 1 and watch is None:

@@ -63,12 +63,12 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         "to_name": name_of(bundle.info.tgt_lang)[0],
     }
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
 
         def add(inside: str, content: bytes) -> None:
             entry = zipfile.ZipInfo(f"{name}/{inside}")  # without a clock: equal bundles give equal packages
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(entry, content)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 
         add("metadata.json", json.dumps(metadata, indent=2).encode())
         add("sentencepiece.model", src_model.read_bytes())

@@ -153,9 +153,15 @@ def _common(config: ModelConfig) -> dict[str, Any]:
 
 
 def _around_layers(spec: Any, positions: Any, final_norm: Any, config: ModelConfig) -> None:
-    """What stands before the first layer and behind the last, where the model has it."""
-    if config.positions in ("sinusoidal", "learned"):
-        spec.position_encodings.encodings = _position_table(positions, config)
+    """What stands before the first layer and behind the last, where the model has it.
+
+    The table of positions is the model's own, a little longer: the runtime fails for a whole batch where a position has
+    no row. Without a table it would use sinusoids of its own, from position 1 and of another time scale.
+    """
+    if config.positions == "sinusoidal":
+        spec.position_encodings.encodings = _copy(sinusoids(config.max_len + SPARE_POSITIONS, config.d_model))
+    elif config.positions == "learned":
+        spec.position_encodings.encodings = np.pad(_copy(positions.weight), ((0, SPARE_POSITIONS), (0, 0)))
     if config.norm_order == "pre":
         _norm(spec.layer_norm, final_norm)
 
@@ -179,16 +185,6 @@ def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:
     query.weight, query.bias = moved(query.weight, order), moved(query.bias, order)
     key_value.weight, key_value.bias = moved(key_value.weight, kv_order), moved(key_value.bias, kv_order)
     out.weight = np.ascontiguousarray(moved(out.weight.T, order).T)
-
-
-def _position_table(positions: Any, config: ModelConfig) -> np.ndarray:
-    """The model's own table, a little longer: the runtime fails for a whole batch where a position has no row.
-
-    Without a table it would use sinusoids of its own, from position 1 and of another time scale.
-    """
-    if config.positions == "sinusoidal":
-        return _copy(sinusoids(config.max_len + SPARE_POSITIONS, config.d_model))
-    return np.pad(_copy(positions.weight), ((0, SPARE_POSITIONS), (0, 0)))
 
 
 def _attention(spec: Any, attention: Any, norm: Any) -> None:

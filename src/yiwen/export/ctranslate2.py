@@ -137,8 +137,7 @@ def _write_verified(
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
     is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
-    compare = partial(verify.compare_quality, test_set=test_set, target=target, tgt_lang=bundle.info.tgt_lang)
-    compare = partial(compare, trained, search=bundle.info.search, stop=stop)
+    compare = partial(verify.compare_quality, trained, test_set=test_set, bundle=bundle, stop=stop)
     golden = None
     if is_verified:
         engine = opened(folder)

@@ -76,7 +76,7 @@ def write_shortlist(folder: Path, shortlist: Shortlist, *, source: Subword, targ
                 file.write(f"{token}\t{' '.join(names)}\n")
 
 
-def add_shortlist(folder: Path, store: Store) -> Shortlist:
+def add_shortlist(folder: Path, store: Store) -> None:
     """Build a shortlist and write it into the folder of an exported model, which is still being written.
 
     Args:
@@ -87,9 +87,7 @@ def add_shortlist(folder: Path, store: Store) -> Shortlist:
         CheckpointError: If the folder's vocabulary is not that of the store.
     """
     check_vocabulary(folder, source=store.source, target=store.target)
-    shortlist = build_shortlist(store)
-    write_shortlist(folder, shortlist, source=store.source, target=store.target)
-    return shortlist
+    write_shortlist(folder, build_shortlist(store), source=store.source, target=store.target)
 
 
 def _likeliest_first(table: LexicalTable) -> tuple[np.ndarray, np.ndarray]:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from yiwen.bundle import Bundle
 from yiwen.data.store import TextPairs
 from yiwen.engines.ct2_engine import GREEDY, CT2Engine
 from yiwen.engines.engine import Engine, Ids, Sentences
 from yiwen.engines.exported import Golden
 from yiwen.errors import ExportError
 from yiwen.evaluation.metrics import quick_score
-from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
@@ -133,9 +133,7 @@ def compare_quality(
     exported: Engine,
     test_set: TestSet,
     *,
-    target: Subword,
-    tgt_lang: str,
-    search: SearchConfig,
+    bundle: Bundle,
     remedy: str = "with --dtype float32",
     stop: StopFlag | None = None,
 ) -> dict[str, Any]:
@@ -145,9 +143,7 @@ def compare_quality(
         trained: The trained model.
         exported: What is to be published.
         test_set: What both translate.
-        target: Target subwords.
-        tgt_lang: Chooses BLEU's tokeniser.
-        search: Search rules of the bundle.
+        bundle: Its search rules, its target subwords, and its target language, which chooses BLEU's tokeniser.
         remedy: How to export so that this cannot fail.
         stop: Polled between batches.
 
@@ -157,7 +153,7 @@ def compare_quality(
     Raises:
         ExportError: If it loses more than 0.3 BLEU on at least 1,000 lines, or gives something that is no number.
     """
-    search = search.changed(sampling=False, n_best=1, mbr=0)
+    search = bundle.info.search.changed(sampling=False, n_best=1, mbr=0)
     sources = test_set.valid or test_set.fixed  # what users write, where there is some
     ours = [group[0].ids for group in trained.search(sources, config=search, stop=stop)]
     theirs = [group[0].ids for group in exported.search(sources, config=search, stop=stop)]
@@ -179,7 +175,7 @@ def compare_quality(
         )
     if n_lines:
         before, after = (
-            quick_score(target.decode(ids), test_set.references, tgt_lang=tgt_lang, metric="bleu")
+            quick_score(bundle.target.decode(ids), test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
             for ids in (ours, theirs)
         )
         result |= {"bleu_trained": before, "bleu_exported": after, "bleu_loss": before - after}

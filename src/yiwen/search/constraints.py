@@ -106,10 +106,8 @@ def constrained_search(
             break
         state = state.select(torch.tensor([c.row for c in going], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in going], device=task.device)
-    found = sorted(
-        [(c.progress.n_met, c.hypothesis(config)) for c in done], key=lambda each: (-each[0], -each[1].score)
-    )
-    return [hypothesis for _, hypothesis in found[: config.n_best]]
+    done.sort(key=lambda c: (-c.progress.n_met, -c.hypothesis(config).score))
+    return [c.hypothesis(config) for c in done[: config.n_best]]
 
 
 def _continued(

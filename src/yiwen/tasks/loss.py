@@ -48,6 +48,12 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
     return _ChunkedLoss.apply(states_ND, weight_VD, targets_N, smoothing, needs_gradient)  # type: ignore[no-untyped-call]
 
 
+def saved_gradients(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    """What the forward pass has worked out already, for the first two of five arguments."""
+    states_grad, weight_grad = ctx.saved_tensors
+    return grads[0] * states_grad, grads[0] * weight_grad, None, None, None
+
+
 class _ChunkedLoss(torch.autograd.Function):
     """Loss and both gradients in one pass: the soft-max is at hand only once, and it is all the gradients need.
 
@@ -95,10 +101,7 @@ class _ChunkedLoss(torch.autograd.Function):
         ctx.save_for_backward(states_grad, weight_grad)
         return loss_sum
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
-        states_grad, weight_grad = ctx.saved_tensors
-        return grads[0] * states_grad, grads[0] * weight_grad, None, None, None
+    backward = staticmethod(saved_gradients)
 
 
 def _log_norm(z: Tensor, p: Tensor, z_gold: Tensor, gold: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yiwen.tasks.loss import CHUNK_TOKENS
+from yiwen.tasks.loss import CHUNK_TOKENS, saved_gradients
 
 
 def rdrop_loss(states_2ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float, alpha: float) -> Tensor:
@@ -65,10 +65,7 @@ class _RDropLoss(torch.autograd.Function):
         ctx.save_for_backward(states_grad, weight_grad)
         return loss_sum
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        states_grad, weight_grad = ctx.saved_tensors
-        return grads[0] * states_grad, grads[0] * weight_grad, None, None, None
+    backward = staticmethod(saved_gradients)
 
 
 def _loss_of_logits(z_2CV: Tensor, targets_C: Tensor, *, smoothing: float, alpha: float) -> tuple[Tensor, Tensor]:

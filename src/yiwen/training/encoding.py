@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import cast
 
@@ -73,10 +72,10 @@ def encoder_job(
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         was_training = candidate.training
         candidate.eval()
-        with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware.device, hardware.is_bf16):
-            scores, samples = learning.judge(cast(EncoderModel, candidate), lambda: stop.check("validation"))
+        with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware):
+            found = learning.judge(cast(EncoderModel, candidate), stop)
         candidate.train(was_training)
-        return Validation(scores=scores, samples=samples, picture=None)
+        return found
 
     def write_bundle(folder: Path, snapshot: Snapshot) -> None:
         said = {"max_src_tokens": max_tokens, "task": task, "labels": store.labels, "pooling": encoder.pooling}
@@ -84,7 +83,7 @@ def encoder_job(
 
     return Job(
         model=model,
-        d_model=model_config.d_model,
+        model_config=model_config,
         lengths=lengths,
         load=learning.load,
         # Of the other tasks a batch is judged as a whole, and cannot be cut.
@@ -94,7 +93,6 @@ def encoder_job(
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
-        settings=dataclasses.asdict(model_config),
         rate_of=lambda name: rate_of(name, encoder, n_layers=model_config.n_encoder_layers),
     )
 

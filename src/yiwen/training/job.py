@@ -39,8 +39,8 @@ class Job:
 
     model: nn.Module
     """Freshly initialised, on its device."""
-    d_model: int
-    """For the paper's learning rate."""
+    model_config: ModelConfig
+    """Its shape: for the paper's learning rate, and for those who compare runs."""
     lengths: Lengths
     """Of all training rows."""
     load: Callable[[Rows, int], Batch]
@@ -57,8 +57,6 @@ class Job:
     """Writes a bundle into a folder, whole or not at all."""
     where: Callable[[int], str]
     """Names the file and line of a row."""
-    settings: Mapping[str, Any]
-    """Shape of the model, for those who compare runs."""
     subwords: Callable[[Mapping[str, Tensor]], tuple[np.ndarray, list[str]]] | None = None
     """weights -> embeddings that are worth a look (N, D), and their names; None where there are none."""
     rate_of: Callable[[str], float] = lambda name: 1.0

@@ -18,6 +18,7 @@ from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.evaluation.classification import evaluate_labels, spans_of
 from yiwen.evaluation.retrieval import retrieval
+from yiwen.stop import StopFlag
 from yiwen.tasks.classify import balanced_weights, label_logits, label_loss
 from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.embed import embed_loss, vectors
@@ -26,9 +27,7 @@ from yiwen.tasks.loss import LossFn
 from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
 from yiwen.text.subword import EOS_ID, PAD_ID
 from yiwen.training.config import TrainingConfig
-from yiwen.training.validation import N_SAMPLES, chunks_of
-
-Scores = tuple[dict[str, float], list[tuple[str, str, str]]]
+from yiwen.training.validation import N_SAMPLES, Validation, chunks_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +40,8 @@ class Learning:
     """(rows, subwords) -> a made-up batch."""
     loss_fn: LossFn
     """(model, batch) -> (loss_sum, count)."""
-    judge: Callable[[EncoderModel, Callable[[], None]], Scores]
-    """Scores and samples of a model on the validation text; the second argument is called between batches."""
+    judge: Callable[[EncoderModel, StopFlag], Validation]
+    """Scores and samples of a model on the validation text; the flag is looked at between batches."""
 
 
 def labelling(
@@ -64,11 +63,11 @@ def labelling(
     src_ids, numbers = numbered(store.source, texts, targets, labels=store.labels, targets=store.targets)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
 
-    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+    def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         loss_sum, n_all = 0.0, 0
         predicted: list[list[str]] = [[] for _ in texts]
         for chunk in chunks:
-            check()
+            stop.check("validation")
             batch = collate_labelled([src_ids[i] for i in chunk], [numbers[i] for i in chunk], for_words=for_words)
             batch = batch.to(model.device)
             logits_NK = label_logits(model, batch)
@@ -80,7 +79,7 @@ def labelling(
                 predicted[i] = [store.labels[next(found)] for _ in gold[i]]
         scores = evaluate_labels(gold, predicted, labels=store.labels, n_bootstrap=0).scores
         samples = list(zip(texts, map(" ".join, predicted), targets, strict=True))[:N_SAMPLES]
-        return {"loss": loss_sum / n_all, **scores}, samples
+        return Validation({"loss": loss_sum / n_all, **scores}, samples)
 
     def largest(n_rows: int, length: int) -> Batch:
         labels = [1] * (length if for_words else 1)
@@ -102,16 +101,16 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     batches = [hide([src_ids[i] for i in chunk], seed=place) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
 
-    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+    def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         loss_sum, n_right, n_all = 0.0, 0, 0
         for batch in batches:
-            check()
+            stop.check("validation")
             here = batch.to(model.device)
             loss_sum += float(loss_fn(model, here)[0])
             n_right += n_guessed(model, here)
             n_all += batch.n_tokens
-        loss = loss_sum / n_all
-        return {"loss": loss, "perplexity": math.exp(min(loss, 100.0)), "accuracy": 100 * n_right / n_all}, []
+        loss, accuracy = loss_sum / n_all, 100 * n_right / n_all
+        return Validation({"loss": loss, "perplexity": math.exp(min(loss, 100.0)), "accuracy": accuracy}, [])
 
     return Learning(
         load=lambda rows, seed: hide(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed),
@@ -128,14 +127,14 @@ def embedding(
     sides = [store.source.encode(texts) for texts in store.valid.normalised()]
     chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
-    def judge(model: EncoderModel, check: Callable[[], None]) -> Scores:
+    def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
         for ids, places, out in zip(sides, chunks, found, strict=True):
             for chunk in places:
-                check()
+                stop.check("validation")
                 src_ids = torch.from_numpy(pad([ids[i] for i in chunk], closing=EOS_ID)).to(model.device)
                 out[chunk] = vectors(model, src_ids).cpu()
-        return retrieval(found[0].numpy(), found[1].numpy(), *store.valid), []
+        return Validation(retrieval(found[0].numpy(), found[1].numpy(), *store.valid), [])
 
     def pairs(batch: Batch) -> Batch:
         return replace(batch, n_tokens=len(batch.src_ids))

@@ -11,7 +11,6 @@ import errno
 import math
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -77,7 +76,7 @@ class Trainer:
         self.progress.data = data
         self.updates: list[Update] = []
         self.smaller_plans = read_plans(run / "memory.jsonl")
-        self.pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
+        self.pool = ShardPool(hardware.shards)
         self.log = TrainingLog(run, self.progress, max_steps=config.max_steps, console=console)
         self.saved_step = self.progress.step if resume_from is not None else -1
 
@@ -88,13 +87,13 @@ class Trainer:
             Stopped: After a signal; a checkpoint of the last update was written.
             TrainingError: If the loss stays undefined.
         """
-        with self.log, self.pool or nullcontext():
+        with self.log, self.pool:
             try:
                 if not restore_best(self.run, step=self.progress.best_step) and self.progress.best_step:
                     self._forget_best()
                 if self.saved_step < 0:
                     self._save()
-                    settings = {**vars(self.config), **self.job.settings}
+                    settings = {**vars(self.config), **vars(self.job.model_config)}
                     self.log.settings(settings, metrics=("valid/loss", f"valid/{self.config.metric}"))
                 if not self._is_done():
                     self._try_largest_batch()
@@ -124,7 +123,7 @@ class Trainer:
         plan = self._next_plan()
         gradients = self._gradients(plan)
         step = self.progress.step + 1
-        rate = learning_rate(step, self.config, d_model=self.job.d_model)
+        rate = learning_rate(step, self.config, d_model=self.job.model_config.d_model)
         if gradients.is_finite:
             set_learning_rate(self.optimizers, rate)
             clip = self.config.clip_norm
@@ -169,8 +168,7 @@ class Trainer:
             load=self.job.load,
             loss_fn=self.job.loss_fn,
             seeds=(self.config.seed, step),
-            device=self.hardware.device,
-            is_bf16=self.hardware.is_bf16,
+            hardware=self.hardware,
             pool=self.pool,
             batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
         )

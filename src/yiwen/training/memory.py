@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +37,9 @@ def note_plan(path: Path, step: int, plan: Update, left_out: list[int]) -> None:
     At once, not at the next checkpoint: after a kill the same step must be computed from the same micro-batches,
     whether or not memory is short again.
     """
-    record = Record(path, n_bytes=whole_lines(path))
-    record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
-    record.sync()
-    record.close()
+    with closing(Record(path, n_bytes=whole_lines(path))) as record:
+        record.write({"step": step, "plan": [rows.tolist() for rows in plan], "left_out": left_out})
+        record.sync()
 
 
 def fit_in_memory(

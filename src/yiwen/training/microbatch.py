@@ -6,7 +6,6 @@ A micro-batch is what is computed at a time. What an update learns from is anoth
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 
 import torch
@@ -58,7 +57,6 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
 
 def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> float:
     """Real target tokens a second of the forward and backward pass of one batch."""
-    pool = ShardPool(hardware.shards) if hardware.shards > 1 else None
-    run = partial(try_batch, model, lambda: batch, loss_fn=loss_fn, hardware=hardware, pool=pool)
-    with pool or nullcontext():
+    with ShardPool(hardware.shards) as pool:
+        run = partial(try_batch, model, lambda: batch, loss_fn=loss_fn, hardware=hardware, pool=pool)
         return batch.n_tokens / best_seconds([run], rounds=3, limit=1.0)[0]

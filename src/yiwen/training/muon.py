@@ -6,7 +6,7 @@ computes in software: 190 ms an update of the `tiny` model against 35 here, a th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import torch
@@ -50,18 +50,17 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
         """Apply the gradients; parameters without one stay as they are."""
         for group in self.param_groups:
-            matrices = [p for p in group["params"] if p.grad is not None]
-            if not matrices:  # all of them in layers that were left out
-                continue
-            directions = [self._momentum(p, group["momentum"]) for p in matrices]
-            torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
-            for places, shape in _alike(matrices):
-                stacked_NRC = torch.stack([directions[place] for place in places]).to(self.dtype)
-                steps_NRC = orthogonal(stacked_NRC).to(matrices[places[0]].dtype)
-                length = group["lr"] * 0.2 * max(shape) ** 0.5
-                torch._foreach_add_([matrices[place] for place in places], list(steps_NRC), alpha=-length)
+            alike: dict[torch.Size, list[Tensor]] = {}
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    alike.setdefault(parameter.shape, []).append(parameter)
+            for shape, matrices in alike.items():
+                directions_NRC = torch.stack([self._momentum(p, group["momentum"]) for p in matrices])
+                steps_NRC = orthogonal(directions_NRC.to(self.dtype)).to(directions_NRC.dtype)
+                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+                torch._foreach_add_(matrices, list(steps_NRC), alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
 
-    def _momentum(self, parameter: nn.Parameter, decay: float) -> Tensor:
+    def _momentum(self, parameter: Tensor, decay: float) -> Tensor:
         """Nesterov's look ahead: what the momentum would be if the same gradient came once more."""
         assert parameter.grad is not None
         state = self.state[parameter]
@@ -86,10 +85,3 @@ def orthogonal(matrices_NRC: Tensor) -> Tensor:
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if is_tall else x
-
-
-def _alike(matrices: list[Tensor]) -> Iterator[tuple[list[int], torch.Size]]:
-    """Places of matrices of the same shape."""
-    shapes = [matrix.shape for matrix in matrices]
-    for shape in dict.fromkeys(shapes):
-        yield [place for place, other in enumerate(shapes) if other == shape], shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -36,30 +36,29 @@ def build_optimizers(
         is_bf16: Whether the hardware multiplies in bf16.
     """
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    scales = {id(p): rate_of(name) for name, p in named.items()}
     is_apart = ("embedding", "positions", "output_proj", "head.weight")  # no matrix that a layer multiplies by
-    matrices = [p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)]
-    chosen = {id(p) for p in matrices}
-    rest = [p for p in named.values() if id(p) not in chosen]
+    matrices = {name: p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)}
+    rest = {name: p for name, p in named.items() if name not in matrices}
 
-    def groups(parameters: Iterable[nn.Parameter], **settings: Any) -> list[dict[str, Any]]:
+    def groups(parameters: Mapping[str, nn.Parameter], **settings: Any) -> list[dict[str, Any]]:
         """Those of one learning rate together."""
         alike: dict[float, list[nn.Parameter]] = {}
-        for parameter in parameters:
-            alike.setdefault(scales[id(parameter)], []).append(parameter)
+        for name, parameter in parameters.items():
+            alike.setdefault(rate_of(name), []).append(parameter)
         return [{"params": found, "scale": scale, **settings} for scale, found in alike.items()]
 
     rate, decay = config.learning_rate, config.weight_decay
     adam: Any = {"lr": rate, "betas": (config.beta1, config.beta2), "eps": config.epsilon, "fused": True}
     match config.optimizer:
         case "adam":
-            return [torch.optim.Adam(groups(named.values()), **adam)]
+            return [torch.optim.Adam(groups(named), **adam)]
         case "adamw":
             return [torch.optim.AdamW(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
         case "muon":
             dtype = torch.bfloat16 if is_bf16 else torch.float32
-            alike = sorted(matrices, key=lambda p: p.shape)  # dealt out in turn: each gets as many of every shape
-            dealt = [alike[number::n_shards] for number in range(min(n_shards, len(alike)))]
+            # Dealt out in turn: each gets as many of every shape.
+            alike = sorted(matrices.items(), key=lambda each: each[1].shape)
+            dealt = [dict(alike[number::n_shards]) for number in range(min(n_shards, len(alike)))]
             muons = [Muon(groups(part), lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
             return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
 

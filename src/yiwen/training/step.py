@@ -45,9 +45,8 @@ def compute_gradients(
     load: Callable[[Rows, int], Batch],
     loss_fn: LossFn,
     seeds: tuple[int, int],
-    device: str,
-    is_bf16: bool,
-    pool: ShardPool | None = None,
+    hardware: Hardware,
+    pool: ShardPool,
     batch_tokens: int = 0,
 ) -> Gradients:
     """Sum the gradients of all micro-batches, each divided by the tokens of the whole update.
@@ -58,9 +57,8 @@ def compute_gradients(
         load: (rows, seed) -> batch.
         loss_fn: (model, batch) -> (loss_sum, n_tokens).
         seeds: (run seed, step): dropout and subword sampling depend on nothing else but the micro-batch's place.
-        device: Where to compute.
-        is_bf16: Matrix products in bf16 by autocast.
-        pool: Threads that each compute a part of every micro-batch; None computes it whole.
+        hardware: Where to compute, and whether matrix products are in bf16 by autocast.
+        pool: Threads that each compute a part of every micro-batch; a pool of one computes it whole.
         batch_tokens: What loaded batches are cut to, where they do not have the lengths that the plan was made for; 0:
             they do.
     """
@@ -69,14 +67,14 @@ def compute_gradients(
     if batch_tokens:
         batches = [part for batch in batches for part in batch.cut(batch_tokens)]
     n_tokens = sum(batch.n_tokens for batch in batches)
-    loss_sum = torch.zeros((), device=device)
+    loss_sum = torch.zeros((), device=hardware.device)
     for place, batch in enumerate(batches):
-        if pool is not None:
-            loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, is_bf16)
+        if pool.n_shards > 1:
+            loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, hardware)
             continue
         torch.manual_seed(seed_of(*seeds, place, 1))
-        with autocast(device, is_bf16):
-            micro_loss, _ = loss_fn(model, batch.to(device))
+        with autocast(hardware):
+            micro_loss, _ = loss_fn(model, batch.to(hardware.device))
         # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
         (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
         loss_sum += micro_loss.detach()
@@ -87,13 +85,13 @@ def compute_gradients(
     return Gradients(loss_sum=loss, n_tokens=n_tokens, norm=length)
 
 
-def autocast(device: str, is_bf16: bool) -> torch.autocast:
+def autocast(hardware: Hardware) -> torch.autocast:
     """Matrix products of the block in bf16, where that was chosen."""
-    return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=is_bf16)
+    return torch.autocast(torch.device(hardware.device).type, dtype=torch.bfloat16, enabled=hardware.is_bf16)
 
 
 def try_batch(
-    model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, hardware: Hardware, pool: ShardPool | None
+    model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, hardware: Hardware, pool: ShardPool
 ) -> None:
     """The forward and backward pass of one batch that `make` gives, for its time and memory alone."""
     compute_gradients(
@@ -102,8 +100,7 @@ def try_batch(
         load=lambda rows, seed: make(),
         loss_fn=loss_fn,
         seeds=(0, 0),
-        device=hardware.device,
-        is_bf16=hardware.is_bf16,
+        hardware=hardware,
         pool=pool,
     )
 
@@ -118,7 +115,7 @@ class ShardPool:
 
     def __init__(self, n_shards: int) -> None:
         self.n_shards = n_shards
-        self._threads = ThreadPoolExecutor(n_shards - 1, thread_name_prefix="shard")
+        self._threads = ThreadPoolExecutor(max(1, n_shards - 1), thread_name_prefix="shard")
 
     def run(self, work: Callable[[int], T]) -> list[T]:
         """work(0), work(1), ... side by side; the results in order."""
@@ -142,7 +139,7 @@ def _sharded(
     loss_fn: LossFn,
     seeds: tuple[int, ...],
     n_tokens: int,
-    is_bf16: bool,
+    hardware: Hardware,
 ) -> Tensor:
     """Add a batch's gradients to the model's, shard by shard in order; gives the summed loss, ()."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -152,7 +149,7 @@ def _sharded(
         if shard.n_tokens == 0:  # fewer rows than shards
             return torch.zeros(()), [None] * len(parameters)
         generator = torch.Generator().manual_seed(seed_of(*seeds, number))
-        with drawing_from(generator), autocast("cpu", is_bf16):
+        with drawing_from(generator), autocast(hardware):
             loss, _ = loss_fn(model, shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 
@@ -167,18 +164,15 @@ def _sharded(
 
 @torch.no_grad()
 def apply_gradients(
-    model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float, pool: ShardPool | None = None
+    model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float, pool: ShardPool
 ) -> None:
-    """Clip to clip_norm (0: not at all) and let the optimizers step, side by side where there is a pool."""
+    """Clip to clip_norm (0: not at all) and let the optimizers step, side by side in the threads of the pool."""
     if 0 < clip_norm < norm:
         gradients: list[Tensor] = [p.grad for p in model.parameters() if p.grad is not None]
         torch._foreach_mul_(gradients, clip_norm / norm)
 
     def step(number: int) -> None:
-        for optimizer in optimizers[number :: pool.n_shards if pool else 1]:
+        for optimizer in optimizers[number :: pool.n_shards]:
             optimizer.step()
 
-    if pool is None:
-        step(0)
-    else:
-        pool.run(step)
+    pool.run(step)

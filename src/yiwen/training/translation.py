@@ -95,7 +95,7 @@ def translation_job(
 
     return Job(
         model=model,
-        d_model=model_config.d_model,
+        model_config=model_config,
         lengths=lengths,
         load=load,
         is_sampled=store.tokenizer.sampling > 0,
@@ -104,7 +104,6 @@ def translation_job(
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,
-        settings=dataclasses.asdict(model_config),
         subwords=subwords,
     )
 

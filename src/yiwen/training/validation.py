@@ -38,7 +38,7 @@ class Validation:
     """By name: `loss` and `perplexity` of the references, `bleu` or `chrf` of the decoding."""
     samples: list[tuple[str, str, str]]
     """(source, translation, reference) of a few lines."""
-    picture: npt.NDArray[np.float32] | None
+    picture: npt.NDArray[np.float32] | None = None
     """Cross-attention of the last layer for the first sample, mean over heads: (T, S), 0 to 1."""
     drawing: str = ""
     """The same word by word, as plain text."""
@@ -71,9 +71,8 @@ class ValidationSet:
         loss = self._loss(engine.model, device, stop)
         found = engine.search([self.src_ids[i] for i in self.decoded], config=SearchConfig(beam_size=1), stop=stop)
         decoded = self.store.target.decode([hypotheses[0].ids for hypotheses in found])
-        translations = [""] * len(self.src)
-        for i, text in zip(self.decoded, decoded, strict=True):
-            translations[i] = text
+        by_line = dict(zip(self.decoded, decoded, strict=True))
+        translations = [by_line.get(i, "") for i in range(len(self.src))]
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
         return Validation(
@@ -92,7 +91,8 @@ class ValidationSet:
             stop.check("validation")
             tensors = collate([self.src_ids[i] for i in batch], [self.ref_ids[i] for i in batch])
             loss, count = loss_fn(model, tensors.to(device))
-            loss_sum, n_tokens = loss_sum + loss.item(), n_tokens + count
+            loss_sum += loss.item()
+            n_tokens += count
         return loss_sum / max(n_tokens, 1)
 
     @torch.inference_mode()
