@@ -41,24 +41,16 @@ def backtranslate(
     from yiwen.errors import ConfigError
     from yiwen.stop import stop_on_signals
     from yiwen.synthetic.backtranslate import back_translate
+    from yiwen.synthetic.teacher import Teachers
 
     if not sampling and (top_k is not None or seed is not None):
         raise ConfigError("--top-k and --seed: for --sampling alone; add it, or leave them out")
+    search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
+    teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)
     console = Console(stderr=True)
     with stop_on_signals() as stop:
         done = back_translate(
-            model,
-            texts,
-            column=column,
-            forward=forward,
-            tag=tag,
-            search={"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size},
-            ensemble=ensemble or (),
-            output=output,
-            device=device,
-            threads=threads,
-            stop=stop,
-            console=console,
+            teachers, texts, column=column, forward=forward, tag=tag, output=output, stop=stop, console=console
         )
     print_report(done.report, console)
     console.print(f"made: {done.made}", highlight=False, markup=False, soft_wrap=True)
