@@ -99,7 +99,7 @@ def translate_corpus(
     teachers: Teachers,
     loaded: LoadedRecipe,
     *,
-    check: Callable[[Store, Path], None] | None = None,
+    check: Callable[[Store, Path], None] = lambda store, pairs: None,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> Distilled:
@@ -108,8 +108,7 @@ def translate_corpus(
     Args:
         teachers: Who translates.
         loaded: Whose prepared text is translated.
-        check: Is given the prepared text and the folder of pairs that are not there yet, before anything is translated;
-            it may refuse.
+        check: As for `make_pairs`.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -121,15 +120,7 @@ def translate_corpus(
     """
     _require_same_languages(teachers.folder, loaded)
     store = _plain_text(loaded, stop=stop, progress=console is not None)
-    made = make_pairs(
-        teachers,
-        teachers.load(),
-        store,
-        loaded.recipe.data,
-        check=(lambda pairs: check(store, pairs)) if check else lambda pairs: None,
-        stop=stop,
-        console=console,
-    )
+    made = make_pairs(teachers, teachers.load(), store, loaded.recipe.data, check=check, stop=stop, console=console)
     if console is not None:
         console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
     return Distilled(made, student_data(loaded, made.folder, store, made.corpora))

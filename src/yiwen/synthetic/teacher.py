@@ -98,7 +98,7 @@ def make_pairs(
     data: DataConfig,
     *,
     tag: str = "",
-    check: Callable[[Path], None] = lambda pairs: None,
+    check: Callable[[Store, Path], None] = lambda store, pairs: None,
     stop: StopFlag | None,
     console: Console | None,
 ) -> Made:
@@ -110,7 +110,8 @@ def make_pairs(
         store: What is translated.
         data: What the store was made of.
         tag: What every translation is to start with, so that a model can tell it from what people wrote.
-        check: Is given the folder of pairs that are not there yet, before anything is translated; it may refuse.
+        check: Is given the store and the folder of pairs that are not there yet, before anything is translated; it may
+            refuse.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -134,7 +135,7 @@ def make_pairs(
         tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"
         if not is_whole(pairs):
-            check(pairs)
+            check(store, pairs)
         with bar_with_rate(console or Console(quiet=True, stderr=True)) as bar:
             n_translated = translate_missing(folder, translator, store, config, stop=stop, bar=bar)
         if not is_whole(pairs):
