@@ -119,8 +119,14 @@ class Store:
                 f"and other control characters, of {_LONGEST_WORD} characters at most"
             )
         secret = f"yw_{secrets.token_urlsafe(32)}"
-        limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
-        key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)
+        key = Key(
+            id=secrets.token_hex(4),
+            name=name,
+            sha256=_hash(secret),
+            characters_per_month=characters_per_month,
+            requests_per_minute=requests_per_minute,
+            created=_now(),
+        )
         with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
         self.sync()
