@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from yiwen.bundle import open_bundle
 from yiwen.config import toml_text
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import ONE_FILE, CorpusConfig
@@ -85,7 +84,8 @@ def back_translate(
     tag = _checked_tag(tag, forward=forward)
     if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
-    info = open_bundle(teachers.folder).info
+    translator = teachers.load()
+    info = translator.bundle.info
     data = DataConfig(
         src_lang=info.src_lang,
         tgt_lang=info.tgt_lang,
@@ -94,7 +94,6 @@ def back_translate(
         test_pairs=0,
         max_tokens=min(info.max_src_tokens, info.model.max_len),
     )
-    translator = teachers.load()
     tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)))
     prepared = prepare(
         data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
