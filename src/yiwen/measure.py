@@ -135,17 +135,18 @@ def measure(
         stop=stop,
     )
     tests = tests_of(translator.bundle, src, ref)
-    for each in filter(None, (translator, other)) if not ensemble else ():
-        calibrate_once(each, stop=stop)
+    if not ensemble:
+        for each in filter(None, (translator, other)):
+            calibrate_once(each, stop=stop)
     asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": work.ensemble}
     asked |= {"checks": checks, "search": dataclasses.asdict(work.search)}
-    measurements = [work.measure(test, asked) for test in tests]
     if output is not None:
-        measurements[0] = dataclasses.replace(measurements[0], written=output)
+        places = [output, *[None] * (len(tests) - 1)]
     else:
+        how = work.unusual(engine, dtype)
         others = work.ensemble + ([str(other.bundle.folder.resolve())] if other else [])
-        place_of = partial(kept_at, folder, is_given=src is not None, how=work.unusual(engine, dtype), others=others)
-        measurements = list(map(_kept, measurements, map(place_of, tests)))
+        places = [kept_at(folder, test, is_given=src is not None, how=how, others=others) for test in tests]
+    measurements = [work.measure(test, place, asked) for test, place in zip(tests, places, strict=True)]
     first, *more = measurements
     first = dataclasses.replace(first, more=tuple(more), report=report)
     if report is not None:
@@ -165,13 +166,6 @@ def _check_outputs(output: Path | None, report: Path | None) -> None:
             raise ConfigError(f"--{name} {path} cannot be written there; give the path of {kind} in a folder of yours")
     if output is not None and report is not None and output.resolve() == report.resolve():
         raise ConfigError(f"--output and --report are both {output}; give each a file of its own")
-
-
-def _kept(measurement: Measurement, place: Path | None) -> Measurement:
-    if place is None or may_write(place):
-        return dataclasses.replace(measurement, written=place)
-    notes = (measurement.note, f"nothing is kept: {place.parent} cannot be written")
-    return dataclasses.replace(measurement, note=" · ".join(filter(None, notes)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +196,8 @@ class _Work:
         ]
         return "".join(f"-{part}" for part in parts if part)
 
-    def measure(self, test: Test, asked: Mapping[str, Any]) -> Measurement:
-        """Translate one test set with one or two models, and score the result."""
+    def measure(self, test: Test, place: Path | None, asked: Mapping[str, Any]) -> Measurement:
+        """Translate one test set with one or two models, and score the result, which is to be written to `place`."""
         from yiwen.evaluation.metrics import evaluate
         from yiwen.evaluation.significance import compare
 
@@ -221,6 +215,9 @@ class _Work:
             notes += [other.note, f"compared with {other.bundle.folder} ({other.engine.description})"]
             baseline = [translation.text for translation in translate(other, test.sources)]
             comparison = compare(texts, baseline, test.references, **rules)
+        is_kept = place is not None and may_write(place)
+        if place is not None and not is_kept:
+            notes.append(f"nothing is kept: {place.parent} cannot be written")
         return Measurement(
             model=str(translator.bundle.folder),
             engine=translator.engine.description,
@@ -231,7 +228,7 @@ class _Work:
             flags=dict(Counter(flag for translation in translations for flag in translation.flags)),
             seconds=seconds,
             asked=asked,
-            written=None,
+            written=place if is_kept else None,
             details=self.details(test, translations, baseline) if self.is_detailed else None,
         )
 

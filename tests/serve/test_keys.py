@@ -29,7 +29,7 @@ from yiwen.serve.call import Call
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError, Gone
 from yiwen.serve.service import Service
-from yiwen.serve.store import ANYBODY, Store, default_url, open_store
+from yiwen.serve.store import ANYBODY, Store, open_store
 
 T = "/v1/translate"
 BODY = translation("Deti gedi bapu.")
@@ -364,7 +364,7 @@ def test_a_store_that_nobody_closes_leaves_no_file_open(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="no such names on Windows")
 @pytest.mark.parametrize("name", ["what?", "a%20b", "#1 :@", "译文"])
 def test_the_keys_lie_in_the_folder_of_the_runs_whatever_its_name(name: str, tmp_path: Path) -> None:
-    store = Store(default_url(tmp_path / name))
+    store = open_store(None, folder=tmp_path / name)
     store.create_key("a", **UNLIMITED)
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -376,7 +376,7 @@ def test_the_folder_of_the_keys_is_closed_to_other_users(tmp_path: Path) -> None
     """Glossaries are in it."""
     before = os.umask(0)
     try:
-        Store(default_url(tmp_path / "runs" / ".serve")).close()
+        open_store(None, folder=tmp_path / "runs" / ".serve").close()
     finally:
         os.umask(before)
     assert (tmp_path / "runs" / ".serve").stat().st_mode & 0o777 == 0o770

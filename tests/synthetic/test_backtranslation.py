@@ -21,6 +21,7 @@ from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import shards
 from yiwen.synthetic.backtranslate import BackTranslated, back_translate
+from yiwen.synthetic.teacher import Teachers
 from yiwen.translator import Translation, Translator
 
 
@@ -34,7 +35,7 @@ def text(tiny_run: TinyRun, tmp_path: Path) -> Path:
 
 
 def made_by(teacher: Teacher, *texts: Path, **options: Any) -> BackTranslated:
-    return back_translate(teacher.bundle.folder, texts, **options)
+    return back_translate(Teachers(folder=teacher.bundle.folder), texts, **options)
 
 
 def test_every_text_stands_beside_a_tagged_source_made_from_it(teacher: Teacher, text: Path) -> None:
@@ -158,17 +159,18 @@ def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
     monkeypatch.setattr(shards, "SHARD_ROWS", 30)
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     text.write_bytes(b"\n".join(text.read_bytes().split(b"\n")[:97]))
-    options: dict[str, Any] = {"search": {"sampling": True, "temperature": 2.0, "max_len_extra": 3}, "threads": 1}
-    whole = back_translate(tiny_run.best, [text], **options)
+    draws = {"sampling": True, "temperature": 2.0, "max_len_extra": 3}
+    teachers = Teachers(folder=tiny_run.best, search=draws, threads=1)
+    whole = back_translate(teachers, [text])
     sources = lines(whole, "corpus-0.de")
     folder = whole.made.folder
     shutil.rmtree(folder.parent / "shard-000000000")
     shutil.rmtree(folder)
-    again = back_translate(tiny_run.best, [text], **options)
+    again = back_translate(teachers, [text])
     assert again.made.n_translated == 30
     assert lines(again, "corpus-0.de") == sources
     assert len(set(sources)) > 0.8 * len(sources)
-    beam = back_translate(tiny_run.best, [text], threads=1)
+    beam = back_translate(Teachers(folder=tiny_run.best, threads=1), [text])
     found = Translator.load(tiny_run.best, threads=1).translate(lines(beam, "corpus-0.en")[:7], checks=False)
     assert lines(beam, "corpus-0.de")[:7] == [f"<2bt> {each}" for each in found]
 

@@ -26,6 +26,7 @@ from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards
 from yiwen.synthetic.distil import Distilled, distil, translate_corpus
+from yiwen.synthetic.teacher import Teachers
 from yiwen.translator import Translation
 
 
@@ -34,8 +35,12 @@ def loaded(tiny_run: TinyRun) -> LoadedRecipe:
     return load_recipe(str(tiny_run.recipe))
 
 
-def distilled_by(teacher: Teacher, loaded: LoadedRecipe, **options: Any) -> Distilled:
-    return translate_corpus(teacher.bundle.folder, loaded, **options)
+def teachers_of(teacher: Teacher, **how: Any) -> Teachers:
+    return Teachers(folder=teacher.bundle.folder, **how)
+
+
+def distilled_by(teacher: Teacher, loaded: LoadedRecipe, *, stop: StopFlag | None = None, **how: Any) -> Distilled:
+    return translate_corpus(teachers_of(teacher, **how), loaded, stop=stop)
 
 
 def test_a_teacher_that_is_no_translator_is_refused(
@@ -43,7 +48,7 @@ def test_a_teacher_that_is_no_translator_is_refused(
 ) -> None:
     classifier = tampered(tiny_run.best, tmp_path / "c", task="classify", labels=("a", "b"), tgt_lang="")
     with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator"):
-        translate_corpus(classifier, loaded)
+        translate_corpus(Teachers(folder=classifier), loaded)
 
 
 def test_pairs_of_one_language_are_refused(
@@ -69,7 +74,7 @@ def test_every_source_stands_beside_what_the_teacher_wrote(teacher: Teacher, loa
 def test_the_teacher_searches_as_its_bundle_says_for_one_translation(teacher: Teacher, loaded: LoadedRecipe) -> None:
     distilled_by(teacher, loaded)
     assert teacher.search == teacher.bundle.info.search.changed(n_best=1)
-    distilled_by(teacher, loaded, beam_size=3)
+    distilled_by(teacher, loaded, search={"beam_size": 3})
     assert teacher.search == teacher.bundle.info.search.changed(n_best=1, beam_size=3)
 
 
@@ -84,7 +89,7 @@ def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: Lo
 def test_a_bar_is_shown_only_while_there_is_something_to_translate(teacher: Teacher, loaded: LoadedRecipe) -> None:
     for is_new in (True, False):
         console = Console(file=io.StringIO(), force_terminal=True, width=80)
-        distilled_by(teacher, loaded, console=console)
+        translate_corpus(teachers_of(teacher), loaded, console=console)
         assert isinstance(console.file, io.StringIO)
         assert ("translating" in console.file.getvalue()) == is_new
 
@@ -110,7 +115,7 @@ def test_a_damaged_shard_is_translated_again(teacher: Teacher, loaded: LoadedRec
 def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun) -> None:
     folders = {
         distilled_by(teacher, loaded).made.folder.parent,
-        distilled_by(teacher, loaded, beam_size=1).made.folder.parent,
+        distilled_by(teacher, loaded, search={"beam_size": 1}).made.folder.parent,
     }
     teacher.bundle = open_bundle(tiny_run.early)
     folders.add(distilled_by(teacher, loaded).made.folder.parent)
@@ -240,7 +245,7 @@ def test_a_vocabulary_may_be_that_of_a_model(
     (tmp_path / "model").symlink_to(tiny_run.best, target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     settings = [f"tokenizer.model={os.path.relpath(tmp_path / 'model', tiny_run.recipe.parent)}"]
-    distil(teacher.bundle.folder, load_recipe(str(tiny_run.recipe), settings))
+    distil(teachers_of(teacher), load_recipe(str(tiny_run.recipe), settings))
     assert students[0].recipe.tokenizer.model == str(tmp_path / "model")
 
 
@@ -256,7 +261,7 @@ def test_other_languages_are_refused_before_anything_is_prepared(
 
 def test_a_missing_teacher_is_named(loaded: LoadedRecipe, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nothing is no folder; give a bundle"):
-        translate_corpus(tmp_path / "nothing", loaded)
+        translate_corpus(Teachers(folder=tmp_path / "nothing"), loaded)
 
 
 def test_a_stop_signal_ends_the_work_and_whole_shards_stay(teacher: Teacher, loaded: LoadedRecipe) -> None:
@@ -292,7 +297,7 @@ def test_an_existing_run_is_refused_before_the_teacher_works(
 ) -> None:
     monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
     with pytest.raises(ConfigError, match=r"tiny-student exists already; go on by --resume"):
-        distil(teacher.bundle.folder, loaded)
+        distil(teachers_of(teacher), loaded)
     assert teacher.asked == []
 
 
@@ -304,7 +309,7 @@ def test_a_student_without_validation_text_is_refused_before_the_teacher_works(
         loaded, recipe=dataclasses.replace(loaded.recipe, data=dataclasses.replace(loaded.recipe.data, valid=None))
     )
     with pytest.raises(DataError, match=r"there is no validation text; set data.valid to a file with text"):
-        distil(teacher.bundle.folder, loaded)
+        distil(teachers_of(teacher), loaded)
     assert teacher.asked == []
     assert distilled_by(teacher, loaded).made.n_pairs == len(teacher.asked)  # its text alone can be had
 
@@ -314,18 +319,18 @@ def test_what_a_resumed_student_cannot_change_is_refused_before_the_teacher_work
 ) -> None:
     students: list[LoadedRecipe] = []
     monkeypatch.setattr(module, "train_recipe", lambda student, **_: students.append(student))
-    distil(teacher.bundle.folder, loaded)
+    distil(teachers_of(teacher), loaded)
     run = tmp_path / "runs" / "tiny-student"
     run.mkdir()
     (run / "recipe.toml").write_text(to_toml(students[0].recipe), encoding="utf-8")
     monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
     teacher.asked.clear()
     with pytest.raises(ConfigError, match=r"a resumed run cannot change these:\n .*data.corpora") as refused:
-        distil(teacher.bundle.folder, loaded, resume=True, beam_size=3)
+        distil(teachers_of(teacher, search={"beam_size": 3}), loaded, resume=True)
     assert "data.valid" not in str(refused.value)
     with pytest.raises(ConfigError, match=r"data.max_tokens: 24 -> 20"):
-        distil(teacher.bundle.folder, load_recipe(str(tiny_run.recipe), ["data.max_tokens=20"]), resume=True)
+        distil(teachers_of(teacher), load_recipe(str(tiny_run.recipe), ["data.max_tokens=20"]), resume=True)
     assert teacher.asked == []
     shutil.rmtree(tmp_path / "runs" / ".distilled")  # the same text made again is no other
-    distil(teacher.bundle.folder, loaded, resume=True)
+    distil(teachers_of(teacher), loaded, resume=True)
     assert students[1] == students[0]

@@ -15,6 +15,7 @@ from yiwen.evaluation.metrics import quick_score
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.synthetic.backtranslate import back_translate
+from yiwen.synthetic.teacher import Teachers
 from yiwen.translator import Translator
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ def test_back_translated_text_helps_a_model_that_has_little(tmp_path: Path, tiny
     for lang in ("en", "de"):
         (tmp_path / f"few.{lang}").write_text("".join(f"{line}\n" for line in lines[lang][:60]), encoding="utf-8")
     (tmp_path / "mono.en").write_text("".join(f"{line}\n" for line in lines["en"][60:1460]), encoding="utf-8")
-    made = back_translate(tiny_run.best, [tmp_path / "mono.en"], threads=1).made.folder
+    made = back_translate(Teachers(folder=tiny_run.best, threads=1), [tmp_path / "mono.en"]).made.folder
     text = tiny_run.recipe.read_text(encoding="utf-8").replace(
         'src_lang = "en"\ntgt_lang = "de"', 'src_lang = "de"\ntgt_lang = "en"'
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads, refuse
 
 
 def backtranslate(
@@ -38,27 +38,18 @@ def backtranslate(
     from rich.console import Console
 
     from yiwen.data.report import print_report
-    from yiwen.errors import ConfigError
     from yiwen.stop import stop_on_signals
     from yiwen.synthetic.backtranslate import back_translate
+    from yiwen.synthetic.teacher import Teachers
 
-    if not sampling and (top_k is not None or seed is not None):
-        raise ConfigError("--top-k and --seed: for --sampling alone; add it, or leave them out")
+    if not sampling:
+        refuse({"--top-k": top_k, "--seed": seed}, "for --sampling alone; add it, or leave this out")
+    search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
+    teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)
     console = Console(stderr=True)
     with stop_on_signals() as stop:
         done = back_translate(
-            model,
-            texts,
-            column=column,
-            forward=forward,
-            tag=tag,
-            search={"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size},
-            ensemble=ensemble or (),
-            output=output,
-            device=device,
-            threads=threads,
-            stop=stop,
-            console=console,
+            teachers, texts, column=column, forward=forward, tag=tag, output=output, stop=stop, console=console
         )
     print_report(done.report, console)
     console.print(f"made: {done.made}", highlight=False, markup=False, soft_wrap=True)

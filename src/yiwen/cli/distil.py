@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,16 +36,17 @@ def distil(
     from yiwen.recipe import load_recipe
     from yiwen.stop import stop_on_signals
     from yiwen.synthetic import distil as synthetic
+    from yiwen.synthetic.teacher import Teachers
 
     console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
-    how: dict[str, Any] = {"ensemble": ensemble or (), "beam_size": beam_size, "device": device, "threads": threads}
+    search = {"beam_size": beam_size}
+    teachers = Teachers(folder=teacher, ensemble=ensemble or (), search=search, device=device, threads=threads)
     with stop_on_signals() as stop:
-        how |= {"stop": stop, "console": console}
         if text_only:
-            made = synthetic.translate_corpus(teacher, loaded, **how).made
+            made = synthetic.translate_corpus(teachers, loaded, stop=stop, console=console).made
             result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}
         else:
-            folder, progress = synthetic.distil(teacher, loaded, run=run, resume=resume, **how)
+            folder, progress = synthetic.distil(teachers, loaded, run=run, resume=resume, stop=stop, console=console)
             result = tell_best(folder, progress, console, then=f"export {shlex.quote(str(folder))}")
     tell_json(result, wanted=as_json)

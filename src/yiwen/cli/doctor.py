@@ -25,29 +25,30 @@ def doctor(
 
 def examine() -> dict[str, Any]:
     """Everything that `yiwen doctor` knows, as plain values (memory and disk in GiB)."""
-    versions, missing = _dependencies()
-    return {
-        "yiwen": __version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "machine": _machine(),
-        "versions": versions,
-        "missing": missing,
-        "hardware": _hardware() if versions.get("torch") else None,
-    }
-
-
-def _machine() -> dict[str, Any]:
     from yiwen import hardware
 
+    versions, missing = _dependencies()
     runs = Path(os.environ.get("YIWEN_RUNS") or "runs").absolute()
     existing = next(folder for folder in (runs, *runs.parents) if folder.is_dir())
-    return {
+    machine = {
         "cpu": hardware.processor_name(),
         "cores": hardware.usable_cores(),
         "memory_gib": hardware.memory_gib(),
         "runs": str(runs),
         "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),
+    }
+    training = None
+    if versions.get("torch"):
+        facts, chosen = hardware.describe(), hardware.in_words(hardware.choose())
+        training = {"device": facts["device"], "native_bf16": facts["native_bf16"], "chosen": chosen}
+    return {
+        "yiwen": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "machine": machine,
+        "versions": versions,
+        "missing": missing,
+        "hardware": training,
     }
 
 
@@ -68,15 +69,6 @@ def _dependencies() -> tuple[dict[str, str | None], dict[str, list[str]]]:
             versions[name] = None
             missing.setdefault(extra[1] if extra else "", []).append(name)
     return dict(sorted(versions.items())), missing
-
-
-def _hardware() -> dict[str, Any]:
-    """What training would use here, by the part that chooses it."""
-    from yiwen import hardware
-
-    facts = hardware.describe()
-    chosen = hardware.in_words(hardware.choose())
-    return {"device": facts["device"], "native_bf16": facts["native_bf16"], "chosen": chosen}
 
 
 def _lines(report: dict[str, Any]) -> list[str]:

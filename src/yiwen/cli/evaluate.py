@@ -38,7 +38,6 @@ def evaluate(
     from rich.console import Console
 
     from yiwen.bundle import open_bundle
-    from yiwen.errors import ConfigError
     from yiwen.measure import measure, print_measurement
     from yiwen.stop import stop_on_signals
 
@@ -49,8 +48,7 @@ def evaluate(
         unused = {"--compare": compare, "--report": report, "--lowercase": lowercase or None, "--beam-size": beam_size,
                   "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble or None,
                   "--no-checks": None if checks else True}  # fmt: skip
-        if given := [name for name, value in unused.items() if value is not None]:
-            raise ConfigError(f"{', '.join(given)}: for translations; {bundle.folder} has task={bundle.info.task!r}")
+        options.refuse(unused, f"for translations; {bundle.folder} has task={bundle.info.task!r}")
         with stop_on_signals() as stop:
             _evaluate_encoder(bundle.folder, as_json, stop=stop, **how)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,7 +12,7 @@ from yiwen.cli.options import AsJson, Model, tell_json
 
 def export(
     model: Model,
-    to: Annotated[str, typer.Option(help="What to export to: ctranslate2.")] = "ctranslate2",
+    to: Annotated[Literal["ctranslate2"], typer.Option(help="What to export to.")] = "ctranslate2",
     dtype: Annotated[str, typer.Option(help="int8, int8_float32, float32, float16 or bf16.")] = "int8",
     output: Annotated[Path | None, typer.Option(help="A new folder without the weights; else into MODEL.")] = None,
     shortlist: Annotated[bool, typer.Option("--shortlist", help="Score only what training made likely.")] = False,
@@ -35,8 +35,6 @@ def export(
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
-    if to != "ctranslate2":
-        raise ConfigError(f"--to {to!r} is unknown; use 'ctranslate2'")
     folder = find_bundle(model)
     bundle = open_bundle(folder.resolve())  # training may mean another model by the link soon
     if shortlist and bundle.info.task != "translate":

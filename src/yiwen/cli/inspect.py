@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Model, Penalty
+from yiwen.cli.options import AsJson, BeamSize, Model, Penalty, refuse
 
 
 def inspect(
@@ -34,16 +34,14 @@ def inspect(
 
     if (text is None) == (gold is None):
         raise ConfigError("give a sentence to look into, or gold alignments with --gold; one of the two")
-    unused = {"--target": target, "--output": output, "--beam-size": beam_size, "--length-penalty": length_penalty}
-    if gold is not None and (given := [name for name, value in unused.items() if value not in (None, [])]):
-        raise ConfigError(f"{', '.join(given)}: for a sentence, which --gold has none of; leave one of them out")
-    bundle = open_bundle(model)
     if gold is not None:
         from yiwen.analysis.gold import measure_alignment
         from yiwen.stop import stop_on_signals
 
+        unused = {"--target": target, "--output": output, "--beam-size": beam_size, "--length-penalty": length_penalty}
+        refuse(unused, "for a sentence, which --gold has none of; leave one of them out")
         with stop_on_signals() as stop:
-            rate = measure_alignment(bundle, gold, stop=stop)
+            rate = measure_alignment(open_bundle(model), gold, stop=stop)
         print(json.dumps(dataclasses.asdict(rate)) if as_json else rate)
         return
     from yiwen.analysis.inspection import inspect_sentence
@@ -51,6 +49,7 @@ def inspect(
     from yiwen.analysis.terminal import show
 
     assert text is not None
+    bundle = open_bundle(model)
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, n_best=1)
     seen = inspect_sentence(bundle, text, target=target, search=search)
     for path in output or ():

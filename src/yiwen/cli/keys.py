@@ -22,9 +22,9 @@ def keys(
     from yiwen.errors import ConfigError
 
     need_serve()
-    from yiwen.serve.store import Store, default_url
+    from yiwen.serve.store import open_store
 
-    store = Store(database or default_url(state_folder()))
+    store = open_store(database, folder=state_folder())
     if action != "list" and not name:
         raise ConfigError(f"yiwen keys {action} needs {'a name' if action == 'create' else 'the id of a key'}")
     match action:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from yiwen.errors import ConfigError, MissingDependencyError
+
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe, or the path of your own .toml.")]
 Settings = Annotated[
     list[str] | None,
@@ -38,6 +40,16 @@ def tell_json(result: Mapping[str, Any], *, wanted: bool) -> None:
         print(json.dumps(result, ensure_ascii=False))
 
 
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Make sure that options which mean nothing here are not given, and so are None.
+
+    Raises:
+        ConfigError: With those that are, and why they may not be.
+    """
+    if given := [name for name, value in options.items() if value is not None]:
+        raise ConfigError(f"{', '.join(given)}: {why}")
+
+
 def state_folder() -> Path:
     """Where a service keeps its database and corrections."""
     from yiwen.recipe import runs_root
@@ -52,8 +64,6 @@ def need_serve() -> None:
         MissingDependencyError: If a package is missing.
     """
     from importlib.util import find_spec
-
-    from yiwen.errors import MissingDependencyError
 
     if missing := [name for name in ("prometheus_client", "sqlalchemy", "starlette", "uvicorn") if not find_spec(name)]:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,8 +56,10 @@ def translate(
         raise ConfigError("--strict asks for what the checks find; leave --no-checks out")
     glossary = None if glossary_file is None else read_glossary(glossary_file)
     needs_torch = sampling and engine == "auto"
-    how: dict[str, Any] = {"device": device, "dtype": dtype, "threads": threads, "tgt_lang": tgt_lang}
-    translator = Translator.load(model, engine="torch" if needs_torch else engine, ensemble=ensemble or (), **how)
+    engine = "torch" if needs_torch else engine
+    translator = Translator.load(
+        model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble or (), tgt_lang=tgt_lang
+    )
     if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
         tell_note("an exported engine cannot sample; using torch")
     tell_note(translator.note)
@@ -65,14 +67,21 @@ def translate(
     search = translator.bundle.info.search.changed(
         beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, mbr=mbr, sampling=sampling or None, **draws
     )
-    given = [f"--{name.replace('_', '-')}" for name, value in draws.items() if value is not None]
-    if given and not search.sampling:
-        raise ConfigError(f"{', '.join(given)}: for --sampling alone; add it, or leave this out")
+    if not search.sampling:
+        given = {f"--{name.replace('_', '-')}": value for name, value in draws.items()}
+        options.refuse(given, "for --sampling alone; add it, or leave this out")
     flags: Counter[str] = Counter()
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        asked = {"by_sentence": by_sentence, "with_scores": search.n_best > 1 or as_json, "checks": checks}
-        translations = translator.translate_lines(lines, search=search, glossary=glossary, stop=stop, **asked)
+        translations = translator.translate_lines(
+            lines,
+            search=search,
+            glossary=glossary,
+            by_sentence=by_sentence,
+            with_scores=search.n_best > 1 or as_json,
+            checks=checks,
+            stop=stop,
+        )
         for number, translation in enumerate(counted(translations, output), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):

@@ -146,7 +146,7 @@ async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:
     """Fetch a translated document, once, as DeepL."""
     job = _job(asked, call)
     response = job.response()
-    call.service.jobs.remove(job)
+    call.service.jobs.remove(job.id)
     return response
 
 

@@ -111,7 +111,7 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")
         job.response()
     except BaseException:  # nobody has its id
-        call.service.jobs.remove(job)
+        call.service.jobs.remove(job.id)
         raise
     job.is_fetched, job.is_open = False, True
     prefix = call.request.headers.get("x-forwarded-prefix", "").strip("/")

@@ -229,7 +229,7 @@ async def document_result(asked: None, call: Call) -> Response:
 
 async def forget_document(asked: None, call: Call) -> Any:
     """Stop and forget a document."""
-    call.service.jobs.remove(call.service.jobs.get(call))
+    call.service.jobs.remove(call.service.jobs.get(call).id)
     return {"status": "forgotten"}
 
 

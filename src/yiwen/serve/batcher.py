@@ -133,13 +133,12 @@ class SharedEngine:
         self._open: set[_Call] = set()  # those that somebody waits for
         self._is_closed = False
         self._changed = threading.Condition()
-        # No more than replicas: a batch that is put together while all of them compute is a smaller one.
-        self._threads = [
-            threading.Thread(target=self._work, name=f"batches-{i}", daemon=True)
-            for i in range(getattr(engine, "replicas", 1))
-        ]
         # An engine that tells of no replicas is one model for one thread.
-        self._alone: Any = nullcontext() if hasattr(engine, "replicas") else threading.Lock()
+        n_replicas = getattr(engine, "replicas", 0)
+        self._alone: Any = nullcontext() if n_replicas else threading.Lock()
+        # No more than replicas: a batch that is put together while all of them compute is a smaller one.
+        names = [f"batches-{i}" for i in range(max(1, n_replicas))]
+        self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
         for thread in self._threads:
             thread.start()
 

@@ -122,11 +122,6 @@ def error_response(error: ApiError, dialect: Dialect = V1) -> Response:
     return response
 
 
-def address_of(request: Request) -> str:
-    """Where a request comes from."""
-    return request.client.host if request.client else "unknown"
-
-
 def secret_of(request: Request, *, is_needed: bool) -> str | None:
     """The key in the head of a request; none where nobody needs one and what stands there is meant for a proxy.
 
@@ -152,7 +147,8 @@ async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Res
     if secret is None and key_field is not None:
         fields = await _fields(endpoint, service, request)
         secret = fields.pop(key_field, None)
-    key = None if endpoint.is_open else service.admit(secret, address_of(request), is_work=endpoint.method == "POST")
+    address = request.client.host if request.client else "unknown"
+    key = None if endpoint.is_open else service.admit(secret, address, is_work=endpoint.method == "POST")
     if fields is None:  # the body of a stranger is not read
         fields = await _fields(endpoint, service, request)
     asked = None if endpoint.model is None else endpoint.model.model_validate(fields)

@@ -135,7 +135,7 @@ class Jobs:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
         self._make_room(call.owner)
         self._jobs[job.id] = job
-        asyncio.get_running_loop().call_later(_KEPT_S, self._forget_old, job.id)
+        asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
         self._threads.submit(self._work, job)
         return job
 
@@ -150,23 +150,18 @@ class Jobs:
             raise ApiError(404, "document", "there is no such document, or no more; send it again")
         return job
 
-    def remove(self, job: Job) -> None:
-        """Stop and forget a document."""
-        job.call.service.drop(job.stop)
-        self._jobs.pop(job.id, None)
-        job.data = b""  # one that waits for its turn is held by the queue
-        job.finished.set()
+    def remove(self, job_id: str) -> None:
+        """Stop and forget a document, if it is there. By its id: what waits must not keep what was forgotten before."""
+        if (job := self._jobs.pop(job_id, None)) is not None:
+            job.call.service.drop(job.stop)
+            job.data = b""  # one that waits for its turn is held by the queue
+            job.finished.set()
 
     def close(self) -> None:
         """Stop all of them, and wait until what they cost is given back."""
-        for job in list(self._jobs.values()):
-            self.remove(job)
+        for job_id in list(self._jobs):
+            self.remove(job_id)
         self._threads.shutdown(cancel_futures=True)
-
-    def _forget_old(self, job_id: str) -> None:
-        """Forget one whose time is up. By its id: what waits must not keep what was forgotten before."""
-        if (job := self._jobs.get(job_id)) is not None:
-            self.remove(job)
 
     def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
@@ -185,7 +180,7 @@ class Jobs:
         if not ended:
             full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
             raise ApiError(429, "documents", full, retry_after_s=30)
-        self.remove(ended[0])
+        self.remove(ended[0].id)
 
     def _work(self, job: Job) -> None:
         try:

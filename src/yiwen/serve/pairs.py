@@ -206,10 +206,9 @@ class Pairs:
         return sorted({tgt for other, tgt in self.ways if src in (None, other)})
 
     @property
-    def engines(self) -> list[SharedEngine]:
+    def engines(self) -> set[SharedEngine]:
         """The engines of the loaded bundles."""
-        found = {id(hop.engine): hop.engine for way in self.ways.values() for hop in way.hops}.values()
-        return [engine for engine in found if isinstance(engine, SharedEngine)]
+        return {hop.engine for way in self.ways.values() for hop in way.hops if isinstance(hop.engine, SharedEngine)}
 
     def close(self) -> None:
         """End the engines' threads once nothing waits any more."""

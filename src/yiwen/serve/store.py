@@ -119,8 +119,14 @@ class Store:
                 f"and other control characters, of {_LONGEST_WORD} characters at most"
             )
         secret = f"yw_{secrets.token_urlsafe(32)}"
-        limits: Any = {"characters_per_month": characters_per_month, "requests_per_minute": requests_per_minute}
-        key = Key(id=secrets.token_hex(4), name=name, sha256=_hash(secret), created=_now(), **limits)
+        key = Key(
+            id=secrets.token_hex(4),
+            name=name,
+            sha256=_hash(secret),
+            characters_per_month=characters_per_month,
+            requests_per_minute=requests_per_minute,
+            created=_now(),
+        )
         with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
         self.sync()
@@ -222,24 +228,20 @@ class Store:
         return True
 
 
-def open_store(url: str | None, *, folder: Path, config: ServeConfig) -> Store:
-    """The store of a service.
+def open_store(url: str | None, *, folder: Path, config: ServeConfig | None = None) -> Store:
+    """The store of a URL, else that of a folder; where a config is given, one with keys for its callers.
 
     Raises:
-        ConfigError: If every caller needs a key and there is none.
+        ConfigError: If it cannot be opened, or if every caller needs a key and there is none.
     """
-    store = Store(url or default_url(folder))
-    if config.needs_key and not any(key.revoked is None for key in store.all_keys()):
+    # A URL that is no text: in one, `?` and `%` would mean something.
+    store = Store(url or sa.URL.create("sqlite", database=str(folder / "serve.sqlite")))
+    if config is not None and config.needs_key and not any(key.revoked is None for key in store.all_keys()):
         raise ConfigError(
             f"whoever reaches {config.host} needs a key, and there is none: `yiwen keys create NAME`, or let "
             "anybody in with --insecure"
         )
     return store
-
-
-def default_url(folder: Path) -> sa.URL:
-    """The database of a folder."""
-    return sa.URL.create("sqlite", database=str(folder / "serve.sqlite"))  # as text, `?` and `%` would mean something
 
 
 def _opened(url: str | sa.URL) -> sa.Engine:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from yiwen.bundle import open_bundle
 from yiwen.config import toml_text
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import ONE_FILE, CorpusConfig
@@ -26,10 +25,9 @@ from yiwen.errors import ConfigError
 from yiwen.files import absolute_path, swap_link
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
-from yiwen.synthetic.teacher import Made, make_pairs
+from yiwen.synthetic.teacher import Made, Teachers, make_pairs
 from yiwen.text.clean import has_markup
 from yiwen.text.subword import TokenizerConfig
-from yiwen.translator import Translator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,33 +49,26 @@ class BackTranslated:
 
 
 def back_translate(
-    teacher: Path,
+    teachers: Teachers,
     texts: Sequence[Path],
     *,
     column: str = "src",
     forward: bool = False,
     tag: str | None = None,
-    search: dict[str, Any] | None = None,
-    ensemble: Sequence[Path] = (),
     output: Path | None = None,
-    device: str = "auto",
-    threads: int = 0,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> BackTranslated:
     """Translate text into the other language of a model to be trained. What was translated before is found again.
 
     Args:
-        teacher: A bundle or a run that translates from the language of the texts.
+        teachers: Who translates, from the language of the texts; drawing at random (`sampling`) is often better than a
+            beam where there is much text (Edunov et al. 2018).
         texts: Files with a sentence a line, or tables and translation memories as `yiwen.data.corpus` reads them.
         column: Of a table, the one with the text.
         forward: The text is in the source language of the model to be trained: what is made are targets.
         tag: What every made source starts with, `TAG` if not given; "" for nothing.
-        search: Search settings other than the teacher's own; drawing at random (`sampling`) is often better than a
-            beam where there is much text (Edunov et al. 2018).
-        ensemble: More teachers of the same vocabulary.
         output: A link to the pairs, for recipes to name; an old link is put straight.
-        device, threads: As in `Translator.load`.
         stop: Polled in every long loop.
         console: Where progress is shown.
 
@@ -93,9 +84,8 @@ def back_translate(
     tag = _checked_tag(tag, forward=forward)
     if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
-    search = search or {}
-    engine = "torch" if search.get("sampling") else "auto"
-    info = open_bundle(teacher).info
+    translator = teachers.load()
+    info = translator.bundle.info
     data = DataConfig(
         src_lang=info.src_lang,
         tgt_lang=info.tgt_lang,
@@ -104,13 +94,12 @@ def back_translate(
         test_pairs=0,
         max_tokens=min(info.max_src_tokens, info.model.max_len),
     )
-    translator = Translator.load(teacher, engine=engine, device=device, threads=threads, ensemble=ensemble)
     tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)))
     prepared = prepare(
         data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
     )
     store = Store.open(prepared.folder)
-    made = make_pairs(translator, store, data, search=search, ensemble=ensemble, tag=tag, stop=stop, console=console)
+    made = make_pairs(teachers, translator, store, data, tag=tag, stop=stop, console=console)
     if output is not None:
         swap_link(output.parent.resolve() / output.name, made.folder.resolve())
     recipe_lines = _recipe_lines(made, output or made.folder, data, forward=forward, tag=tag)

@@ -7,7 +7,7 @@ smaller model can learn that by heart. The student is an ordinary run of an ordi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +22,9 @@ from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.runs import check_start, initial_model, prepare_recipe, refuse_changes, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import absolute, corpus_name, student_data
-from yiwen.synthetic.teacher import Made, make_pairs
+from yiwen.synthetic.teacher import Made, Teachers, make_pairs
 from yiwen.text.languages import canonical
 from yiwen.text.subword import TokenizerConfig
-from yiwen.translator import Translator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,26 +44,21 @@ class Distilled:
 
 
 def distil(
-    teacher: Path,
+    teachers: Teachers,
     loaded: LoadedRecipe,
     *,
-    ensemble: Sequence[Path] = (),
     run: Path | None = None,
     resume: bool = False,
-    beam_size: int | None = None,
-    device: str = "auto",
-    threads: int = 0,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> tuple[Path, Progress]:
     """Train a student: a recipe whose training text is what a teacher makes of its sources.
 
     Args:
-        teacher: A bundle or a run.
+        teachers: Who translates.
         loaded: The student's recipe: its text, its tokenizer, its smaller model.
         run: Folder of the student's run; `runs/NAME-student` where not given.
         resume: Go on with an existing run. Text that was translated before is found again with or without it.
-        ensemble, beam_size, device, threads: As in `translate_corpus`.
         stop: Polled in every long loop.
         console: Where progress is shown.
 
@@ -88,17 +82,7 @@ def distil(
             corpora = [*map(corpus_name, np.unique(store.corpus))]
             refuse_changes(run, _student(loaded, student_data(loaded, pairs, store, corpora)))
 
-    distilled = translate_corpus(
-        teacher,
-        loaded,
-        ensemble=ensemble,
-        beam_size=beam_size,
-        device=device,
-        threads=threads,
-        check=check,
-        stop=stop,
-        console=console,
-    )
+    distilled = translate_corpus(teachers, loaded, check=check, stop=stop, console=console)
     student = LoadedRecipe(recipe=_student(loaded, distilled.data), name=name, base=distilled.made.folder)
     return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
 
@@ -112,28 +96,19 @@ def _student(loaded: LoadedRecipe, data: DataConfig) -> Recipe:
 
 
 def translate_corpus(
-    teacher: Path,
+    teachers: Teachers,
     loaded: LoadedRecipe,
     *,
-    ensemble: Sequence[Path] = (),
-    beam_size: int | None = None,
-    device: str = "auto",
-    threads: int = 0,
-    check: Callable[[Store, Path], None] | None = None,
+    check: Callable[[Store, Path], None] = lambda store, pairs: None,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> Distilled:
     """Translate a recipe's training text, or what is missing of it, with a teacher.
 
     Args:
-        teacher: A bundle or a run; its exported engine is used where it has one.
+        teachers: Who translates.
         loaded: Whose prepared text is translated.
-        ensemble: More teachers of the same vocabulary: all decide together on each subword.
-        beam_size: Hypotheses kept a sentence; the teacher's own where not given.
-        device: Where the teacher computes.
-        threads: Processor threads; 0 for all.
-        check: Is given the prepared text and the folder of pairs that are not there yet, before anything is translated;
-            it may refuse.
+        check: As for `make_pairs`.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -143,19 +118,9 @@ def translate_corpus(
         DataError: If no translation can be used.
         TrainingError: If another process is translating the same.
     """
-    _require_same_languages(teacher, loaded)
+    _require_same_languages(teachers.folder, loaded)
     store = _plain_text(loaded, stop=stop, progress=console is not None)
-    translator = Translator.load(teacher, device=device, threads=threads, ensemble=ensemble)
-    made = make_pairs(
-        translator,
-        store,
-        loaded.recipe.data,
-        search={"beam_size": beam_size},
-        ensemble=ensemble,
-        check=(lambda pairs: check(store, pairs)) if check else lambda pairs: None,
-        stop=stop,
-        console=console,
-    )
+    made = make_pairs(teachers, teachers.load(), store, loaded.recipe.data, check=check, stop=stop, console=console)
     if console is not None:
         console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
     return Distilled(made, student_data(loaded, made.folder, store, made.corpora))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,33 @@ from yiwen.translator import Translator
 
 if TYPE_CHECKING:
     from yiwen.data.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teachers:
+    """A model, or several of the same vocabulary that decide together on each subword; and how they translate."""
+
+    folder: Path
+    """A bundle or a run; its exported engine is used where it has one, and draws nothing at random."""
+    ensemble: Sequence[Path] = ()
+    """Those beside the first."""
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """Search settings other than the first one's own; None leaves one as it is."""
+    device: str = "auto"
+    """Where they compute."""
+    threads: int = 0
+    """Processor threads; 0 for all."""
+
+    def load(self) -> Translator:
+        """Open and verify them.
+
+        Raises:
+            CheckpointError, ConfigError: As in `Translator.load`.
+        """
+        engine = "torch" if self.search.get("sampling") else "auto"
+        return Translator.load(
+            self.folder, engine=engine, device=self.device, threads=self.threads, ensemble=self.ensemble
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,27 +92,26 @@ class Made:
 
 
 def make_pairs(
+    teachers: Teachers,
     translator: Translator,
     store: Store,
     data: DataConfig,
     *,
-    search: dict[str, Any],
-    ensemble: Sequence[Path] = (),
     tag: str = "",
-    check: Callable[[Path], None] = lambda pairs: None,
+    check: Callable[[Store, Path], None] = lambda store, pairs: None,
     stop: StopFlag | None,
     console: Console | None,
 ) -> Made:
     """Translate what is missing of a store's sources, and write all pairs.
 
     Args:
-        translator: The teacher.
+        teachers: Who translates.
+        translator: The same, loaded.
         store: What is translated.
         data: What the store was made of.
-        search: Search settings other than the teacher's own.
-        ensemble: The teachers beside the first.
         tag: What every translation is to start with, so that a model can tell it from what people wrote.
-        check: Is given the folder of pairs that are not there yet, before anything is translated; it may refuse.
+        check: Is given the store and the folder of pairs that are not there yet, before anything is translated; it may
+            refuse.
         stop: Polled between batches.
         console: Where progress is shown, if it is a terminal.
 
@@ -99,8 +125,8 @@ def make_pairs(
             f"{translator.bundle.folder} translates {store.src_lang} into itself; give one of two languages"
         )
     began = time.perf_counter()
-    config = translator.bundle.info.search.changed(n_best=1, **search)
-    identity = identity_of(translator, config, store, ensemble=ensemble)
+    config = translator.bundle.info.search.changed(n_best=1, **teachers.search)
+    identity = identity_of(translator, config, store, ensemble=teachers.ensemble)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
     with one_writer(folder):
@@ -109,7 +135,7 @@ def make_pairs(
         tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"
         if not is_whole(pairs):
-            check(pairs)
+            check(store, pairs)
         with bar_with_rate(console or Console(quiet=True, stderr=True)) as bar:
             n_translated = translate_missing(folder, translator, store, config, stop=stop, bar=bar)
         if not is_whole(pairs):
