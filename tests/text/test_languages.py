@@ -9,7 +9,7 @@ import pytest
 from yiwen.errors import ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer
 from yiwen.text.languages import UNSPACED, base, canonical, name_of
-from yiwen.text.scripts import SCRIPTS, script_of
+from yiwen.text.scripts import SCRIPTS, is_leftwards, script_of
 
 SPELLINGS = {
     "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh-Hans zh_hans zh-Hans-HK zho chi cmn chs cn chinese Chinese 中文 简体中文",
@@ -71,3 +71,10 @@ def test_what_is_no_text_is_no_language(code: Any) -> None:
         ConfigError, match=r"a language is a .*; give its code, such as en, de, zh-Hans or zh-Hant, not"
     ):
         canonical(code)
+
+
+def test_which_languages_are_written_from_right_to_left() -> None:
+    leftwards = "ar arb_Arab arz fa pes ur ps ug ckb sd ks he iw yi dv syr nqo ff-Adlm az-Arab uz-AF pa-PK Arabic"
+    rightwards = "en zh zh-Hant ja ru hi ka sd-Deva ar-Latn az pa ff ku tlh quenya-x xx"
+    assert [code for code in leftwards.split() if not is_leftwards(code)] == []
+    assert [code for code in ("", *rightwards.split()) if is_leftwards(code)] == []

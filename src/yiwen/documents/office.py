@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from yiwen.documents import direction
 from yiwen.documents.assembling import pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
+from yiwen.text import scripts
 
 DOCX: Final = re.compile(
     r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
@@ -40,9 +42,17 @@ _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
-def paragraphs(source: str) -> list[Part]:
-    """The units of one part of a Word or PowerPoint file."""
-    return list(_with_paragraphs(xml_pieces(source)))
+def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
+
+    What has that direction stays as it is.
+    """
+    is_leftwards = scripts.is_leftwards(tgt_lang)
+    if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
+        return list(_with_paragraphs(xml_pieces(source)))
+    source = direction.turned_tables(source, is_leftwards=is_leftwards)
+    parts = _with_paragraphs(xml_pieces(source))
+    return direction.turned(parts, is_leftwards=is_leftwards, is_known=bool(src_lang))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:

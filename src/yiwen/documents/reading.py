@@ -47,7 +47,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
     cells, cues, markup = tables.cells, subtitles.cues, (partial(web.attributes, tgt_lang=tgt_lang), web.texts)
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(cells, is_tsv=False),),
-        "docx pptx": (office.paragraphs,),
+        "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
         "htm html": markup,
         "json": (tables.values,),
         "markdown md": (markdown.texts,),

@@ -13,7 +13,7 @@ from typing import Final
 from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token
-from yiwen.text.scripts import script_of
+from yiwen.text.scripts import is_leftwards
 
 BLOCKS: Final = frozenset(
     """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
@@ -29,8 +29,6 @@ _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
-_LEFTWARDS: Final = ("Arabic", "Hebrew")
-"""Scripts that are written from right to left."""
 _ATTRIBUTE: Final = re.compile(
     r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
 )
@@ -40,7 +38,7 @@ _ATTRIBUTE: Final = re.compile(
 def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     """The texts of attributes; `<html lang>` and `dir` become those of the target language where that is known."""
     out: list[Part] = []
-    own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if script_of(tgt_lang) in _LEFTWARDS else "ltr"}
+    own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if is_leftwards(tgt_lang) else "ltr"}
     for piece in html_pieces(source):
         at = end = 0
         if (piece.kind, piece.name, own["dir"]) == ("open", "html", "rtl") and "dir" not in piece.attributes:

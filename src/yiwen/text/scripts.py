@@ -35,6 +35,8 @@ _UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
 _UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
 LETTER: Final = re.compile(r"[^\W\d_]")
 """Of any script."""
+_LEFTWARDS: Final = frozenset(("Adlm", "Arab", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"))
+"""Living scripts that are written from right to left, as codes of ISO 15924."""
 
 
 def is_unspaced(character: str) -> bool:
@@ -55,6 +57,21 @@ def script_of(language: str) -> str | None:
         is_usual = True
     scripts = (script for script, (_, languages) in SCRIPTS.items() if base(language) in languages.split())
     return next(scripts, None) if is_usual else None
+
+
+@cache
+def is_leftwards(language: str) -> bool:
+    """True of a language that is written from right to left; of one that nobody knows it is not said.
+
+    >>> [is_leftwards(code) for code in ("ar", "fa-IR", "he", "az-Arab", "dv", "ar-Latn", "en", "tlh-x", "")]
+    [True, True, True, True, True, False, False, False, False]
+    """
+    import langcodes
+
+    try:
+        return langcodes.get(canonical(language)).maximize().script in _LEFTWARDS
+    except ConfigError:
+        return False
 
 
 def script_share(text: str, script: str) -> float:
