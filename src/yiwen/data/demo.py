@@ -76,8 +76,8 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
         if part is None or len(parts[part]) == wanted[part] or pair.src in known:
             continue
         if part == "train":
-            seen.update(_words_of(pair))
-        elif len(parts["train"]) < n_train or not seen.issuperset(_words_of(pair)):
+            seen.update(*pair.combinations)
+        elif len(parts["train"]) < n_train or not all(map(seen.issuperset, pair.combinations)):
             continue  # the training set comes first: it decides which words are seen
         known.add(pair.src)
         parts[part].append(pair)
@@ -126,10 +126,6 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
 
 def _derive(rng: Random) -> DemoPair:
     return derive(drawn(rng, all_rules()), rng)
-
-
-def _words_of(pair: DemoPair) -> set[str]:
-    return {word for combination in pair.combinations for word in combination}
 
 
 def _part_of(pair: DemoPair, seed: int) -> str | None:
