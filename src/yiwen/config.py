@@ -202,7 +202,7 @@ def to_toml(config: Any, *, with_meaning: bool = False) -> str:
 def toml_text(value: Any) -> str:
     """A value of a setting as TOML writes it."""
     match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return str(value)
         case tuple() | list():
             return f"[{', '.join(toml_text(item) for item in value)}]"

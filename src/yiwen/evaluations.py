@@ -97,4 +97,4 @@ def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Seque
         hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
         name += f"-{hashed.hexdigest()[:8]}"
     run = run_of(bundle)
-    return run and run / "evaluations" / f"{name}.json"
+    return None if run is None else run / "evaluations" / f"{name}.json"
