@@ -83,10 +83,9 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
         # JSON mode: strict about types, yet a TOML array may fill a tuple and an integer a float.
         return cast(T, _adapter(cast(Any, cls)).validate_json(json.dumps(table)))
     except pydantic.ValidationError as error:
-        problems = _problems(cls, table, error)
+        raise ConfigError("\n".join(f"{source}: {problem}" for problem in _problems(cls, table, error))) from None
     except TypeError as error:  # TOML has dates; no setting of ours is one
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
-    raise ConfigError("\n".join(f"{source}: {problem}" for problem in problems))
 
 
 def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]:
@@ -202,7 +201,7 @@ def to_toml(config: Any, *, with_meaning: bool = False) -> str:
 def toml_text(value: Any) -> str:
     """A value of a setting as TOML writes it."""
     match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return str(value)
         case tuple() | list():
             return f"[{', '.join(toml_text(item) for item in value)}]"

@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from yiwen.bundle import Bundle
+from yiwen.config import parse, read_toml
 from yiwen.data.lines import decoded, lines_of
 from yiwen.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from yiwen.bundle import Bundle
-    from yiwen.evaluation.metrics import EvaluationConfig
+from yiwen.evaluation.metrics import EvaluationConfig
+from yiwen.recipe import runs_root
 
 
 class Test(NamedTuple):
@@ -63,8 +63,6 @@ def _read(path: Path) -> list[str]:
 
 def prepared_folder(bundle: Bundle) -> Path:
     """Where the text that a model was trained on lies, if it was prepared here: with all runs, or with the model's."""
-    from yiwen.recipe import runs_root
-
     roots = (runs_root(), *bundle.folder.absolute().parents[:3])
     folders = [root / ".prepared" / bundle.info.data_fingerprint for root in roots]
     return next(filter(Path.is_dir, folders), folders[0])
@@ -72,9 +70,6 @@ def prepared_folder(bundle: Bundle) -> Path:
 
 def settings_of(model: Path) -> EvaluationConfig:
     """The evaluation settings of the run that a bundle belongs to; the default ones where there is none."""
-    from yiwen.config import parse, read_toml
-    from yiwen.evaluation.metrics import EvaluationConfig
-
     run = run_of(model)
     table = read_toml(run / "recipe.toml").get("evaluation", {}) if run is not None else {}
     return parse(EvaluationConfig, table, source=f"{run}/recipe.toml")
@@ -102,4 +97,4 @@ def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Seque
         hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
         name += f"-{hashed.hexdigest()[:8]}"
     run = run_of(bundle)
-    return run and run / "evaluations" / f"{name}.json"
+    return None if run is None else run / "evaluations" / f"{name}.json"

@@ -220,11 +220,7 @@ def _glibc(function: str, *arguments: int) -> bool:
 
 def has_native_bf16() -> bool:
     """True where the processor multiplies bf16 numbers itself (AVX512-BF16, AMX, Arm BF16)."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").lower()
-    except OSError:
-        return False
-    return any(f" {flag} " in f"{flags.replace(chr(10), ' ')} " for flag in ("avx512_bf16", "amx_bf16", "bf16"))
+    return not {"avx512_bf16", "amx_bf16", "bf16"}.isdisjoint(_cpuinfo().lower().split())
 
 
 def default_threads() -> int:
@@ -299,10 +295,16 @@ def describe() -> dict[str, Any]:
 
 def processor_name() -> str:
     """As the system calls it; with family and model on x86, where a virtual machine may say no more than AMD EPYC."""
-    try:
-        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")
-    except OSError:
+    first, _, _ = _cpuinfo().partition("\n\n")
+    if not first:
         return platform.processor() or platform.machine()
     facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.split("\n"))}
     name = facts.get("model name", platform.machine())
     return f"{name}, family {facts['cpu family']}, model {facts['model']}" if "cpu family" in facts else name
+
+
+def _cpuinfo() -> str:
+    """What Linux says of the processor; nothing elsewhere."""
+    with suppress(OSError):
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    return ""

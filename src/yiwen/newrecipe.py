@@ -185,11 +185,7 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     letterlike = [script_of(language) in LETTERLIKE for language in (src_lang, tgt_lang)]
     n_checked = min(survey.n_pairs, _CHECKED)
     share, share_escaped = survey.n_spans / n_checked, survey.n_escaped / n_checked
-    symbols = f"placeholders = 10  # {share:.0%} hold addresses, codes or file names: symbols that are copied\n"
-    unescape = (
-        f"unescape = true  # {share_escaped:.0%} hold more &amp; and the like on one side: read as what they mean\n"
-    )
-    update = f"update_tokens = {size.update_tokens}  # pieces an update learns from\n" if size.update_tokens else ""
+    optional = _TABLE["optional"]
     steps, epochs = _length(survey, size, letterlike)
     return _TEMPLATE.format(
         src_lang=src_lang,
@@ -200,9 +196,9 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
         vocab_size=max(size.vocab_size, 8_000 if any(letterlike) else 0),
-        symbols=symbols if share > _MANY_SPANS else "",
-        unescape=unescape if share_escaped > _MANY_ENTITIES else "",
-        update=update,
+        symbols=optional["symbols"].format(share) if share > _MANY_SPANS else "",
+        unescape=optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else "",
+        update=optional["update"].format(size.update_tokens) if size.update_tokens else "",
         steps=steps,
         epochs=epochs,
         warmup_steps=min(size.warmup_steps, steps // 4),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from yiwen.asking import ask, ask_for_terms, forced_ids
 from yiwen.bundle import Bundle, open_bundle, require_language
 from yiwen.data.lines import BLOCK_LINES, blocks
-from yiwen.engines.engine import FindsTerms
+from yiwen.engines.engine import Engine, FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError, expect
@@ -32,7 +32,6 @@ __all__ = ["Alternative", "Score", "Translation", "Translator"]
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
-    from yiwen.engines.engine import Engine
     from yiwen.search.hypothesis import Hypothesis
 
 
@@ -78,7 +77,9 @@ class Translator:
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
         self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
-        self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else None if self._n_symbols else finder
+        if self._n_symbols:
+            finder = None  # symbols keep to a glossary
+        self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
 
     def __repr__(self) -> str:
         return f"Translator({str(self.bundle.folder)!r}: {self.src_lang} -> {self.tgt_lang}, {self.engine.description})"
@@ -168,22 +169,20 @@ class Translator:
         texts = as_texts(texts, "translate")
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
-        reader = self._reader(glossary)
+        reader, target = self._reader(glossary), self.bundle.target
         prefixes = [""] * len(texts) if prefixes is None else list(map(reader.prefix, as_texts(prefixes, "prefixes")))
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
         wholes = [bool(prefix) for prefix in prefixes]
         plans = plan(texts, reader=reader, limit=self.limit, by_sentence=by_sentence, wholes=wholes)
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
-        room = self.bundle.room
-        forced = forced_ids(texts, plans, prefixes, subword=self.bundle.target, room=room) if any(prefixes) else None
+        forced = forced_ids(texts, plans, prefixes, subword=target, room=self.bundle.room) if any(prefixes) else None
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
         words = {i for i, stretch in enumerate(asked) if stretch.reading.is_word and not (forced and forced[i])}
         found = ask(self.engine, asked, forced, wanted, words=words, with_scores=with_scores, stop=stop)
         if self._finder is not None and glossary is not None:
-            target = self.bundle.target
             found = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
         texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]

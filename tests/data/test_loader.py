@@ -39,7 +39,7 @@ def fake_store(sampling: float) -> Any:
         target=FakeSubword(),
         src_ids=lambda rows: [ids[row] for row in rows],
         tgt_ids=lambda rows: [ids[row] for row in rows],
-        texts=lambda rows: ([texts[row] for row in rows], [texts[row] for row in rows]),
+        texts=lambda rows, side: [texts[row] for row in rows],
     )
 
 

@@ -56,8 +56,8 @@ def test_texts_kept_for_sampling_have_the_same_symbols(data: DataConfig, tmp_pat
     tokenizer = dataclasses.replace(WITH, sampling=0.1)
     store = Store.open(prepare(data, tokenizer, root=tmp_path, base=tmp_path).folder)
     rows = np.arange(len(store))
-    assert store.texts(rows)[0] == store.source.decode(store.src_ids(rows))
-    assert sum("⟦" in text for text in store.texts(rows)[1]) > 70
+    assert store.texts(rows, "src") == store.source.decode(store.src_ids(rows))
+    assert sum("⟦" in text for text in store.texts(rows, "tgt")) > 70
 
 
 def test_a_vocabulary_knows_how_many_symbols_it_has(data: DataConfig, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_equal_inputs_give_equal_bytes_for_any_number_of_workers(
         MANIFEST,
     }  # fmt: skip
     store = Store.open(one.folder)
-    src, tgt = store.texts(np.array([3, 200]))
+    src, tgt = (store.texts(np.array([3, 200]), side) for side in ("src", "tgt"))
     assert list(zip(src, tgt, strict=True)) == [texts(store)[3], texts(store)[200]]
 
 

@@ -59,7 +59,8 @@ def test_rows_are_found_through_batches_and_shards(store: Store) -> None:
     rows = np.array([22, 0, 9, 8, 7, 19, 20, 0])
     assert [ids.tolist() for ids in store.src_ids(rows)] == [[n] * LENGTHS[n] for n in rows.tolist()]
     assert [ids.tolist() for ids in store.tgt_ids(rows)] == [[300 + n] for n in rows.tolist()]
-    assert store.texts(rows) == ([f"s{n}" for n in rows], [f"t{n}" for n in rows])
+    assert store.texts(rows, "src") == [f"s{n}" for n in rows]
+    assert store.texts(rows, "tgt") == [f"t{n}" for n in rows]
 
 
 def test_columns_cover_all_rows(store: Store) -> None:
@@ -91,7 +92,7 @@ def test_everything_else_comes_back(store: Store) -> None:
 def test_a_store_without_text_says_what_to_do(tmp_path: Path) -> None:
     store = Store.open(written(tmp_path / "store", with_text=False))
     with pytest.raises(DataError, match=r"holds no text, only ids; set tokenizer.sampling above 0"):
-        store.texts(np.array([0]))
+        store.texts(np.array([0]), "src")
 
 
 def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:

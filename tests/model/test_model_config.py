@@ -54,10 +54,16 @@ def test_key_heads_that_do_not_divide_the_query_heads_are_refused(n_kv_heads: in
 
 
 @pytest.mark.parametrize("name", ["dropout", "attention_dropout", "layer_dropout"])
-@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, float("nan")])
+@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5])
 def test_dropout_outside_its_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(ConfigError, match=re.escape(f"model.{name} is {value}; use 0 or more and less than 1")):
         ModelConfig(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["dropout", "attention_dropout", "layer_dropout"])
+def test_dropout_that_is_no_number_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"model\.{name} is nan; use a finite number"):
+        ModelConfig(**{name: float("nan")})
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_the_config_is_frozen_so_that_it_cannot_drift_from_the_weights() -> None
     [
         ({"d_model": "x"}, "model.d_model is 'x'; its type is int, use one of that"),
         ({"n_encoder_layers": 1.5}, "model.n_encoder_layers is 1.5; its type is int, use one of that"),
-        ({"dropout": None}, "model.dropout is None; use 0 or more and less than 1"),
+        ({"dropout": None}, "model.dropout is None; its type is float, use one of that"),
         ({"positions": "x"}, 'model.positions is \'x\'; its type is "sinusoidal" | "learned" | "rotary" | "alibi"'),
     ],
 )

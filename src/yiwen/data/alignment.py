@@ -59,8 +59,8 @@ def survey(path: Path) -> Side:
         lengths.append(np.fromiter(map(len, block), np.int32, len(block)))
         joined = b"\n".join(block)
         for name, pattern in _BREAKS:
-            if found := pattern.findall(joined):
-                first = seen + joined.count(b"\n", 0, pattern.search(joined).start()) + 1  # type: ignore[union-attr]
+            if found := [*pattern.finditer(joined)]:
+                first = seen + joined.count(b"\n", 0, found[0].start()) + 1
                 count, earlier = breaks.get(name, (0, first))
                 breaks[name] = (count + len(found), earlier)
         seen += len(block)

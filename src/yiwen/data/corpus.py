@@ -111,8 +111,13 @@ def read_blocks(
     Raises:
         DataError: If a file is missing or damaged, the sides have unequal numbers of lines, or no row has the columns.
     """
-    for block in _raw_blocks(corpus, base=base, src_lang=src_lang, tgt_lang=tgt_lang, size=size):
-        yield Block(block.first, _unescaped(block.src), _unescaped(block.tgt)) if corpus.unescape else block
+    paths = corpus_files(corpus, base=base)
+    is_table = bool(corpus.path) and lines.plain_suffix(paths[0]) in (".tsv", ".csv")
+    has_header = is_table and {corpus.src_column, corpus.tgt_column} <= {*tables.column_names(paths[0])}
+    first = 2 if has_header else 1
+    for src, tgt in _sides(corpus, paths, src_lang=src_lang, tgt_lang=tgt_lang, size=size):
+        yield Block(first, _unescaped(src), _unescaped(tgt)) if corpus.unescape else Block(first, src, tgt)
+        first += len(src)
 
 
 def place(paths: tuple[Path, ...], number: int) -> str:
@@ -122,33 +127,24 @@ def place(paths: tuple[Path, ...], number: int) -> str:
     return f"{paths[0].name} {units.get(suffix, 'line')} {number}"
 
 
-def _raw_blocks(corpus: CorpusConfig, *, base: Path, src_lang: str, tgt_lang: str, size: int) -> Iterator[Block]:
-    paths = corpus_files(corpus, base=base)
-    if len(paths) == 2:
-        yield from _read_two_files(*paths, size=size)
-        return
+def _sides(
+    corpus: CorpusConfig, paths: tuple[Path, ...], *, src_lang: str, tgt_lang: str, size: int
+) -> Iterator[lines.Columns]:
+    if not corpus.path:
+        return _read_two_files(*paths, size=size)
     suffix = lines.plain_suffix(paths[0])
     if suffix == ".tmx":
-        pairs = tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
-    else:
-        read = _BY_COLUMNS.get(suffix, tables.read_arrow)
-        pairs = read(paths[0], corpus.src_column, corpus.tgt_column, size=size)
-    asked = {corpus.src_column, corpus.tgt_column}
-    has_header = suffix in (".tsv", ".csv") and asked <= {*tables.column_names(paths[0])}
-    first = 2 if has_header else 1
-    for src, tgt in pairs:
-        yield Block(first, src, tgt)
-        first += len(src)
+        return tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
+    read = _BY_COLUMNS.get(suffix, tables.read_arrow)
+    return read(paths[0], corpus.src_column, corpus.tgt_column, size=size)
 
 
-def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[Block]:
-    first = 1
+def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[lines.Columns]:
     sides = (lines.blocks(lines.lines_of(path), size) for path in (src_path, tgt_path))
     for src, tgt in zip_longest(*sides, fillvalue=list[bytes]()):
         if len(src) != len(tgt):
             raise alignment.unequal_sides(src_path, tgt_path)
-        yield Block(first, list(src), list(tgt))
-        first += len(src)
+        yield list(src), list(tgt)
 
 
 def _unescaped(side: list[bytes | None]) -> list[bytes | None]:

@@ -55,10 +55,10 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
     Raises:
         ConfigError: If a count is out of range, or the training set is too small to show every word.
     """
-    for name, n in (("n_train", n_train), ("n_valid", n_valid), ("n_test", n_test)):
-        _check_count(name, n, at_least=1)
-    _check_count("n_train + n_valid + n_test", n_train + n_valid + n_test, at_least=3)
     wanted = {"train": n_train, "valid": n_valid, "test": n_test}
+    for name, n in wanted.items():
+        _check_count(f"n_{name}", n, at_least=1)
+    _check_count("n_train + n_valid + n_test", sum(wanted.values()), at_least=3)
     parts: dict[str, list[DemoPair]] = {"train": [], "valid": [], "test": []}
     seen: set[str] = set()  # words in combinations of the training set
     tries = 0
@@ -76,13 +76,13 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
         if part is None or len(parts[part]) == wanted[part] or pair.src in known:
             continue
         if part == "train":
-            seen.update(_words_of(pair))
-        elif len(parts["train"]) < n_train or not seen.issuperset(_words_of(pair)):
+            seen.update(*pair.combinations)
+        elif len(parts["train"]) < n_train or not all(map(seen.issuperset, pair.combinations)):
             continue  # the training set comes first: it decides which words are seen
         known.add(pair.src)
         parts[part].append(pair)
         tries = 0
-    return DemoCorpus(*(tuple(parts[name]) for name in ("train", "valid", "test")))
+    return DemoCorpus(*map(tuple, parts.values()))
 
 
 def is_held_out(combination: tuple[str, ...], *, seed: int) -> str:
@@ -126,10 +126,6 @@ def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
 
 def _derive(rng: Random) -> DemoPair:
     return derive(drawn(rng, all_rules()), rng)
-
-
-def _words_of(pair: DemoPair) -> set[str]:
-    return {word for combination in pair.combinations for word in combination}
 
 
 def _part_of(pair: DemoPair, seed: int) -> str | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from random import Random
 from typing import TypeVar
 
@@ -146,10 +147,8 @@ def derive(chosen: Rule, rng: Random) -> DemoPair:
     tgt, tgt_spans, tgt_labels = _rendered(chosen.zh, fillers, is_english=False)
     links = [
         (i, j)
-        for i, label in enumerate(src_labels)
-        if label is not None
-        for j, other in enumerate(tgt_labels)
-        if other == label
+        for (i, label), (j, other) in product(enumerate(src_labels), enumerate(tgt_labels))
+        if label is not None and other == label
     ]
     found = [combination for filler in fillers.values() for combination in filler.combinations]
     found += [tuple([fillers[name].name for name in names]) for names in chosen.combine]

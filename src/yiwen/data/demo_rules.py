@@ -25,14 +25,10 @@ _TABLE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml"
 def all_rules() -> tuple[Rule, ...]:
     """All rules, compiled once. Each is drawn as often: a topic with more to say has more of them."""
     choosers = _choosers()
-    for name, lists in _TABLE["one_of"].items():
-        choosers[name] = one_of(listed(*lists))
-    for name, two in _TABLE["two_of"].items():
-        choosers[name] = two_of(*map(listed, two))
-    for name, (how_many, *lists) in _TABLE["some"].items():
-        choosers[name] = some(listed(*lists), _TABLE["counts"][how_many])
-    for name, (first, last) in _TABLE["numbers"].items():
-        choosers[name] = one_of(map(number, range(first, last)))
+    choosers |= {name: one_of(listed(*lists)) for name, lists in _TABLE["one_of"].items()}
+    choosers |= {name: two_of(*map(listed, two)) for name, two in _TABLE["two_of"].items()}
+    choosers |= {name: some(listed(*lists), _TABLE["counts"][n]) for name, (n, *lists) in _TABLE["some"].items()}
+    choosers |= {name: one_of(map(number, range(*span))) for name, span in _TABLE["numbers"].items()}
     return tuple(
         rule(topic, en, zh, {slots: choosers[name] for slots, name in chosen_by.items()}, combine=combine)
         for topic, en, zh, chosen_by, combine in _TABLE["rules"]

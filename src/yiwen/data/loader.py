@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from yiwen.data.batching import Batch, Ids, Lengths, Rows, collate, collate_labelled
-from yiwen.data.store import Store
+from yiwen.data.store import Side, Store
 from yiwen.errors import DataError
 from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
 
@@ -41,14 +41,8 @@ def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30
         max_tokens: Longest side, eos counted. Sampling cuts finer than usual; a side that it makes longer than this
             is taken as it is stored.
     """
-    src_ids, tgt_ids = store.src_ids(rows), store.tgt_ids(rows)
-    sampling = store.tokenizer.sampling
-    if sampling == 0:
-        return collate(src_ids, tgt_ids)
-    src_texts, tgt_texts = store.texts(rows)
-    new_src = store.source.encode_sampled(src_texts, sampling=sampling, seed=seed)
-    new_tgt = store.target.encode_sampled(tgt_texts, sampling=sampling, seed=seed + 1)
-    return collate(_unless_too_long(new_src, src_ids, max_tokens), _unless_too_long(new_tgt, tgt_ids, max_tokens))
+    src = load_texts(store, rows, seed=seed, max_tokens=max_tokens)
+    return collate(src, load_texts(store, rows, side="tgt", seed=seed + 1, max_tokens=max_tokens))
 
 
 def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
@@ -67,18 +61,14 @@ def load_labelled(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 <<
     return collate_labelled(texts, store.tgt_ids(rows), for_words=for_words)
 
 
-def load_texts(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Sequence[Ids]:
-    """The sources of these rows as ids without eos; arguments as for `load_batch`."""
-    src_ids, sampling = store.src_ids(rows), store.tokenizer.sampling
+def load_texts(store: Store, rows: Rows, *, side: Side = "src", seed: int, max_tokens: int = 1 << 30) -> Sequence[Ids]:
+    """One side of these rows as ids without eos; arguments as for `load_batch`."""
+    subword, stored = (store.source, store.src_ids) if side == "src" else (store.target, store.tgt_ids)
+    sampling = store.tokenizer.sampling
     if sampling == 0:
-        return src_ids
-    new = store.source.encode_sampled(store.texts(rows)[0], sampling=sampling, seed=seed)
-    return _unless_too_long(new, src_ids, max_tokens)
-
-
-def _unless_too_long(sampled: Sequence[Ids], stored: Sequence[Ids], max_tokens: int) -> list[Ids]:
-    """Texts as they were sampled, but as they are stored where sampling made them too long."""
-    return [new if len(new) < max_tokens else old for new, old in zip(sampled, stored, strict=True)]
+        return stored(rows)
+    sampled = subword.encode_sampled(store.texts(rows, side), sampling=sampling, seed=seed)
+    return [new if len(new) < max_tokens else old for new, old in zip(sampled, stored(rows), strict=True)]
 
 
 def batch_of_shape(n_rows: int, length: int, *, vocab_size: int = 5) -> Batch:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -141,11 +142,9 @@ def _progress(is_wanted: bool) -> Iterator[Callable[[str, int], None]]:
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,} pairs"), TimeElapsedColumn())
     is_hidden = not (is_wanted and sys.stderr.isatty())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=is_hidden) as bar:
-        steps = {}
+        task_of = cache(partial(bar.add_task, total=None))
 
         def tick(step: str, pairs: int) -> None:
-            if step not in steps:
-                steps[step] = bar.add_task(step, total=None)
-            bar.advance(steps[step], pairs)
+            bar.advance(task_of(step), pairs)
 
         yield tick

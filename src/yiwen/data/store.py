@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from yiwen.text.subword import Subword, TokenizerConfig
 FORMAT: Final = 1
 """Raised whenever equal inputs and settings would give another store."""
 SHARD_ROWS: Final = 2_000_000
+Side = Literal["src", "tgt"]
 _INFO = "prepared.json"
 
 
@@ -131,8 +132,8 @@ class Store:
         """Target ids of the rows, views into the file, no eos."""
         return self._tgt.take(*self._locate(rows))
 
-    def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
-        """Cleaned text of the rows, (sources, targets).
+    def texts(self, rows: np.ndarray, side: Side) -> list[str]:
+        """Cleaned text of one side of the rows.
 
         Raises:
             DataError: If the store has none, because its subwords are not sampled.
@@ -141,12 +142,8 @@ class Store:
             raise DataError(
                 f"{self.folder} holds no text, only ids; set tokenizer.sampling above 0 and prepare again to have both"
             )
-        places = list(zip(*(indices.tolist() for indices in self._locate(rows)), strict=True))
-        src, tgt = (
-            [self._batches[batch].column(name)[row].as_py() for batch, row in places]
-            for name in ("src_text", "tgt_text")
-        )
-        return src, tgt
+        places = zip(*(indices.tolist() for indices in self._locate(rows)), strict=True)
+        return [self._batches[batch].column(f"{side}_text")[row].as_py() for batch, row in places]
 
     def where(self, row: int) -> str:
         """File and line that a row was read from, e.g. "train.en.gz line 123"."""

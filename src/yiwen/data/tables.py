@@ -77,8 +77,9 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     for column in (src_column, tgt_column):
         value = _under(column, _json(first))
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
+            shown = first[:60].decode("utf-8", "replace")
             raise DataError(
-                f"{path}: the first line has no text under {column!r}, it begins {_shown(first)}; "
+                f"{path}: the first line has no text under {column!r}, it begins {shown!r}; "
                 f"{_named_by(src_column, tgt_column)}"
             )
     for block in lines.blocks(lines.lines_of(path), size):
@@ -221,7 +222,3 @@ def _arrow_column(path: Path, table: Any, column: str, advice: str) -> list[byte
         values = values.cast(pa.large_binary())  # bytes that are no UTF-8 pass through here, too
         values.validate(full=True)  # offsets are what somebody wrote
     return [_as_text(value) for value in values.to_pylist()]
-
-
-def _shown(line: bytes) -> str:
-    return repr(line[:60].decode("utf-8", "replace"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Final, Literal
 
-from yiwen.config import STRICT, check_bounds
+from yiwen.config import BELOW_1, STRICT, check_bounds
 from yiwen.errors import ConfigError
 
 LARGEST: Final = 2**20
@@ -53,11 +52,10 @@ class ModelConfig:
     """Longest sequence in subwords that the model has positions for."""
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "attention_dropout", "layer_dropout"):
-            if not (isinstance(share := getattr(self, name), Real) and 0 <= float(share) < 1):
-                raise ConfigError(f"model.{name} is {share!r}; use 0 or more and less than 1")
         sizes = "d_model n_heads d_ff n_encoder_layers n_decoder_layers max_len"
-        check_bounds("model.", self, (sizes, 1, LARGEST, f"1 to {LARGEST}"))
+        shares = "dropout attention_dropout layer_dropout"
+        remedy = "0 or more and less than 1"
+        check_bounds("model.", self, (shares, 0, BELOW_1, remedy), (sizes, 1, LARGEST, f"1 to {LARGEST}"))
         if self.d_model % self.n_heads:
             divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
             nearest = min(divisors, key=lambda n: abs(n - self.n_heads))

@@ -7,9 +7,9 @@ AND with all ones or all zeros. Equal states of the default generator give equal
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import torch
@@ -24,11 +24,8 @@ _INTEGER: Final = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torc
 """Integers as wide as these numbers."""
 
 
-class _Drawing(threading.local):
-    generator: torch.Generator | None = None
-
-
-_drawing = _Drawing()
+_generator: Final[ContextVar[torch.Generator | None]] = ContextVar("generator", default=None)
+"""What dropout draws from in this thread on a CPU; None: PyTorch's default one."""
 
 
 @contextmanager
@@ -37,11 +34,11 @@ def drawing_from(generator: torch.Generator) -> Iterator[None]:
 
     Threads that train side by side would else take turns at one generator, in an order that nobody can repeat.
     """
-    _drawing.generator = generator
+    before = _generator.set(generator)
     try:
         yield
     finally:
-        _drawing.generator = None
+        _generator.reset(before)
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
@@ -67,7 +64,7 @@ def is_left_out(p: float) -> bool:
 
     Drawn on the CPU whatever the model computes on: nothing has to wait for the answer.
     """
-    return p > 0.0 and torch.rand((), generator=_drawing.generator).item() < p
+    return p > 0.0 and torch.rand((), generator=_generator.get()).item() < p
 
 
 class Dropout(nn.Module):
@@ -118,7 +115,7 @@ def _mask(x: Tensor, n_dropped: int) -> Tensor:
     A byte decides for staying when it is n_dropped or more. All eight bytes of a word are compared at once: to the
     lower seven bits of each is added what carries into its highest bit from the threshold on.
     """
-    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_drawing.generator)
+    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
     low = words.bitwise_and(_LOW)
     if n_dropped <= 128:
         is_high = low.add_((128 - n_dropped) * _ONES).bitwise_or_(words)

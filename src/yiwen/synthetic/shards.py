@@ -109,5 +109,5 @@ def shard_of(folder: Path, rows: np.ndarray) -> Path:
 def sources_of(store: Store, rows: np.ndarray) -> list[str]:
     """Clean source text: kept where subwords are sampled, else put together again from its subwords."""
     if store.tokenizer.sampling > 0:
-        return store.texts(rows)[0]
+        return store.texts(rows, "src")
     return store.source.decode([ids.tolist() for ids in store.src_ids(rows)])

@@ -112,9 +112,7 @@ def is_traditional(text: str) -> bool:
     >>> is_traditional("這個軟體"), is_traditional("这个软件"), is_traditional("你好")
     (True, False, False)
     """
-    if not _HAN_CHARACTER.search(text):
-        return False
-    return _n_changed(text, "t2s") > _n_changed(text, "s2t")
+    return _HAN_CHARACTER.search(text) is not None and _n_changed(text, "t2s") > _n_changed(text, "s2t")
 
 
 def to_simplified(text: str) -> str:

@@ -58,7 +58,7 @@ class Glossary:
                 continue
             if not term or len(rest) > 1:
                 raise DataError(f"{source}: line {number} is {line!r}; write a source term, TAB, its translation")
-            target = (rest and rest[0]) or term
+            target = rest[0] if rest and rest[0] else term
             if terms.setdefault(term, target) != target:
                 raise DataError(
                     f"{source}: line {number} translates {term!r} as {target!r}, a line before as {terms[term]!r}; "

@@ -16,7 +16,6 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -132,9 +131,11 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    parts = [(float(n) * (size := _HAN_UNITS.get(unit, 1.0)), size) for n, unit in re.findall(r"(\d+)(\D?)", found[0])]
-    is_one = all(low < size for (_, size), (low, _) in pairwise(parts))
-    return f"{sum(value for value, _ in parts):.0f}" if is_one else found[0]
+    parts = re.findall(r"(\d+)(\D?)", found[0])
+    sizes = [_HAN_UNITS.get(unit, 1.0) for _, unit in parts]
+    values = [float(number) * size for (number, _), size in zip(parts, sizes, strict=True)]
+    is_one = all(below < size for size, below in zip(sizes, values[1:], strict=False))
+    return f"{sum(values):.0f}" if is_one else found[0]
 
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:

@@ -81,11 +81,8 @@ class TokenizerConfig:
             ("sampling", 0, BELOW_1, "0 (off) or less than 1, for example 0.1"),
         )
         smallest = N_SPECIAL + N_BYTES + len(self.symbols) + self.placeholders
-        if not smallest < self.vocab_size <= 1_000_000:
-            raise ConfigError(
-                f"tokenizer.vocab_size is {self.vocab_size}; use more than {smallest} (special pieces, bytes and "
-                "symbols) and at most 1000000, for example 8000"
-            )
+        remedy = f"more than {smallest} (special pieces, bytes and symbols) and at most 1000000, for example 8000"
+        check_bounds("tokenizer.", self, ("vocab_size", smallest + 1, 1_000_000, remedy))
         for symbol in self.symbols:
             if not symbol or " " in symbol or normalise(symbol) != symbol:
                 raise ConfigError(f"tokenizer.symbols holds {symbol!r}; a symbol is normalised text without spaces")
