@@ -112,7 +112,7 @@ def deck() -> bytes:
     return saved(presentation)
 
 
-@pytest.mark.parametrize("tgt_lang", ["ar", "fa-IR", "ur", "he", "iw", "ckb", "yi", "dv", "az-Arab"])
+@pytest.mark.parametrize("tgt_lang", ["ar", "fa-IR", "ur", "he", "iw", "ckb", "yi"])
 def test_each_paragraph_of_a_translation_runs_in_its_direction(word: bytes, tgt_lang: str) -> None:
     out = docx.Document(io.BytesIO(translated_here(word, "docx", to_arabic, tgt_lang=tgt_lang)))
     cells = [cell.paragraphs[0] for cell in out.tables[0].rows[0].cells]

@@ -152,11 +152,8 @@ def print_report(report: Report, console: Console) -> None:
     ):
         figures.add_row(name, f"{tokens:,}", f"{tokens / max(report.kept, 1):.1f}", f"{size:,}", f"{share:.2%}")
     console.print(figures)
-    for name, pairs, split in (
-        ("valid", report.valid_pairs, report.valid_split),
-        ("test", report.test_pairs, report.test_split),
-    ):
-        line(f"{name}: {pairs:,} pairs{' split off' if split else ''}")
+    line(f"valid: {report.valid_pairs:,} pairs{' split off' if report.valid_split else ''}")
+    line(f"test: {report.test_pairs:,} pairs{' split off' if report.test_split else ''}")
     for item in report.dropped:
         line(f"dropped {item.count:,}: {item.reason}")
         for example in item.examples:

@@ -38,7 +38,8 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
 
     def pairs() -> Iterator[tuple[bytes | None, bytes | None]]:
         for unit in _units(path):
-            sides = [(_language(variant), variant) for variant in unit.iterchildren("{*}tuv")]
+            variants = [*unit.iterchildren("{*}tuv")]
+            sides = [(str(v.get(_LANG) or v.get("lang") or "").strip(), v) for v in variants]
             found.update(language for language, _ in sides)
             yield _text_in(src_lang, sides), _text_in(tgt_lang, sides)
 
@@ -62,10 +63,6 @@ def _units(path: Path) -> Iterator[Any]:
                     del unit.getparent()[0]
         except etree.XMLSyntaxError as error:
             raise DataError(f"{path} is no well-formed TMX: {error}; export it again") from error
-
-
-def _language(variant: Any) -> str:
-    return str(variant.get(_LANG) or variant.get("lang") or "").strip()
 
 
 def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:
