@@ -56,6 +56,7 @@ def curve(run: Path) -> dict[str, Any]:
         if metric in entry and entry["step"] in seconds
     ]
     machine = json.loads((run / "hardware.json").read_text(encoding="utf-8"))
+    machine.pop("base", None)  # a folder, which says nothing elsewhere
     machine["machine"]["yiwen"] = yiwen.__version__
     reached = minutes_to(points) if metric == "valid_bleu" else {}
     return {"run": run.name, "metric": metric, "minutes_to": reached, "points": points, "hardware": machine}

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from yiwen.documents.reading import opened, parsers
 from yiwen.documents.sandbox import Limits
@@ -100,6 +101,13 @@ def zipped(files: dict[str, bytes | str]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return packed.getvalue()
+
+
+def saved(document: Any) -> bytes:
+    """The bytes of a document of python-docx or python-pptx."""
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
 
 
 def docx_of(body: str) -> bytes:

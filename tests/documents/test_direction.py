@@ -14,7 +14,7 @@ import pytest
 from docx.enum.text import WD_ALIGN_PARAGRAPH
 from docx.shared import Pt
 from lxml import etree
-from papers import docx_of, translated_here, zipped
+from papers import docx_of, saved, translated_here, zipped
 from pptx.enum.text import PP_ALIGN
 from pptx.util import Inches
 
@@ -71,12 +71,6 @@ def is_on(props: Any, name: str) -> bool:
     """A property of Word: there, and not said to be off."""
     found = props.find(f"{{*}}{name}") if props is not None else None
     return found is not None and found.get(f"{{{found.nsmap['w']}}}val") not in ("0", "false", "off")
-
-
-def saved(document: Any) -> bytes:
-    file = io.BytesIO()
-    document.save(file)
-    return file.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,10 @@ import zipfile
 import docx
 import pptx
 import pytest
-from docx.document import Document
 from lxml import etree
-from papers import Fake, docx_of, texts_of, translated_here, zipped
+from papers import Fake, docx_of, saved, texts_of, translated_here, zipped
 
 from yiwen.errors import DataError
-
-
-def saved(document: Document) -> bytes:
-    file = io.BytesIO()
-    document.save(file)
-    return file.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,8 @@ def write_run(folder: Path, scores: list[tuple[int, float, float]]) -> Path:
     (folder / "metrics.jsonl").write_text(metrics + '{"step": 9, "epo', encoding="utf-8")
     machine = {"processor": "p", "cores": 2, "memory_gib": 1, "system": "s", "torch": "t", "python": "3"}
     chosen = {"device": "cpu", "precision": "bf16", "threads": 2}
-    (folder / "hardware.json").write_text(json.dumps({"machine": machine, "chosen": chosen}), encoding="utf-8")
+    kept = {"machine": machine, "chosen": chosen, "base": str(folder)}
+    (folder / "hardware.json").write_text(json.dumps(kept), encoding="utf-8")
     return folder
 
 
@@ -52,6 +53,7 @@ def test_a_goal_counts_from_the_first_validation_that_reached_it(load: Any, tmp_
     result = {**module.curve(run), "date": "2026-01-01"}
     assert result["minutes_to"] == {"35": 2.0, "38": 4.0, "40": None}
     assert "35: 2.0 min, 38: 4.0 min, 40: not reached" in module.as_markdown(result)
+    assert str(run) not in json.dumps(result)  # a folder of this machine says nothing elsewhere
 
 
 def test_a_step_repeated_after_a_kill_counts_with_its_last_time(load: Any, tmp_path: Path) -> None:
