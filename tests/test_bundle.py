@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 
 import yiwen
@@ -78,6 +80,12 @@ def test_the_model_card_says_what_it_is_and_how_to_use_it(tiny_run: TinyRun) -> 
     for fact in ("en -> de", "1 + 1 layers", "d_model 32", f"| bleu | {info.scores['bleu']:.4g} |", "yiwen translate"):
         assert fact in text
     assert "validation" not in model_card(open_bundle(tiny_run.early).info).split("The scores")[0]
+
+
+def test_the_card_names_languages_as_yaml_reads_them(tiny_run: TinyRun) -> None:
+    info = dataclasses.replace(open_bundle(tiny_run.best).info, src_lang="en", tgt_lang="no")
+    _, head, _ = model_card(info).split("---\n")
+    assert yaml.safe_load(head) == {"language": ["en", "no"], "tags": ["translation", "yiwen"]}
 
 
 def test_the_card_of_an_encoder_speaks_of_no_other_side(tiny_classifier: Path) -> None:

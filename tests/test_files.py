@@ -48,6 +48,14 @@ def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
     assert names(tmp_path) == ["a.txt"]
 
 
+def test_a_file_that_others_may_not_read_stays_so_when_it_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "private.txt"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    files.write_bytes(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
+
+
 def test_two_processes_that_write_one_file_leave_one_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     with files.new_file(path) as ours:

@@ -170,3 +170,11 @@ def test_what_was_cut_for_its_length_says_so(subword: Subword) -> None:
     short, *rest = planned("Deti.\n" + "deti gedi " * 30, subword, by_sentence=True)
     assert short.flags == ()
     assert {stretch.flags for stretch in rest} == {("segmented",)}
+
+
+@pytest.mark.parametrize("mark", ["\u0315", "\u200d"])
+def test_a_letter_with_thousands_of_marks_is_cut_in_halves(mark: str, subword: Subword) -> None:
+    text = f"a{mark * 5000} b"
+    found = fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)
+    assert "".join(text[start:end].strip() for start, end in found) == text.replace(" ", "")
+    assert len(found) < 2000

@@ -311,6 +311,17 @@ def test_a_translation_starts_with_its_prefix(translator: Translator, sources: l
             assert translation.text == unforced.text
 
 
+def test_the_prefix_of_a_text_in_capitals_is_what_the_model_would_write(
+    translator: Translator, sources: list[str]
+) -> None:
+    source = next(text for text in sources if len(text) > 20)
+    (free,) = translator.translate([source.upper()], checks=False)
+    begun = " ".join(free.text.split(" ")[:2])
+    for prefix in (begun, begun.capitalize()):
+        (found,) = translator.translate([source.upper()], prefixes=[prefix], checks=False)
+        assert (found.text, found.score) == (free.text, pytest.approx(free.score, abs=1e-4))
+
+
 def test_a_long_prefix_is_kept_whole(translator: Translator) -> None:
     prefix = " ".join(["reta"] * 12)
     search = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
@@ -385,6 +396,16 @@ def test_chinese_is_scored_in_the_script_that_the_model_reads(
     monkeypatch.setattr(translator, "src_lang", "zh")
     simplified, traditional = translator.score(["这个软体", "這個軟體"], ["Deti.", "Deti."])
     assert simplified == traditional
+
+
+def test_capitals_are_scored_as_they_are_translated(translator: Translator, sources: list[str]) -> None:
+    source = next(text for text in sources if len(text) > 20)
+    (usual,) = translator.translate([source], checks=False)
+    (large,) = translator.translate([source.upper()], checks=False)
+    assert large.text == usual.text.upper()
+    asked = [source, source.upper()], [usual.text, large.text]
+    expected, found = translator.score(*asked)
+    assert found == expected
 
 
 def test_blanks_that_no_model_reads_change_no_score(translator: Translator) -> None:

@@ -12,7 +12,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.languages import UNSPACED, base
-from yiwen.text.reading import Reader
+from yiwen.text.reading import Reader, in_usual_case
 from yiwen.text.subword import Subword
 
 
@@ -79,15 +79,19 @@ def ask_for_terms(
 
 
 def forced_ids(
-    texts: Sequence[str], plans: list[list[Stretch]], prefixes: Sequence[str], *, subword: Subword, room: int
+    texts: Sequence[str], plans: list[list[Stretch]], prefixes: Sequence[str], *, subword: Subword, lang: str, room: int
 ) -> list[list[int]]:
     """Subwords that the translation of each stretch must start with: for the first of a text, if any.
+
+    What becomes capitals after the search is searched for in usual case, as the model writes it.
 
     Raises:
         ConfigError: If a prefix is longer than `room`, or belongs to a text of several lines.
     """
     forced: list[list[int]] = []
-    for text, stretches, prefix, ids in zip(texts, plans, prefixes, subword.encode(prefixes), strict=True):
+    for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
+        is_capitals = any(stretch.reading.is_capitals for stretch in stretches)
+        (ids,) = subword.encode([in_usual_case(prefix, subword, lang) if is_capitals else prefix])
         if ids and "\n" in text:
             n_lines = text.count("\n") + 1
             raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")

@@ -15,6 +15,7 @@ This module imports torch only where weights are read or written.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -324,7 +325,7 @@ def model_card(info: BundleInfo) -> str:
     table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
     shape, is_translator = info.model, info.task == "translate"
     return f"""---
-language: [{", ".join(filter(None, (info.src_lang, info.tgt_lang)))}]
+language: {json.dumps([lang for lang in (info.src_lang, info.tgt_lang) if lang])}
 tags: [{"translation" if is_translator else info.task}, yiwen]
 ---
 # {f"{info.src_lang} -> {info.tgt_lang}" if is_translator else f"{info.task}: {info.src_lang} {info.tgt_lang}".rstrip()}

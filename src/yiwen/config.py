@@ -39,7 +39,7 @@ BELOW_1: Final = math.nextafter(1.0, 0.0)
 _WRONG_TYPE: Final = re.compile(r"\S+ = ")
 """How a problem begins where a value has a wrong type: without it, what has to be there would be missing."""
 
-_SCALARS: Final[dict[Any, Any]] = {int: (int, typing.SupportsIndex), float: (float, int, Real), str: str}
+_SCALARS: Final[dict[Any, Any]] = {bool: bool, int: (int, typing.SupportsIndex), float: (float, int, Real), str: str}
 """What may stand for a setting of a type: a number of another library, too."""
 _hints: Final = functools.cache(typing.get_type_hints)
 """Settings and their types: to read them anew takes milliseconds."""

@@ -92,7 +92,7 @@ def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Seque
         how: What was unusual, as part of the name.
         others: Models that translated together with it.
     """
-    name = f"{bundle.absolute().name}-{'given-' if is_given else ''}{test.name}{how}"
+    name = f"{bundle.absolute().name}-{'given-' if is_given else ''}{test.name[:40]}{how}"
     if is_given or others:  # others may go by the same name
         hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
         name += f"-{hashed.hexdigest()[:8]}"

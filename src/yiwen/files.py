@@ -64,6 +64,8 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, temporary)
         temporary.replace(path)
     except BaseException:  # a full disk must not stay full of our halves
         temporary.unlink(missing_ok=True)

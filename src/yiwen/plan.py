@@ -126,9 +126,8 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         return found
 
     def halves(part: str) -> list[Span]:
-        middle = len(part) // 2
-        while middle > 1 and _DRAWN_TOGETHER.match(part, middle - 1):
-            middle -= 1
+        half = len(part) // 2
+        middle = next((n for n in range(half, 0, -1) if not _DRAWN_TOGETHER.match(part, n - 1)), half)
         return [(0, middle), (middle, len(part))]
 
     return packed(text, (lambda line: sentences(line, reader.src_lang), clauses, words, halves))

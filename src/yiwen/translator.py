@@ -22,10 +22,9 @@ from yiwen.evaluation.review import Rules, review, with_spares
 from yiwen.plan import plan
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
-from yiwen.text.chinese import rewritten
 from yiwen.text.glossary import Glossary
-from yiwen.text.normalise import as_texts, normalise
-from yiwen.text.reading import Reader
+from yiwen.text.normalise import as_texts
+from yiwen.text.reading import Reader, ids_as_read
 from yiwen.translation import Alternative, Score, Translation, assemble, chosen
 
 __all__ = ["Alternative", "Score", "Translation", "Translator"]
@@ -176,7 +175,8 @@ class Translator:
         wholes = [bool(prefix) for prefix in prefixes]
         plans = plan(texts, reader=reader, limit=self.limit, by_sentence=by_sentence, wholes=wholes)
         asked = [stretch for stretches in plans for stretch in stretches if stretch.ids]
-        forced = forced_ids(texts, plans, prefixes, subword=target, room=self.bundle.room) if any(prefixes) else None
+        begun = partial(forced_ids, subword=target, lang=reader.model_lang, room=self.bundle.room)
+        forced = begun(texts, plans, prefixes) if any(prefixes) else None
         # A search that hands out its other hypotheses too costs nothing more, and a review may take one of them.
         wanted = config.changed(mbr=0, n_best=config.mbr) if config.mbr else config
         wanted = with_spares(wanted) if checks else wanted
@@ -273,8 +273,8 @@ class Translator:
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-        src_ids = self.bundle.source.encode([rewritten(normalise(text), self.src_lang) for text in sources])
-        tgt_ids = self.bundle.target.encode([rewritten(normalise(text), self.bundle.info.tgt_lang) for text in targets])
+        src_ids = ids_as_read(sources, self.src_lang, self.bundle.source)
+        tgt_ids = ids_as_read(targets, self.bundle.info.tgt_lang, self.bundle.target)
         if skipped is None:
             self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
         fits = [max(map(len, sides)) <= self.bundle.room for sides in zip(src_ids, tgt_ids, strict=True)]

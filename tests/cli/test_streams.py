@@ -69,7 +69,11 @@ def test_an_error_leaves_no_output_and_no_rest(tmp_path: Path) -> None:
 
 
 def test_an_output_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
-    for path, message in ((tmp_path / "no" / "out", "does not exist; make it first"), (tmp_path, "is a folder")):
+    for path, message in (
+        (tmp_path / "no" / "out", "does not exist; make it first"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "out.fr.GZ", r"out\.fr\.GZ is written as it is, not compressed; leave '\.GZ' out"),
+    ):
         with pytest.raises(ConfigError, match=message), output_stream(path):
             pass
 

@@ -147,3 +147,11 @@ def test_a_unit_of_xliff_without_a_source_is_left_alone() -> None:
     unit = '<trans-unit id="1">some words <g id="1">x</g></trans-unit>'
     source = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
     assert translated_here(source, "xlf").decode() == source
+
+
+def test_a_po_entry_that_writes_a_byte_by_its_number_is_left_alone() -> None:
+    source = (
+        'msgid "a \\033[1m dog"\nmsgstr ""\n\nmsgid "a \\\\033 dog"\nmsgstr ""\n\nmsgid "\\x41 cat"\nmsgstr "\\x42"\n'
+    )
+    written = source.replace('033 dog"\nmsgstr ""', '033 dog"\nmsgstr "A \\\\033 DOG"')
+    assert translated_here(source, "po").decode() == written

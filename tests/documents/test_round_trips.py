@@ -199,6 +199,19 @@ def test_chinese_with_a_number_and_a_word_with_a_mark_are_prose() -> None:
     assert texts_of(json.dumps(prose), "json") == prose
 
 
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('"Net price,\nwithout tax";"a, b"\n"good dog";7\n', ["Net price,\nwithout tax", "a, b", "good dog"]),
+        ("Turnover, net;Price\nred apple;3\n", ["Turnover, net", "Price", "red apple"]),
+        ("one, two, three|four, five\nred apple|3, 4\n", ["one, two, three", "four, five", "red apple", "3, 4"]),
+        ("red apple;one, two, three\nragged;row;here\n", ["red apple;one", " two", " three", "ragged;row;here"]),
+    ],
+)
+def test_what_separates_cells_is_what_gives_every_row_as_many(source: str, texts: list[str]) -> None:
+    assert texts_of(source, "csv") == [text.strip() for text in texts]
+
+
 def test_the_line_by_which_excel_knows_the_separator_stays() -> None:
     assert texts_of("sep=;\r\n1;Hello you\r\n", "csv") == ["Hello you"]
 

@@ -35,6 +35,7 @@ def running(service: Service) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+        service.close()
 
 
 def service_of(folder: Path, *bundles: Path, **settings: Any) -> Service:

@@ -182,6 +182,12 @@ def test_a_refused_body_is_not_kept_in_memory(
         gc.enable()
 
 
+def test_zeros_before_the_length_of_a_document_open_no_door(address: str) -> None:
+    head = {"content_type": "multipart/form-data; boundary=b", "content_length": f"{'0' * 20}300000000"}
+    answer = ask(address, request("/v1/documents", **head))
+    assert (answer.status, "a document has at most" in answer.body.decode()) == (413, True)
+
+
 @pytest.mark.parametrize(
     ("status", "raw"),
     [

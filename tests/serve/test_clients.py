@@ -216,6 +216,10 @@ def test_weblate(address: str, lone: Translator) -> None:
     body["ignore_tags"] = ["x"]
     (found,) = ask_json(address, "/v2/translate", body).json["translations"]
     assert found["text"].count('<x id="0"></x>') == 1
+    empty = "Deti <x id='1'/> gedi. <x id='2'/> Bapu deti."
+    (found,) = ask_json(address, "/v2/translate", {**body, "text": [empty]}).json["translations"]
+    whole = ask_json(address, "/v2/translate", {**body, "text": [empty], "ignore_tags": []}).json["translations"][0]
+    assert found["text"] == whole["text"] != empty, "nothing stands inside of an element without content"
     kept = 'Deti <x id="0">%s gedi</x> bapu.'
     (found,) = ask_json(address, "/v2/translate", {**body, "text": [kept]}).json["translations"]
     assert '<x id="0">%s gedi</x>' in found["text"]
@@ -315,7 +319,11 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
             assert kept is not None
             answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
             assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
-        bad = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv", "entries": "a,b\rc,d"}
+        broken = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv"}
+        answer = http.post("/v2/glossaries", json={**broken, "entries": '"big\nhouse",Haus\r\n"a, b",c\n'})
+        terms = http.get(f"/v2/glossaries/{answer.json()['glossary_id']}/entries").text
+        assert terms.split("\n") == ["big house\tHaus", "a, b\tc"]
+        bad = {**broken, "entries": '"a'}
         answer = http.post("/v2/glossaries", json=bad)
         assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
@@ -472,6 +475,25 @@ def test_corrections_are_a_corpus(service: tuple[Service, str], tmp_path: Path) 
     (block,) = read_blocks(CorpusConfig(path=str(file)), base=tmp_path, src_lang="en", tgt_lang="de")
     assert block.src == [b"Deti gedi.", b"=cmd|' /C calc'"]
     assert block.tgt == [b"Reta lire.", b"Soto."]
+
+
+def test_a_correction_that_a_full_disk_cuts_short_is_not_kept_at_all(tmp_path: Path) -> None:
+    code = """
+        import resource, signal, sys
+        from pathlib import Path
+        from yiwen.serve.api_v1 import _append
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+        for line in ("Deti gedi.\\tReta lire.\\n", "Bapu deti reta.\\tSoto mira lire.\\n", "Deti.\\tReta.\\n"):
+            try:
+                _append(Path(sys.argv[1]), line.encode())
+            except OSError as error:
+                print(error.strerror)
+    """
+    file = tmp_path / "corrections.tsv"
+    done = subprocess.run([sys.executable, "-c", dedent(code), file], capture_output=True, text=True, check=True)
+    assert done.stdout == "No space left on device\n"
+    assert file.read_text(encoding="utf-8") == "Deti gedi.\tReta lire.\nDeti.\tReta.\n"
 
 
 @pytest.mark.parametrize(("written", "code"), [("zh", "zh-Hant"), ("ZH-CN", "zh-Hans"), ("en_GB.UTF-8", "en")])

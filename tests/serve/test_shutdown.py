@@ -141,6 +141,21 @@ def test_what_could_not_be_written_at_the_end_is_told_and_ends_with_1(exported_b
     assert "Traceback" not in log
 
 
+def test_a_second_interrupt_ends_at_once_and_loses_no_usage(exported_bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.sqlite"
+    with spawned(exported_bundle, tmp_path, "--database", f"sqlite:///{file}") as (address, process):
+        assert ask(address, request(T, translation("Deti."))).status == 200
+        text = "\n".join(["Deti gedi bapu."] * 3000).encode()
+        form = {"source": "en", "target": "de"}
+        sent = httpx.post(f"{address}/v1/documents", data=form, files={"file": ("a.txt", text)})
+        assert sent.status_code == 200, sent.text
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert "usage are not written" not in (tmp_path / "log").read_text(encoding="utf-8")
+
+
 def test_a_hangup_that_meets_an_unreadable_model_keeps_the_old_one(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

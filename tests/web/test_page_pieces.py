@@ -43,6 +43,23 @@ def test_paragraphs_are_all_of_a_text_but_its_blanks_and_none_is_too_long(page: 
         assert len(each_whole) == len(pieces)
 
 
+@pytest.mark.parametrize(
+    ("before", "whole", "after"),
+    [
+        ("word ", "3.14159 ", "word"),
+        ("one, two ", "12,345 ", "word"),
+        ("word ", "see.example.org/a.html ", "word"),
+        ("我们走吧", "3.14", "很好"),
+    ],
+)
+def test_a_long_paragraph_is_not_cut_in_a_number_or_an_address(before: str, whole: str, after: str, page: Page) -> None:
+    for room in range(len(whole)):
+        left = (before * 2000)[: 2000 - room]
+        text = left + whole + after * 300
+        spans = module(page, "paragraphs", "return m.paragraphs(v[0]);", text)
+        assert not any(len(left) < end < len(left) + len(whole.rstrip()) for _, end in spans)
+
+
 def test_groups_are_small_enough_for_one_request_and_keep_the_order(page: Page) -> None:
     draw = random.Random(11)
     pieces = ["x" * draw.choice([1, 30, 700, 2000]) for _ in range(211)]
@@ -101,6 +118,36 @@ def test_a_short_line_is_in_the_language_of_the_rest(page: Page, service: FakeSe
     page.fill("#source", "Two herons stand in the shallow water, and it is early.\nOK")
     expect(page.locator("#output .sentence")).to_have_count(2)
     assert [body["source"] for body in service.bodies("/v1/translate")] == ["auto", "en"]
+
+
+@pytest.mark.parametrize(("first", "of"), [("2026-11-26", "und"), ("Das war vorher deutsch.", "zh")])
+def test_what_has_no_language_or_is_as_it_should_be_tells_nothing_of_a_short_line(
+    first: str, of: str, page: Page
+) -> None:
+    known = {"text": first, "translation": {"source": of, "target": "zh"}}
+    english = {"text": "OK", "translation": {"source": "en", "target": "zh"}}
+    body = """
+        const asked = [];
+        globalThis.fetch = async (url, options) => {
+            const body = JSON.parse(options.body);
+            asked.push(body.source);
+            const flags = body.text[0] === v[0] ? [v[1] === 'und' ? 'passed_through' : 'already_target'] : [];
+            const translations = body.text.map((text) => ({text, source: 'en', target: 'zh', flags, sentences: []}));
+            return new Response(JSON.stringify({translations, model: 'x', took_ms: 1}));
+        };
+        let end;
+        const ended = () => new Promise((resolve) => { end = resolve; });
+        const nothing = () => {};
+        const translating = m.createTranslating({pending: nothing, part: nothing, done: () => end(), failed: () => end()});
+        for (const text of [v[0], v[0] + '\\nOK']) {
+            const done = ended();
+            translating.ask({text, source: 'auto', target: 'zh'}, 0);
+            await done;
+        }
+        return asked;
+    """
+    assert module(page, "translating", body, first, of) == ["auto", "auto"]
+    assert module(page, "paragraphs", "return m.languageOf(v);", known, english) == ("en" if of == "und" else of)
 
 
 def test_of_lists_of_several_languages_a_term_is_sent_once(page: Page) -> None:

@@ -31,6 +31,7 @@ def serve(
 
     The manual lists the limits that --set changes.
     """
+    from contextlib import closing
     from functools import partial
 
     from yiwen.config import override, parse
@@ -57,6 +58,7 @@ def serve(
         shown = f"[{config.host}]" if ":" in config.host else config.host
         names = ", ".join(sorted(way.name for way in service.pairs.ways.values()))
         print(f"serving {names}", f"http://{shown}:{sock.getsockname()[1]}", sep="\n", flush=True)
-        make_server(service).run(sockets=[sock])
+        with closing(service):  # also where a second signal ends the server at once
+            make_server(service).run(sockets=[sock])
     if store.n_unwritten:
         raise YiwenError(f"the database was locked or away: {store.n_unwritten} characters of usage are not written")

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
-from yiwen.data.lines import BLOCK_LINES, blocks, decoded, lines_of, read_lines
+from yiwen.data.lines import BLOCK_LINES, COMPRESSED, blocks, decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import new_file
 from yiwen.stop import StopFlag, stop_on_signals
@@ -61,6 +61,8 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         return
     if not path.parent.is_dir():
         raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
+    if path.suffix.lower() in COMPRESSED:
+        raise ConfigError(f"--output {path} is written as it is, not compressed; leave {path.suffix!r} out")
     if path.is_dir():  # found now, not after an hour of translating
         raise ConfigError(f"--output {path} is a folder; give the path of a file")
     with new_file(path) as file:

@@ -22,6 +22,8 @@ _FIELD: Final = re.compile(
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_CODED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[0-7x]")
+"""A byte by its number, as in \\033: what holds one is left alone."""
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
@@ -45,6 +47,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     for field, following in zip(fields, [*fields[1:], None], strict=True):
         text = _unquoted(field["text"])
         if field["name"] != "msgstr":
+            text = "" if _CODED.search(field["text"]) else text
             msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
             continue
         if not msgid and (named := _LANGUAGE.search(text)):

@@ -84,13 +84,14 @@ def _unknown(name: str, is_parameter: bool) -> None:
 def html_pieces(source: str, *, has_hidden: bool = True) -> list[Piece]:
     """The pieces of HTML, however broken. Elements that hold no running text (`has_hidden`) are one piece each."""
     end = source.rfind(">") + 1  # behind it nothing is a tag, and each < would look as far as the end for one
-    found = [_piece(match, is_html=True) for match in (_HTML if has_hidden else _FREE).finditer(source, 0, end)]
+    pieces = (_HTML if has_hidden else _FREE).finditer(source, 0, end)
+    found = [_piece(match, is_html=True, has_void=has_hidden) for match in pieces]
     if rest := source[end:]:
         found.append(Piece("text", rest, text=html.unescape(rest)))
     return found
 
 
-def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
+def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = False) -> Piece:
     raw, name = match[0], match["name"]
     if match["other"]:
         return Piece("other", raw)
@@ -102,7 +103,7 @@ def _piece(match: re.Match[str], *, is_html: bool = False) -> Piece:
         for key, *values in _ATTRIBUTE.findall(match["attributes"])
     }
     name = name.lower() if is_html else name.rpartition(":")[2]
-    is_empty = name in VOID if is_html else raw.endswith("/>")
+    is_empty = name in VOID if has_void else raw.endswith("/>")
     kind = "close" if match["slash"] else "empty" if is_empty else "open"
     return Piece("other" if is_html and match["element"] else kind, raw, name, "", attributes)
 

@@ -64,8 +64,8 @@ def _is_wrapped(rows: Sequence[str]) -> bool:
 def cells(source: str, *, is_tsv: bool) -> list[Part]:
     """A table: cells are units. What separates them, quotes and what is no prose stay as they are."""
     first = re.sub(r'"[^"]*"', "", source.partition("\n")[0])
-    delimiter = "\t" if is_tsv else max(",;\t|", key=first.count)
-    inner = r"[^\"\t\n]" if is_tsv and not _is_quoted(source) else '[^"]'  # in TSV a quote may be just a quote
+    delimiter = "\t" if is_tsv else max(",;\t|", key=lambda sign: (_n_columns(source, sign) > 1, first.count(sign)))
+    inner = r"[^\"\t\n]" if is_tsv and not _n_columns(source, "\t") else '[^"]'  # in TSV a quote may be just a quote
     between = re.escape(delimiter)
     pattern = re.compile(
         rf'(?P<cell>"(?:{inner}|"")*+"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
@@ -80,13 +80,14 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
     return out
 
 
-def _is_quoted(source: str) -> bool:
-    """True where the rows of a TSV have as many cells each if its quotes are those of a spreadsheet."""
+def _n_columns(source: str, delimiter: str) -> int:
+    """How many cells each row has if quotes are those of a spreadsheet; 0 where not all have as many."""
+    rows = csv.reader(io.StringIO(source, newline=""), delimiter=delimiter, strict=True)
     try:
-        rows = [*csv.reader(io.StringIO(source, newline=""), "excel-tab", strict=True)]
+        lengths = {len(row) for row in rows if row}
     except csv.Error:
-        return False
-    return len({len(row) for row in rows if row}) == 1
+        return 0
+    return lengths.pop() if len(lengths) == 1 else 0
 
 
 def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:

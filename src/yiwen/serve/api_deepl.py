@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hmac
+import io
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
@@ -196,7 +197,7 @@ async def glossary_pairs(asked: None, call: Call) -> Any:
 
 def _tsv(entries: str) -> str:
     """Terms as DeepL's clients write them as CSV; what is no term is refused with the others later."""
-    rows = csv.reader(entries.split("\n"))
+    rows = csv.reader(io.StringIO(entries, newline=""))
     try:
         return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
     except csv.Error as error:

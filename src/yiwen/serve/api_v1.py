@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import AsyncIterator
@@ -205,10 +206,17 @@ async def correct(asked: Correction, call: Call) -> Any:
 
 
 def _append(file: Path, line: bytes) -> None:
-    """Add a line in one write, so that callers do not mix; `yiwen train` reads the file as a corpus."""
+    """Add a line in one write, so that callers do not mix; `yiwen train` reads the file as a corpus.
+
+    Raises:
+        OSError: If there is no room for all of it; then nothing of it is kept.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     with open(file, "ab", buffering=0, opener=partial(os.open, mode=0o600)) as corrections:
-        corrections.write(line)
+        n_written = corrections.write(line)
+        if n_written < len(line):
+            corrections.truncate(corrections.tell() - n_written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
 
 
 async def send_document(asked: DocumentForm, call: Call) -> Any:

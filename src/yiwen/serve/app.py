@@ -35,7 +35,6 @@ def build_app(service: Service) -> Guard:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.store.start()
         yield
-        service.close()
 
     rest = Starlette(routes=_routes(service), exception_handlers={HTTPException: _refused}, lifespan=lifespan)
     rest.router.redirect_slashes = False  # a proxy's scheme and prefix are not known here

@@ -10,8 +10,7 @@ from typing import Any, Final
 from yiwen.bundle import WEIGHTS, Bundle, load_model
 from yiwen.errors import DataError
 from yiwen.serve.errors import ApiError
-from yiwen.text.normalise import normalise
-from yiwen.text.reading import as_read
+from yiwen.text.reading import ids_as_read
 from yiwen.text.subword import BOS_ID, EOS_ID
 
 MOST_WEIGHTS: Final = 500_000
@@ -34,8 +33,8 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
 
     from yiwen.model.attention import recorded_attention
 
-    (src,) = bundle.source.encode([as_read(normalise(source_text), bundle.info.src_lang, bundle.source)])
-    (tgt,) = bundle.target.encode([as_read(normalise(target_text), bundle.info.tgt_lang, bundle.target)])
+    (src,) = ids_as_read([source_text], bundle.info.src_lang, bundle.source)
+    (tgt,) = ids_as_read([target_text], bundle.info.tgt_lang, bundle.target)
     if not src or not tgt:
         raise DataError("a text without words has no attention; send one with words")
     bundle.check_room([src], [tgt])

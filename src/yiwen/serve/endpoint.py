@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -196,11 +197,16 @@ async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dic
     return fields | (_parsed_json(body) if media_type == JSON else _parsed_form(body))
 
 
+def _declared_length(request: Request) -> float:
+    """Bytes of a body, as its head says; no end of them where it says no number."""
+    declared = request.headers.get("content-length", "0")
+    return int(declared.lstrip("0")[:19] or "0") if declared.isdecimal() else math.inf
+
+
 async def _body(request: Request, limit: int) -> bytes:
     """The body, no byte past the limit."""
     too_long = ApiError(413, "too_long", f"the body is longer than {limit} bytes; send less at a time")
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared[:19]) > limit:
+    if _declared_length(request) > limit:
         raise too_long
     body = bytearray()
     async for chunk in request.stream():
@@ -250,10 +256,9 @@ def _parsed_form(body: bytes) -> dict[str, Any]:
 
 async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     """Fields of a form with a file, whose content and name become `file` and `filename`."""
-    declared = request.headers.get("content-length", "")
-    if not declared.isdecimal():
+    if "content-length" not in request.headers:
         raise ApiError(411, "length", "nothing says how long the document is; send it with Content-Length")
-    if int(declared[:19]) > limit + 10_000:
+    if _declared_length(request) > limit + 10_000:
         raise ApiError(413, "too_long", f"a document has at most {limit} bytes; send a shorter one")
     charset = re.search(r""";\s*charset="?([^\s;"]*)""", request.headers["content-type"], re.IGNORECASE)
     if charset and charset[1].lower() not in ("utf-8", "utf8"):

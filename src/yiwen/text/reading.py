@@ -152,6 +152,11 @@ def as_read(text: str, lang: str, subword: Subword) -> str:
     return usual if len(usual) == len(text) else text
 
 
+def ids_as_read(texts: Sequence[str], lang: str, subword: Subword) -> list[list[int]]:
+    """Subwords of raw texts as the model reads them."""
+    return subword.encode([as_read(normalise(text), lang, subword) for text in texts])
+
+
 def capitals(text: str, lang: str) -> str:
     """A text in capitals: the i of Turkish keeps its dot, the vowels of Greek lose their accents.
 
@@ -188,14 +193,21 @@ def recased(line: str, subword: Subword, lang: str) -> str:
     is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
     if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
         return line
-    forms = {word: (small(word, lang), begun(small(word, lang), lang), word) for word in set(words)}
-    every = list({form for three in forms.values() for form in three})
-    n_subwords = dict(zip(every, map(len, subword.encode(every)), strict=True))
     if not is_mixed:
-        gains = [n_subwords[word] - n_subwords[small(word, lang)] for word in odd]
+        sizes = map(len, subword.encode(odd))
+        small_sizes = map(len, subword.encode([small(word, lang) for word in odd]))
+        gains = [n - n_small for n, n_small in zip(sizes, small_sizes, strict=True)]
         n_better, n_worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
         is_title = n_usual == 0 and len(odd) > 2 and 3 * n_better > len(odd) > 8 * n_worse
         if not is_title:
             return line
+    return in_usual_case(line, subword, lang)
+
+
+def in_usual_case(line: str, subword: Subword, lang: str) -> str:
+    """The line with each word in the case that takes the fewest subwords, the first as sentences begin."""
+    forms = {word: (small(word, lang), begun(small(word, lang), lang), word) for word in set(_WORD.findall(line))}
+    every = list({form for three in forms.values() for form in three})
+    n_subwords = dict(zip(every, map(len, subword.encode(every)), strict=True))
     usual = _WORD.sub(lambda found: min(forms[found[0]], key=n_subwords.__getitem__), line)
     return _WORD.sub(lambda found: begun(found[0], lang), usual, count=1)

@@ -11,14 +11,14 @@ import { occurring, setUpGlossary, termsFor } from "./glossary.js";
 import { keep, setUpHistory } from "./history.js";
 import { t } from "./i18n.js";
 import { createPair } from "./pair.js";
-import { wordsOf } from "./paragraphs.js";
+import { UNKNOWN, wordsOf } from "./paragraphs.js";
 import { createReading } from "./reading.js";
 import { remarks } from "./remarks.js";
 import { createSentencePanel } from "./sentence.js";
 import { setUpSettings } from "./settings.js";
 import { keepKey } from "./store.js";
 import { createTabs } from "./tabs.js";
-import { createTranslating, UNKNOWN, waitAfter } from "./translating.js";
+import { createTranslating, waitAfter } from "./translating.js";
 import { createStatus } from "./trouble.js";
 
 /** @typedef {import("./translating.js").Asked} Asked */

@@ -22,8 +22,13 @@ import { inUnits } from "./pieces.js";
  * @property {{known: Known, source: number, target: number}[]} parts with where each begins in both texts
  */
 
+/** The code of no language in particular. */
+export const UNKNOWN = "und";
 /** Characters in one piece; the service takes 5,000 unless it is told otherwise. */
 const LONGEST = 2000;
+/** A full stop in a number or an address ends no sentence, nor does a comma there part words. */
+const AFTER_SENTENCE = /^.*(?:[.!?…]["”’)]*\s+|[。！？…]["”’」』)]*\s*)/su;
+const AFTER_WORD = /^.*(?:[\s，、；]|[,;](?!\d))/su;
 /** Pieces and characters in one request: few enough that the first appear at once. */
 const MOST_PIECES = 40;
 const MOST_CHARACTERS = 2000;
@@ -42,7 +47,7 @@ function ends(text) {
   let start = 0;
   while (text.length - start > LONGEST) {
     const reach = text.slice(start, start + LONGEST);
-    const stops = [/^.*[.!?。！？…]["”’」』)]*\s*/su, /^.*[\s，、；,;]/su].map((pattern) => pattern.exec(reach)?.[0].length ?? 0);
+    const stops = [AFTER_SENTENCE, AFTER_WORD].map((pattern) => pattern.exec(reach)?.[0].length ?? 0);
     // A character of two units stays whole.
     const anywhere = /[\ud800-\udbff]$/.test(reach) ? LONGEST - 1 : LONGEST;
     start += stops.find((length) => length > LONGEST / 4) ?? anywhere;
@@ -121,9 +126,11 @@ function sentencesOf({ text, translation }) {
   return sentences.map((sentence, i) => ({ source: source[i], target: target[i], flags: flagsOf(sentence) }));
 }
 
-/** @param {Known[]} parts @returns {string | undefined} the language of the longest */
+/** @param {Known[]} parts @returns {string | undefined} the language of the longest that has one */
 export function languageOf(parts) {
-  const longest = parts.reduce((best, known) => (known.text.length > best.text.length ? known : best), parts[0]);
+  const telling = parts.filter(({ translation }) => translation.source !== UNKNOWN);
+  const all = telling.length ? telling : parts;
+  const longest = all.reduce((best, known) => (known.text.length > best.text.length ? known : best), all[0]);
   return longest?.translation.source;
 }
 

@@ -5,15 +5,13 @@
 
 import { ApiError, translate } from "./api.js";
 import { occurring } from "./glossary.js";
-import { assemble, groups, languageOf, paragraphs } from "./paragraphs.js";
+import { assemble, groups, languageOf, paragraphs, UNKNOWN } from "./paragraphs.js";
 
 /** @typedef {import("./api.js").Question} Question */
 /** @typedef {import("./paragraphs.js").Known} Known */
 /** @typedef {import("./paragraphs.js").Whole} Whole */
 /** @typedef {Omit<Question, "text"> & {text: string}} Asked */
 
-/** The code of no language in particular. */
-export const UNKNOWN = "und";
 /** @type {import("./api.js").Alignment} */
 const NO_WORDS = { source: [], target: [], links: [] };
 /** Paragraphs that are remembered. */
@@ -88,7 +86,8 @@ export function createTranslating({ pending, part, done, failed }) {
   async function translateGroup(asked, group, known, signal) {
     const { target, glossary = [] } = asked;
     const isShort = group.join("").length < TELLING;
-    const source = asked.source === "auto" && isShort ? languageOf(known) ?? "auto" : asked.source;
+    const foreign = known.filter(({ translation: { source } }) => source !== UNKNOWN && source !== target);
+    const source = asked.source === "auto" && isShort ? languageOf(foreign) ?? "auto" : asked.source;
     const terms = occurring(glossary, group.join("\n"));
     try {
       return await translate({ text: group, source, target, glossary: terms }, signal);
