@@ -88,7 +88,10 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     if not recipe.training.init_from:
         return None
     path = lines.expanded(recipe.training.init_from)
-    bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
+    try:
+        bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
+    except CheckpointError as error:
+        raise CheckpointError(f"training.init_from, whose subwords a resumed run needs, too: {error}") from error
     info, is_translator = bundle.info, recipe.task == "translate"
     pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
     for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):
@@ -279,7 +282,7 @@ def _write_hardware(run: Path, chosen: Hardware, base: Path) -> None:
 
 
 def refuse_changes(run: Path, now: Recipe) -> None:
-    """A run that has begun keeps its recipe, but for its length and what is logged.
+    """A run that has begun keeps its recipe, but for search, evaluation, its length, and what it logs and keeps.
 
     Raises:
         ConfigError: With every setting that differs.

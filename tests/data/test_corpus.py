@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
+from yiwen.data.tables import column_names
 from yiwen.data.tmx import _units
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
@@ -175,6 +179,32 @@ def test_torn_rows_keep_their_place(tmp_path: Path) -> None:
         pa.table({"src": names, "tgt": pa.array(["ja", "x", "nein"], pa.large_string())}), tmp_path / "a.parquet"
     )
     assert read(CorpusConfig(path="a.parquet"), tmp_path) == [(1, b"yes", b"ja"), (2, None, b"x"), (3, b"no", b"nein")]
+
+
+@pytest.mark.parametrize("type_", [pa.list_(pa.string()), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_whatever_an_arrow_file_says_it_holds_is_looked_at_before_it_is_followed(tmp_path: Path, type_: Any) -> None:
+    path, draw = tmp_path / "a.arrow", random.Random(5)
+    values: Any = [["a", "b"]] * 7 if pa.types.is_list(type_) else ["a text of more than twelve"] * 7
+    batch = pa.record_batch({name: pa.array(values, type_) for name in ("src", "tgt")})
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+    whole = path.read_bytes()
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for at in draw.choices(range(len(whole)), k=3):
+            damaged[at] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        with suppress(DataError):  # a tool that dies would take the tests along
+            read(CorpusConfig(path="a.arrow"), tmp_path)
+        with suppress(DataError):
+            column_names(path)
+
+
+def test_an_entity_of_many_digits_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(f"src\ttgt\n&#{'9' * 5000};\t&#x41;&#1114112;\n", encoding="utf-8")
+    assert read(CorpusConfig(path="a.tsv", unescape=True), tmp_path) == [
+        (2, f"&#{'9' * 5000};".encode(), "A\ufffd".encode())
+    ]
 
 
 @pytest.mark.parametrize("offsets", [[0, 3, 6, 2**30, 2**30 + 50], [0, -5, 3, 2, 1]])

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yiwen.data import lines
+from yiwen.data.tables import column_names, read_rows
 from yiwen.errors import DataError, MissingDependencyError
 
 NASTY = "\ufefffirst\r\n\n\u2028\u0085\v\f\x1c\rlone\n\x00\n  \n\ufeffBOM\nlast\r".encode()
@@ -47,6 +48,18 @@ def test_utf_16_is_told_and_not_read_as_something_else(tmp_path: Path, text: str
     with pytest.raises(DataError, match=rf"a.txt is UTF-16; make it UTF-8, with `iconv -f {name} -t UTF-8`"):
         list(lines.lines_of(path))
     assert path.read_bytes().decode(name) == text.removeprefix("\ufeff")
+
+
+def test_a_csv_in_utf_16_or_packed_is_told_as_well(tmp_path: Path) -> None:
+    (path := tmp_path / "a.csv").write_bytes('src,tgt\n"a, b","ü"\n'.encode("utf-16"))
+    with pytest.raises(DataError, match=r"a\.csv is UTF-16; make it UTF-8"):
+        column_names(path)
+    path.write_bytes(gzip.compress(b"src,tgt\na,b\n"))
+    with pytest.raises(DataError, match=r"a\.csv is compressed; let its name end in \.gz"):
+        list(read_rows(path, "src", "tgt", size=7))
+    for suffix, pack in PACKERS.items():
+        (path := tmp_path / f"b.csv{suffix}").write_bytes(pack(b'\xef\xbb\xbfsrc,tgt\n"a, b",c\n'))
+        assert list(read_rows(path, "src", "tgt", size=7)) == [([b"a, b"], [b"c"])]
 
 
 def test_bytes_like_those_of_other_formats_are_told_in_the_first_line_alone(tmp_path: Path) -> None:

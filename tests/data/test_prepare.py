@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -342,8 +343,11 @@ def test_waiting_for_another_process_can_be_stopped(tmp_path: Path, monkeypatch:
     fingerprint = run(tmp_path, corpus, root="elsewhere").folder.name
     stop = StopFlag()
     monkeypatch.setattr(time, "sleep", lambda seconds: setattr(stop, "signum", signal.SIGINT))
+    shown: list[str] = []
+    monkeypatch.setattr("yiwen.data.prepare._progress", lambda _: nullcontext(lambda step, pairs: shown.append(step)))
     with one_writer(tmp_path / "runs" / ".prepared" / "locks" / fingerprint), pytest.raises(Stopped, match="SIGINT"):
         run(tmp_path, corpus, stop=stop)
+    assert shown == ["waiting for another process that prepares the same,"]
 
 
 @pytest.mark.parametrize(("is_wanted", "is_terminal"), [(True, True), (True, False), (False, True)])

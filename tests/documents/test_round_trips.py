@@ -204,7 +204,7 @@ def test_chinese_with_a_number_and_a_word_with_a_mark_are_prose() -> None:
     [
         ('"Net price,\nwithout tax";"a, b"\n"good dog";7\n', ["Net price,\nwithout tax", "a, b", "good dog"]),
         ("Turnover, net;Price\nred apple;3\n", ["Turnover, net", "Price", "red apple"]),
-        ("one, two, three|four, five\nred apple|3, 4\n", ["one, two, three", "four, five", "red apple", "3, 4"]),
+        ("one, two, three|four, five\nred apple|a, b\n", ["one, two, three", "four, five", "red apple", "a, b"]),
         ("red apple;one, two, three\nragged;row;here\n", ["red apple;one", " two", " three", "ragged;row;here"]),
     ],
 )

@@ -213,7 +213,7 @@ def test_rounding_may_cost_three_tenths_of_a_point_or_a_hundredth_of_a_cosine(
     n_texts: int, n_wrong: int, cosine: float, problem: str
 ) -> None:
     right, rounded = (Told(n, n_texts=n_texts, cosine=c) for n, c in ((0, 1.0), (n_wrong, cosine)))
-    valid = TextPairs(["text"] * n_texts, ["yes"] * n_texts)
+    valid = TextPairs(["text"] * n_texts, [" yes"] * n_texts)  # as a file of one's own may have it
     with pytest.raises(ExportError, match=problem) if problem else nullcontext():
         found = exporting._compare_rounded(right, rounded, valid, None)  # type: ignore[arg-type]
         assert found["accuracy_exported"] == pytest.approx(100 * (1 - n_wrong / n_texts))

@@ -63,6 +63,7 @@ def test_intervals_hold_the_score_and_shrink_with_more_text() -> None:
         ("NN VB DT", set()),
         ("B-P E-P O S-L", {("P", 0, 2), ("L", 3, 4)}),
         ("B-P I-P L-P U-P U-P", {("P", 0, 3), ("P", 3, 4), ("P", 4, 5)}),
+        ("B-P M-P M-P E-P M-P E-P S-L", {("P", 0, 4), ("P", 4, 6), ("L", 6, 7)}),
         ("E-P E-P I-P S-L I-L", {("P", 0, 1), ("P", 1, 2), ("P", 2, 3), ("L", 3, 4), ("L", 4, 5)}),
     ],
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -219,3 +221,19 @@ def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:
     before = torch.get_rng_state()
     export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_copy_that_fails_half_way_leaves_no_folder(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, output = Path.rename, tmp_path / "new"
+
+    def full(path: Path, target: Path) -> Any:
+        if target == output / "ctranslate2":
+            raise OSError(errno.ENOSPC, "no space left")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(OSError, match="no space left"):
+        export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
+    assert [*tmp_path.iterdir()] == [bundle]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import shutil
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 from teachers import Teacher, lines
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, signed
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
@@ -22,6 +24,7 @@ from yiwen.stop import StopFlag
 from yiwen.synthetic import shards
 from yiwen.synthetic.backtranslate import BackTranslated, back_translate
 from yiwen.synthetic.teacher import Teachers
+from yiwen.text.subword import Subword
 from yiwen.translator import Translation, Translator
 
 
@@ -194,3 +197,40 @@ def test_another_tag_makes_other_pairs_of_the_same_translations(teacher: Teacher
     first, second = made_by(teacher, text), made_by(teacher, text, tag="<2syn>")
     assert second.made.n_translated == 0
     assert lines(second, "corpus-0.de")[0] == lines(first, "corpus-0.de")[0].replace("<2bt>", "<2syn>")
+
+
+def test_translations_belong_to_the_model_that_made_them(teacher: Teacher, text: Path, tmp_path: Path) -> None:
+    """Training may point `best` at another model while the text is being prepared."""
+    (first := tmp_path / "first").symlink_to(teacher.bundle.folder)
+    other = tmp_path / "other"
+    shutil.copytree(teacher.bundle.folder, other)
+    made_by(teacher, text)
+    n_asked = len(teacher.asked)
+    teacher.bundle = dataclasses.replace(teacher.bundle, folder=first)
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest | {"model.safetensors": "0" * 64}))
+    first.unlink()
+    first.symlink_to(other)
+    made_by(teacher, text)
+    assert len(teacher.asked) == n_asked, "what this model made is found again, whatever the link says now"
+
+
+def test_what_people_wrote_stays_as_it_was_with_a_vocabulary_that_cannot_spell_it(
+    teacher: Teacher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (written := tmp_path / "mono.en").write_text("Deti gedi bapu.\n" * 50, encoding="utf-8")
+    trainer = sentencepiece.SentencePieceTrainer
+    trainer.train(
+        input=str(written), model_prefix=str(tmp_path / "foreign"), vocab_size=17, hard_vocab_limit=False,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+    )  # fmt: skip
+    subword = Subword.load(tmp_path / "foreign.model")
+    assert not subword.has_bytes
+    bundle = tmp_path / "teacher"
+    shutil.copytree(teacher.bundle.folder, bundle)
+    shutil.copyfile(tmp_path / "foreign.model", bundle / "shared.spm")
+    signed(bundle)
+    monkeypatch.setattr(teacher, "bundle", dataclasses.replace(teacher.bundle, folder=bundle, source=subword))
+    (text := tmp_path / "text.en").write_text("Deti Zürich ①，鹭 gedi.\n", encoding="utf-8")
+    done = made_by(teacher, text)
+    assert lines(done, "corpus-0.en") == teacher.asked == ["Deti Zürich ①，鹭 gedi."]

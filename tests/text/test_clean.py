@@ -89,8 +89,9 @@ def test_chinese_is_measured_by_width_and_not_by_words() -> None:
 
 
 def test_copies_are_wanted_where_both_languages_are_the_same() -> None:
-    same = checks(CleaningConfig(), src_lang="en", tgt_lang="en")
-    assert fault_of("a b c", "a b c", same) is None
+    for codes in (("en", "en"), ("en-GB", "en-US"), ("pt", "pt-BR")):
+        same = checks(CleaningConfig(), src_lang=codes[0], tgt_lang=codes[1])
+        assert fault_of("a b c", "a b c", same) is None
     assert fault_of("a b c", "A B C", EN_DE) == "copied source"
 
 

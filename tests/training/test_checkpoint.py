@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,16 @@ def test_only_scheduled_checkpoints_count(tmp_path: Path) -> None:
     assert names(tmp_path) == ["step-00000020", "step-00000030", "step-00000035"]
     remove_old(tmp_path, keep_last=1)
     assert names(tmp_path) == ["step-00000030", "step-00000035"]
+
+
+def test_a_copy_by_another_name_is_no_checkpoint_and_stays(tmp_path: Path) -> None:
+    for step in (10, 20):
+        save(tmp_path, step, is_scheduled=True)
+    shutil.copytree(tmp_path / "step-00000020", tmp_path / "step-00000020.bak")
+    remove_old(tmp_path, keep_last=2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step-00000010", "step-00000020"]
+    remove_old(tmp_path, keep_last=1)
+    assert names(tmp_path) == ["step-00000020", "step-00000020.bak"]
 
 
 def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path) -> None:

@@ -297,6 +297,17 @@ def test_where_the_best_model_was_removed_the_next_validation_makes_another(tmp_
     assert steps.count(SMALL.max_steps) == 2  # it was validated twice
 
 
+def test_a_best_model_that_a_copy_made_a_folder_is_not_removed(tmp_path: Path) -> None:
+    train(tmp_path)
+    (tmp_path / "best").unlink()
+    (best,) = (tmp_path / "bundles").glob("best-*")
+    best.rename(tmp_path / "best")
+    before = {path: path.read_bytes() for path in (tmp_path / "best").rglob("*") if path.is_file()}
+    with pytest.raises(CheckpointError, match="best is a folder where a link belongs: a copy that followed it; move"):
+        train(tmp_path)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "best").rglob("*") if path.is_file()}
+
+
 def test_a_run_whose_last_checkpoints_were_removed_ends_with_the_same_digits(tmp_path: Path) -> None:
     run = tmp_path
 

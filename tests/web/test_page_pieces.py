@@ -138,7 +138,8 @@ def test_what_has_no_language_or_is_as_it_should_be_tells_nothing_of_a_short_lin
         let end;
         const ended = () => new Promise((resolve) => { end = resolve; });
         const nothing = () => {};
-        const translating = m.createTranslating({pending: nothing, part: nothing, done: () => end(), failed: () => end()});
+        const handlers = {pending: nothing, part: nothing, done: () => end(), failed: () => end()};
+        const translating = m.createTranslating(handlers);
         for (const text of [v[0], v[0] + '\\nOK']) {
             const done = ended();
             translating.ask({text, source: 'auto', target: 'zh'}, 0);

@@ -33,7 +33,7 @@ _BY_COLUMNS: Final = {
 }
 """What reads those with columns; Arrow's reader takes the rest."""
 
-ENTITY: Final = re.compile(rb"&(#[0-9]+;|#[xX][0-9A-Fa-f]+;|[A-Za-z][A-Za-z0-9]*;)")
+ENTITY: Final = re.compile(rb"&(#[0-9]{1,9};|#[xX][0-9A-Fa-f]{1,8};|[A-Za-z][A-Za-z0-9]*;)")
 """What may be an entity of HTML, for `CorpusConfig.unescape`."""
 
 Targets = Literal["text", "label", "tags", "none"]

@@ -87,11 +87,12 @@ def prepare(
     with ExitStack() as stack:
         reused = is_whole(folder)
         if not reused:
-            _wait_for(shelf / LOCKS / fingerprint, stack, stop)
+            tick = stack.enter_context(_progress(progress))
+            _wait_for(shelf / LOCKS / fingerprint, stack, stop, tick)
             reused = is_whole(folder)  # asked again: another process may just have finished it
         if not reused:
             _remove_leftovers(shelf)
-            with new_folder(folder) as temporary, _progress(progress) as tick:
+            with new_folder(folder) as temporary:
                 job = intake.Job(
                     data=data,
                     tokenizer=tokenizer,
@@ -122,7 +123,7 @@ def _remove_leftovers(shelf: Path) -> None:
             remove(leftover)
 
 
-def _wait_for(lock: Path, stack: ExitStack, stop: StopFlag) -> None:
+def _wait_for(lock: Path, stack: ExitStack, stop: StopFlag, tick: Callable[[str, int], None]) -> None:
     """Have the stack hold a lock, as soon as whoever holds it now lets go."""
     while True:
         try:
@@ -130,6 +131,7 @@ def _wait_for(lock: Path, stack: ExitStack, stop: StopFlag) -> None:
             return
         except TrainingError:
             stop.check("prepare")
+            tick("waiting for another process that prepares the same,", 0)
             time.sleep(0.1)
 
 

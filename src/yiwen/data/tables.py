@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from yiwen.data import lines
 from yiwen.errors import DataError, needing
@@ -36,6 +36,7 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
         yield from (line.split(b"\t") for line in lines.lines_of(path))
         return
     with lines.opened(path) as file:
+        next(lines.read_lines(io.BytesIO(cast(io.BufferedReader, file).peek()), path), b"")  # refuses UTF-16
         # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         stream = csv.reader(text, strict=True)  # else one stray quote swallows the rest
@@ -62,7 +63,8 @@ def column_names(path: Path) -> list[str]:
         case ".parquet" | ".arrow" | ".feather":
             with _arrow_errors(path):
                 first = list(islice(_arrow_tables(path, 1), 1))
-            return [*dict.fromkeys(n for table in first for n in (*table.column_names, *table.flatten().column_names))]
+                names = [name for table in first for each in (table, table.flatten()) for name in each.column_names]
+            return [*dict.fromkeys(names)]
         case ".jsonl":
             row = _json(next(lines.lines_of(path), b""))
             parts = row if isinstance(row, dict) else {}
@@ -176,7 +178,7 @@ def _arrow_errors(path: Path) -> Iterator[None]:
         import pyarrow as pa
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read ({error}); write it again as Parquet or as an Arrow file") from error
 
 
@@ -212,6 +214,8 @@ def _arrow_column(path: Path, table: Any, column: str, advice: str) -> list[byte
             f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; {advice}"
         )
     values = table.column(column)
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        values.validate(full=True)  # offsets and codes are what somebody wrote
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     inner = getattr(values.type, "value_type", values.type)  # of a list of words or tags

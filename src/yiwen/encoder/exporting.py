@@ -107,13 +107,13 @@ def _compare_rounded(
     Raises:
         ExportError: If vectors or labels change by more than rounding may cost.
     """
-    texts = valid.src if valid else ["yiwen"]
+    texts, gold = valid.normalised() if valid else (["yiwen"], [])
     ours, theirs = (encoder.features(texts, normalised=True, stop=stop) for encoder in (trained, exported))
     result: dict[str, Any] = {"n_texts": len(texts), "smallest_cosine": float((ours * theirs).sum(axis=1).min())}
     problem = "" if result["smallest_cosine"] >= LEAST_COSINE else f"a cosine is {result['smallest_cosine']:.3f}"
     if trained.bundle.info.task == "classify" and valid:
         before, after = ([str(p) for p in encoder.classify(texts, stop=stop)] for encoder in (trained, exported))
-        right = [100 * float(np.mean(np.array(labels) == np.array(valid.tgt))) for labels in (before, after)]
+        right = [100 * float(np.mean(np.array(labels) == np.array(gold))) for labels in (before, after)]
         result["agreement"] = float(np.mean(np.array(before) == np.array(after)))
         result |= {"accuracy_trained": right[0], "accuracy_exported": right[1]}
         if len(texts) >= FEWEST_TEXTS:  # what counts are the labels

@@ -101,7 +101,7 @@ def macro_f1(confusion: Counts) -> float:
 
 
 def spans_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """(kind, start, end) of every span that BIO, BIOES or BILOU tags mark; one opens without a B- before it, too.
+    """(kind, start, end) of every span that BIO, BIOES, BILOU or BMES tags mark; one opens without a B- before it, too.
 
     >>> sorted(spans_of(["B-PER", "I-PER", "O", "I-LOC"]))
     [('LOC', 3, 4), ('PER', 0, 2)]
@@ -110,10 +110,10 @@ def spans_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
     kind, start, last = "", 0, ""
     for i, tag in enumerate([*tags, "O"]):
         mark, _, name = tag.partition("-")
-        if kind and (last in ("E", "L", "S", "U") or mark not in ("I", "E", "L") or name != kind):
+        if kind and (last in ("E", "L", "S", "U") or mark not in ("I", "M", "E", "L") or name != kind):
             spans.add((kind, start, i))
             kind = ""
-        if mark in ("B", "I", "E", "L", "S", "U") and name and not kind:
+        if mark in ("B", "I", "M", "E", "L", "S", "U") and name and not kind:
             kind, start = name, i
         last = mark
     return spans

@@ -24,7 +24,7 @@ from yiwen.errors import ConfigError
 from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
 from yiwen.export.shortlist import add_shortlist
-from yiwen.files import may_write, new_folder, remove, sha256
+from yiwen.files import may_write, new_folder, remove
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
 
@@ -103,6 +103,7 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
             folder.rename(output / EXPORTED)
         except BaseException:
             remove(folder)
+            remove(output)
             raise
     n_bytes = sum(file.stat().st_size for file in (home / EXPORTED).iterdir())
     return ExportReport(folder=home, dtype=info.dtype, n_bytes=n_bytes, verification=info.verification)
@@ -115,7 +116,7 @@ def new_info(bundle: Bundle, dtype: str) -> ExportInfo:
         max_len=bundle.info.model.max_len,
         yiwen_version=yiwen.__version__,
         ctranslate2_version=metadata.version("ctranslate2"),
-        weights=sha256(bundle.folder / WEIGHTS),
+        weights=bundle.hashes[WEIGHTS],
     )
 
 

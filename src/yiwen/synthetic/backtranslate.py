@@ -94,7 +94,9 @@ def back_translate(
         test_pairs=0,
         max_tokens=min(info.max_src_tokens, info.model.max_len),
     )
-    tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)))
+    subword = translator.bundle.source
+    is_exact = subword.keeps_text and subword.has_bytes  # else the store has to keep the text beside its subwords
+    tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)), sampling=0.0 if is_exact else 0.05)
     prepared = prepare(
         data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
     )

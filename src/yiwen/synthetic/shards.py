@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +40,7 @@ def identity_of(
 ) -> dict[str, Any]:
     """All that decides the translations: the teacher's files by their hashes, how it searches, what it reads."""
     folder = translator.bundle.folder
-    files = _hashes(folder)
+    files = _telling(translator.bundle.hashes)  # of when it was opened: behind a link there may be another by now
     if not translator.engine.description.startswith("torch"):  # rounded weights are other weights
         files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _hashes(folder / EXPORTED)
     text = hashlib.sha256()
@@ -58,8 +58,11 @@ def identity_of(
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """What the manifest of a folder says of the files that a translation depends on."""
-    hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return _telling(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+
+
+def _telling(hashes: Mapping[str, str]) -> dict[str, str]:
+    """What a manifest says of the files that a translation depends on."""
     return {name: digest for name, digest in hashes.items() if name not in ("README.md", "export.json")}
 
 

@@ -78,7 +78,7 @@ def read_progress(path: Path) -> Progress:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints below `folder`, oldest first. What has no manifest was never finished and does not exist."""
-    return sorted(path for path in folder.glob("step-*") if is_complete(path))
+    return sorted(path for path in folder.glob("step-" + 8 * "[0-9]") if is_complete(path))
 
 
 def last_scheduled(folder: Path, n: int) -> list[Path]:

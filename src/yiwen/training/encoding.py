@@ -67,7 +67,7 @@ def encoder_job(
     apply_to_model(model, hardware)
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
     learning = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
-    longest = int(lengths.src.max()) + 1
+    longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1  # embed reads both sides
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         was_training = candidate.training
@@ -86,7 +86,7 @@ def encoder_job(
         model_config=model_config,
         lengths=lengths,
         load=learning.load,
-        # Of the other tasks a batch is judged as a whole, and cannot be cut.
+        # embed judges a batch as a whole, and what mlm hides is not sorted by rows: neither can be cut.
         is_sampled=task == "classify" and store.tokenizer.sampling > 0,
         largest=lambda: learning.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
         loss_fn=learning.loss_fn,
