@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import copy
 import datetime
+import hashlib
 import json
 import os
 import statistics
@@ -119,7 +120,10 @@ def train_encoder(options: argparse.Namespace, name: str, way: str, seed: int, *
 
 def probabilities_of(options: argparse.Namespace, name: str, way: str, seed: int, n_train: int = 0) -> Path:
     """Where those that a cell gives to the test set are kept."""
-    path: Path = options.folder / "cells" / f"{name}-{way}-{seed}-{n_train}.npz"
+    told = {"mlm": options.set_mlm, "translator": [str(options.translator_en), str(options.translator_zh)]}.get(way, [])
+    given = [] if way == "bag" else [*options.set, *told]
+    hashed = f"-{hashlib.sha256(json.dumps(given).encode()).hexdigest()[:8]}" if given else ""
+    path: Path = options.folder / "cells" / f"{name}-{way}-{seed}-{n_train}{hashed}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -175,6 +175,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="1 window of 2 seconds")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()
+    if options.libretranslate and options.beam != 4:
+        parser.error(f"--beam {options.beam}: LibreTranslate always has 4, which is to be compared; leave it out")
     if options.quick:
         options.lines, options.rounds, options.seconds, options.demo_steps = 64, 1, 2.0, 50
     return options

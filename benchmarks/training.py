@@ -55,6 +55,7 @@ from yiwen.model.config import PRESETS
 from yiwen.text.subword import TokenizerConfig
 
 VOCAB_SIZE = 8000
+BATCH_TOKENS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +273,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=30, help="updates a window")
     parser.add_argument("--warm-up", type=int, help="updates before each window, of the same batches; all of them")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end a window early after this many")
-    parser.add_argument("--batch-tokens", type=int, default=4096, help="positions of a batch, padding counted")
+    parser.add_argument("--batch-tokens", type=int, default=BATCH_TOKENS, help="positions of a batch, padding counted")
     parser.add_argument("--update-tokens", type=int, default=0, help="target tokens gathered an update; 0: one batch")
     parser.add_argument("--quick", action="store_true", help="2 rounds of 2 updates")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
@@ -312,6 +313,11 @@ def main() -> None:
         stem += f"-{options.device.replace(':', '_')}-attention"
     if options.rivals:
         command, stem = f"{command} --rivals {options.rivals}", f"{stem}-rivals"
+    sizes = {"batch-tokens": BATCH_TOKENS, "update-tokens": 0, "warm-up": None, "seconds": math.inf}
+    for name, usual in sizes.items():  # another size is another result
+        given = getattr(options, name.replace("-", "_"))
+        if given != usual:
+            command, stem = f"{command} --{name} {given}", f"{stem}-{name}-{given}"
     publish(result, as_markdown(result, command), folder=options.output, stem=stem)
 
 

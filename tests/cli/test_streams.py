@@ -168,3 +168,16 @@ def test_a_signal_that_ends_both_ends_of_a_pipe_is_no_end_of_file(monkeypatch: p
         monkeypatch.setattr(sys, "stdin", source)
         with pytest.raises(Stopped), input_lines(None, stop=stop) as lines:
             next(lines)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are Unix's")
+def test_who_types_is_told_how_the_text_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typing, terminal = os.openpty()
+    with os.fdopen(terminal, "rb", buffering=0) as stdin, os.fdopen(typing, "wb", buffering=0) as keys:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stdin))
+        keys.write(b"Deti.\n\x04")
+        with input_lines(None, stop=StopFlag()) as lines:
+            assert list(lines) == [b"Deti."]
+    assert capsys.readouterr().err == "note: the text ends with Ctrl-D; answers come then\n"

@@ -234,3 +234,11 @@ def test_what_people_wrote_stays_as_it_was_with_a_vocabulary_that_cannot_spell_i
     (text := tmp_path / "text.en").write_text("Deti Zürich ①，鹭 gedi.\n", encoding="utf-8")
     done = made_by(teacher, text)
     assert lines(done, "corpus-0.en") == teacher.asked == ["Deti Zürich ①，鹭 gedi."]
+
+
+def test_a_wrong_search_setting_is_refused_before_the_text_is_prepared(
+    teacher: Teacher, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.synthetic.backtranslate.prepare", lambda *_, **__: pytest.fail("prepared"))
+    with pytest.raises(ConfigError, match=r"search\.beam_size is 0"):
+        back_translate(Teachers(folder=teacher.bundle.folder, search={"beam_size": 0}), [text])

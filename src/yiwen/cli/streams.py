@@ -26,6 +26,8 @@ T = TypeVar("T")
 def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes]]:
     """The lines of a file (also .gz, .zst, .xz), or of stdin where path is None."""
     if path is None:
+        if sys.stdin.isatty():
+            tell_note(f"the text ends with {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'}; answers come then")
         yield read_lines(io.BufferedReader(_Stdin(stop)))
         return
     if path.is_dir() or not path.exists():  # a pipe will do

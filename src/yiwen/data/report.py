@@ -57,7 +57,7 @@ class Report:
     kept: int
     """Pairs to train on."""
     dropped: tuple[Dropped, ...]
-    """What was dropped and why, in the order of the checks."""
+    """What was dropped and why, in the order in which the reasons were met."""
     overlong: tuple[str, ...]
     """Places of the pairs with more than max_tokens subwords on a side (the first 10,000)."""
     corpora: tuple[tuple[str, int, int], ...]

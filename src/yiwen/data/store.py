@@ -1,10 +1,10 @@
 """The prepared corpus on disk: Arrow IPC files, memory-mapped, subword ids ready as numpy slices.
 
     runs/.prepared/FINGERPRINT/
-      prepared.json          languages, corpora and their shares, tokenizer, vocabulary sizes
+      prepared.json          languages, corpora and their shares, tokenizer
       report.json            what was read, kept and dropped
       train-00000.arrow ...  shards of at most two million pairs: src_ids, tgt_ids, corpus, line (src_text, tgt_text)
-      valid.arrow test.arrow raw held-out lines
+      valid.arrow test.arrow raw held-out lines, those of more tests in test-*.arrow
       shared.spm             or source.spm and target.spm
       manifest.json          SHA-256 of all the others, written last
 

@@ -119,8 +119,9 @@ def translate_corpus(
         TrainingError: If another process is translating the same.
     """
     _require_same_languages(teachers.folder, loaded)
+    translator = teachers.load()  # what is wrong with it is said before the text is prepared
     store = _plain_text(loaded, stop=stop, progress=console is not None)
-    made = make_pairs(teachers, teachers.load(), store, loaded.recipe.data, check=check, stop=stop, console=console)
+    made = make_pairs(teachers, translator, store, loaded.recipe.data, check=check, stop=stop, console=console)
     if console is not None:
         console.print(f"distilled: {made}", highlight=False, markup=False, soft_wrap=True)
     return Distilled(made, student_data(loaded, made.folder, store, made.corpora))
