@@ -32,8 +32,7 @@ import yiwen
 from sides.report import RESULTS, machine_lines, publish
 from yiwen import hardware
 from yiwen.engines import torch_engine
-from yiwen.engines.ct2_batches import search_once
-from yiwen.engines.ct2_engine import CT2Engine
+from yiwen.engines.ct2_engine import CT2Engine, search_once
 from yiwen.engines.engine import Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine

@@ -25,13 +25,14 @@ BLOCK_PAIRS: Final = 20_000
 
 ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
-_BY_COLUMNS: Final = {
+_READERS: Final = {
     ".tsv": tables.read_rows,
     ".csv": tables.read_rows,
     ".jsonl": tables.read_jsonl,
+    ".tmx": tmx.read_tmx,
     ".conll": conll.read_conll,
 }
-"""What reads those with columns; Arrow's reader takes the rest."""
+"""What reads them; Arrow's reader takes the rest."""
 
 ENTITY: Final = re.compile(rb"&(#[0-9]{1,9};|#[xX][0-9A-Fa-f]{1,8};|[A-Za-z][A-Za-z0-9]*;)")
 """What may be an entity of HTML, for `CorpusConfig.unescape`."""
@@ -112,10 +113,13 @@ def read_blocks(
         DataError: If a file is missing or damaged, the sides have unequal numbers of lines, or no row has the columns.
     """
     paths = corpus_files(corpus, base=base)
-    is_table = bool(corpus.path) and lines.plain_suffix(paths[0]) in (".tsv", ".csv")
-    has_header = is_table and {corpus.src_column, corpus.tgt_column} <= {*tables.column_names(paths[0])}
+    suffix = lines.plain_suffix(paths[0]) if corpus.path else ""
+    names = (src_lang, tgt_lang) if suffix == ".tmx" else (corpus.src_column, corpus.tgt_column)
+    read = _READERS.get(suffix, tables.read_arrow)
+    has_header = suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])}
     first = 2 if has_header else 1
-    for src, tgt in _sides(corpus, paths, src_lang=src_lang, tgt_lang=tgt_lang, size=size):
+    sides = read(paths[0], *names, size=size) if suffix else _read_two_files(*paths, size=size)
+    for src, tgt in sides:
         yield Block(first, _unescaped(src), _unescaped(tgt)) if corpus.unescape else Block(first, src, tgt)
         first += len(src)
 
@@ -125,18 +129,6 @@ def place(paths: tuple[Path, ...], number: int) -> str:
     suffix = lines.plain_suffix(paths[0]) if len(paths) == 1 else ""
     units = {".tmx": "unit", ".parquet": "row", ".arrow": "row", ".feather": "row", ".csv": "row", ".conll": "sentence"}
     return f"{paths[0].name} {units.get(suffix, 'line')} {number}"
-
-
-def _sides(
-    corpus: CorpusConfig, paths: tuple[Path, ...], *, src_lang: str, tgt_lang: str, size: int
-) -> Iterator[lines.Columns]:
-    if not corpus.path:
-        return _read_two_files(*paths, size=size)
-    suffix = lines.plain_suffix(paths[0])
-    if suffix == ".tmx":
-        return tmx.read_tmx(paths[0], src_lang, tgt_lang, size=size)
-    read = _BY_COLUMNS.get(suffix, tables.read_arrow)
-    return read(paths[0], corpus.src_column, corpus.tgt_column, size=size)
 
 
 def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[lines.Columns]:

@@ -7,7 +7,7 @@ The rules are in demo_rules.toml: what people do (daily life, shopping, gifts, t
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -42,10 +42,7 @@ def _choosers() -> dict[str, Chooser]:
     routines = tuple(
         (act, clock_times[part]) for part in clock_times for act in made_of(_TABLE["routines"][part], verb)
     )
-
-    def few(rng: Random) -> int:
-        return int(drawn(rng, _TABLE["counts"]["few"]))
-
+    few = partial(drawn, choices=_TABLE["counts"]["few"])
     return {
         # what they do
         "act": one_pair(lexicon.VERBS_AND_OBJECTS),

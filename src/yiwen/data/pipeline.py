@@ -96,8 +96,8 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
     with pa.ipc.new_file(str(job.spill), SPILLED) as writer:
         for cleaned in workers.map(clean_block, tasks()):
             n_read[cleaned.corpus] += cleaned.n_read
-            for reason, count in cleaned.dropped.items():
-                findings.drop(reason, count, cleaned.examples[reason])
+            for reason, count in cleaned.findings.counts.items():
+                findings.drop(reason, count, cleaned.findings.examples[reason])
             writer.write_batch(cleaned.batch)
             keys.append(cleaned.keys)
             batch_corpus.append(cleaned.corpus)

@@ -5,7 +5,6 @@ Both are functions of their arguments alone, so the result does not depend on ho
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from yiwen.data.corpus import Block, Targets, place
 from yiwen.data.labels import numbered
-from yiwen.data.report import INVALID_UTF_8, N_EXAMPLES, Example
+from yiwen.data.report import INVALID_UTF_8, Example, Findings
 from yiwen.data.split import Keys, keys_of
 from yiwen.data.store import mapped
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
@@ -38,10 +37,8 @@ class Cleaned(NamedTuple):
     """Arrow record batch of the pairs kept."""
     keys: Keys
     """Their hashes."""
-    dropped: Counter[str]
-    """Reason -> pairs dropped."""
-    examples: dict[str, list[Example]]
-    """Reason -> the first three."""
+    findings: Findings
+    """What was dropped, by reason."""
 
 
 class CleanTask(NamedTuple):
@@ -62,8 +59,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
     """Decode, normalise and judge every pair of a block of a corpus, which stands in these files."""
     active = _checks(task)
     kept: list[tuple[str, str, int]] = []
-    dropped: Counter[str] = Counter()
-    examples: dict[str, list[Example]] = {}
+    findings = Findings()
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
         reason: str | None = "malformed row"
         try:
@@ -75,14 +71,11 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
         if reason is None:
             kept.append((src, tgt, line))
         else:
-            dropped[reason] += 1
-            if dropped[reason] <= N_EXAMPLES:
-                example = Example(where=place(paths, line), src=_shown(raw_src), tgt=_shown(raw_tgt))
-                examples.setdefault(reason, []).append(example)
+            findings.drop(reason, 1, [Example(where=place(paths, line), src=_shown(raw_src), tgt=_shown(raw_tgt))])
     src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
     batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
     keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)
-    return Cleaned(corpus, len(block.src), batch, keys, dropped, examples)
+    return Cleaned(corpus, len(block.src), batch, keys, findings)
 
 
 class Vocabulary(NamedTuple):

@@ -118,9 +118,7 @@ class DecoderCache:
 
     def select_sentences(self, sentences: Tensor) -> DecoderCache:
         """Keep, repeat or reorder the sources: `sentences` holds the old sentence of each new one, (B',), int64."""
-        memories = tuple(
-            KeyValue(kv.key.index_select(0, sentences), kv.value.index_select(0, sentences)) for kv in self.memories
-        )
+        memories = tuple(KeyValue(*(part.index_select(0, sentences) for part in kv)) for kv in self.memories)
         return replace(self, memories=memories, cross_bias=self.cross_bias.index_select(0, sentences))
 
     def _room(self, room: int, n_rows: int) -> Tensor:

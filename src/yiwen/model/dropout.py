@@ -50,15 +50,6 @@ def dropout(x: Tensor, p: float) -> Tensor:
     return _Dropped.apply(x, _n_dropped(p), None)  # type: ignore[no-untyped-call]
 
 
-def dropped_sum(x: Tensor, y: Tensor, p: float) -> Tensor:
-    """x + dropout(y), with one pass over the values less than in two steps."""
-    if p == 0.0:
-        return x + y
-    if x.device.type != "cpu" or x.dtype != y.dtype:
-        return x + dropout(y, p)
-    return _Dropped.apply(y, _n_dropped(p), x)  # type: ignore[no-untyped-call]
-
-
 def is_left_out(p: float) -> bool:
     """Whether a whole layer is skipped this time, with probability p (LayerDrop, Fan et al. 2020, section 3.1).
 
@@ -79,8 +70,11 @@ class Dropout(nn.Module):
         return dropout(x, self.p) if self.training else x
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + dropout(y): a residual connection."""
-        return dropped_sum(x, y, self.p if self.training else 0.0)
+        """x + dropout(y): a residual connection, on a CPU with one pass over the values less than in two steps."""
+        p = self.p if self.training else 0.0
+        if p == 0.0 or x.device.type != "cpu" or x.dtype != y.dtype:
+            return x + dropout(y, p)
+        return _Dropped.apply(y, _n_dropped(p), x)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
@@ -117,12 +117,12 @@ def is_traditional(text: str) -> bool:
 
 def to_simplified(text: str) -> str:
     """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases)."""
-    return _converted(text, "t2s").translate(_TO_CURLY)
+    return _converter("t2s")(text).translate(_TO_CURLY)
 
 
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
-    set_out = _converted(text, "s2tw").translate(_TO_CORNER)
+    set_out = _converter("s2tw")(text).translate(_TO_CORNER)
     inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
     return re.sub("(『[^『』]*』)|(?<=[A-Za-z])』|』(?=[A-Za-z])", lambda found: found[1] or "’", inside)
 
@@ -150,18 +150,14 @@ def rewritten(text: str, lang: str) -> str:
 
 
 def _n_changed(text: str, config: str) -> int:
-    return sum(a != b for a, b in zip(text, _converted(text, config), strict=False))
-
-
-def _converted(text: str, config: str) -> str:
-    return str(_converter(config).convert(text))
+    return sum(a != b for a, b in zip(text, _converter(config)(text), strict=False))
 
 
 @cache
-def _converter(config: str) -> Any:
+def _converter(config: str) -> Callable[[str], str]:
     from opencc import OpenCC
 
-    return OpenCC(config)
+    return OpenCC(config).convert
 
 
 def typeset(text: str, *, pairs: bool = True) -> str:

@@ -23,7 +23,6 @@ Span = tuple[int, int]
 _CLOSERS: Final = "\"'”’»」』）)】\\]》〉"
 _END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።፧։។៕။༎᠃]+(?:[{_CLOSERS}]|“(?!\S)|\s»(?!\w))*)+")
 _COMMA: Final = re.compile(rf"[，；：、،؛፣፤།]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
-_SPACES: Final = re.compile(r"\s+")
 _PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")
 _PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
 _NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
@@ -68,7 +67,7 @@ def clauses(text: str) -> list[Span]:
 
 def words(text: str) -> list[Span]:
     """Offsets of what blanks set apart."""
-    return _trimmed(text, [0, *(found.end() for found in _SPACES.finditer(text)), len(text)])
+    return [found.span() for found in re.finditer(r"\S+", text)]
 
 
 def _trimmed(text: str, bounds: list[int]) -> list[Span]:
