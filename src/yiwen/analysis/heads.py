@@ -65,12 +65,11 @@ def information(links: np.ndarray) -> float:
 
 
 def _gain(seen: np.ndarray, new: np.ndarray) -> float:
-    size = int(max(seen.max(initial=0), new.max(initial=0))) + 1
+    both = np.concatenate([seen, new])
+    size = int(both.max(initial=0)) + 1
     src, tgt = (np.bincount(seen[:, side], minlength=size) for side in (0, 1))
-    pairs, counts = np.unique(seen[:, 0] * size + seen[:, 1], return_counts=True)
-    wanted = new[:, 0] * size + new[:, 1]
-    places = np.minimum(np.searchsorted(pairs, wanted), max(len(pairs) - 1, 0))
-    met = np.where(pairs[places] == wanted, counts[places], 0) if len(pairs) else np.zeros(len(new))
+    pairs = np.unique(both @ (size, 1), return_inverse=True)[1]  # one number for all links between two subwords
+    met = np.bincount(pairs[: len(seen)], minlength=len(pairs))[pairs[len(seen) :]]
     alone = (tgt[new[:, 1]] + 1) / (len(seen) + size)
     together = (met + _SMOOTHING * alone) / (src[new[:, 0]] + _SMOOTHING)
     return float(np.log(together / alone).sum())

@@ -45,12 +45,18 @@ def evaluate(
     how: dict[str, Any] = {"src": src, "ref": ref, "output": output, "engine": engine, "device": device, "dtype": dtype,
                            "threads": threads}  # fmt: skip
     if bundle.info.task != "translate":
+        from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
+
         unused = {"--compare": compare, "--report": report, "--lowercase": lowercase or None, "--beam-size": beam_size,
                   "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble or None,
                   "--no-checks": None if checks else True}  # fmt: skip
         options.refuse(unused, f"for translations; {bundle.folder} has task={bundle.info.task!r}")
         with stop_on_signals() as stop:
-            _evaluate_encoder(bundle.folder, as_json, stop=stop, **how)
+            of_tests = measure_encoder(bundle.folder, stop=stop, **how)
+        for each in of_tests:
+            print_encoder_measurement(each, Console(stderr=as_json))
+        first, *more = [each.to_json() for each in of_tests]
+        options.tell_json(first | ({"more_tests": more} if more else {}), wanted=as_json)
         return
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
     with stop_on_signals() as stop:
@@ -67,15 +73,3 @@ def evaluate(
         )
     print_measurement(measurement, Console(stderr=as_json))
     options.tell_json(measurement.to_json(), wanted=as_json)
-
-
-def _evaluate_encoder(model: Path, as_json: bool, **how: Any) -> None:
-    from rich.console import Console
-
-    from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
-
-    measurements = measure_encoder(model, **how)
-    for measurement in measurements:
-        print_encoder_measurement(measurement, Console(stderr=as_json))
-    first, *more = [measurement.to_json() for measurement in measurements]
-    options.tell_json(first | ({"more_tests": more} if more else {}), wanted=as_json)

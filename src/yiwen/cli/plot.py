@@ -54,7 +54,14 @@ def _figure(what: str, of: list[str]) -> Figure:
         case "schedule":
             return plots.lines({"learning rate": _rates(of)}, x="step")
         case _:
-            return _lengths(of[0])
+            from yiwen.data.store import Store
+            from yiwen.recipe import load_recipe
+            from yiwen.runs import prepare_recipe
+            from yiwen.stop import stop_on_signals
+
+            with stop_on_signals() as stop:
+                store = Store.open(prepare_recipe(load_recipe(of[0]), stop=stop).folder)
+            return plots.lengths(store.src_lengths, store.tgt_lengths, languages=(store.src_lang, store.tgt_lang))
 
 
 def _rates(recipes: list[str]) -> dict[str, tuple[list[int], list[float]]]:
@@ -69,15 +76,3 @@ def _rates(recipes: list[str]) -> dict[str, tuple[list[int], list[float]]]:
         rates = [learning_rate(step, recipe.training, d_model=recipe.model.d_model) for step in steps]
         curves[f"{name} ({recipe.training.schedule})"] = (list(steps), rates)
     return curves
-
-
-def _lengths(recipe: str) -> Figure:
-    from yiwen.analysis import plots
-    from yiwen.data.store import Store
-    from yiwen.recipe import load_recipe
-    from yiwen.runs import prepare_recipe
-    from yiwen.stop import stop_on_signals
-
-    with stop_on_signals() as stop:
-        store = Store.open(prepare_recipe(load_recipe(recipe), stop=stop).folder)
-    return plots.lengths(store.src_lengths, store.tgt_lengths, languages=(store.src_lang, store.tgt_lang))

@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
@@ -136,15 +136,3 @@ def counted(items: Iterable[T], output: IO[Any] | None = None) -> Iterator[T]:
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield from progress.track(items, description="")
-
-
-@contextmanager
-def share_done() -> Iterator[Callable[[float], None]]:
-    """Give a function that is told the share done, from 0 to 1; it draws a bar where somebody watches."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("translating", total=1.0)
-        yield lambda share: bar.update(task, completed=share)

@@ -31,7 +31,10 @@ def translate_file(
     JSON, CSV and TSV. Formatting, placeholders, times, encoding and line ends
     stay as they are.
     """
-    from yiwen.cli.streams import read_glossary, share_done, tell_flags, tell_note
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from yiwen.cli.streams import read_glossary, tell_flags, tell_note
     from yiwen.documents import translate_document
     from yiwen.errors import ConfigError, DataError
     from yiwen.files import may_write, write_bytes
@@ -50,7 +53,10 @@ def translate_file(
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     flags: Counter[str] = Counter()
-    with stop_on_signals() as stop, share_done() as progress:
+    console = Console(stderr=True)
+    bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("translating", total=1.0)
+    with stop_on_signals() as stop, bar:
         content = translate_document(
             input_file.read_bytes(),
             suffix=input_file.suffix,
@@ -60,7 +66,7 @@ def translate_file(
             align=partial(translator.align, stop=stop),
             src_lang=translator.src_lang,
             tgt_lang=translator.tgt_lang,
-            progress=progress,
+            progress=lambda share: bar.update(task, completed=share),
             flag=flags.update,
         )
     write_bytes(output_file, content)

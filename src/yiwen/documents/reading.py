@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 import zipfile
@@ -23,13 +22,8 @@ Parser = Callable[[str], list[Part]]
 
 _PACKED: Final = {"docx": office.DOCX, "pptx": office.PPTX}
 _MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
-_BOMS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+"""Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
 _DECLARED: Final = re.compile(
     rb"(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
     rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
@@ -96,7 +90,11 @@ class Document:
         texts = {name: text.text for name, text in self.texts.items()}
         for parser in parse:
             for name, text in texts.items():
-                texts[name] = _rewritten(text, parser(text), left, is_packed=self.suffix in _PACKED)
+                parts = parser(text)
+                written = all_written(parts, left)
+                # Runs of Office documents are taken apart: equal in meaning, not in bytes.
+                as_parsed = "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
+                texts[name] = text if self.suffix in _PACKED and written == as_parsed else written
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
             return changed.get("", self.data)
@@ -118,13 +116,6 @@ class Document:
             ) from error
 
 
-def _rewritten(text: str, parts: Sequence[Part], answers: Iterator[Answer], *, is_packed: bool) -> str:
-    new = all_written(parts, answers)
-    # Runs of Office documents are taken apart: equal in meaning, not in bytes.
-    is_same = is_packed and new == "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
-    return text if is_same else new
-
-
 def opened(data: bytes, suffix: str, limits: Limits) -> Document:
     """The texts of a document.
 
@@ -138,7 +129,8 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
 def _decoded(data: bytes, suffix: str) -> Text:
     if re.match(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}", data):
         raise DataError("the document is UTF-16 without its mark; make it UTF-8 first (iconv -f UTF-16LE -t UTF-8)")
-    mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
+    marks = (("\ufeff".encode(name), name) for name in _MARKED)
+    mark, encoding = next((found for found in marks if data.startswith(found[0])), (b"", "utf-8"))
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
     if declared:
         encoding = declared[1].decode().lower()

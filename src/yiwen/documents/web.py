@@ -27,7 +27,6 @@ KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
-_LABELLED: Final = ("optgroup", "option", "track")
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _ATTRIBUTE: Final = re.compile(
     r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
@@ -66,7 +65,7 @@ def _read(piece: Piece) -> Collection[str]:
         return ("content",)
     if piece.name == "input" and piece.attributes.get("type", "").lower() in ("submit", "button", "reset"):
         return (*_READ, "value")
-    return (*_READ, "label") if piece.name in _LABELLED else _READ
+    return (*_READ, "label") if piece.name in ("optgroup", "option", "track") else _READ
 
 
 def texts(

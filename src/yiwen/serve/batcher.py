@@ -106,9 +106,6 @@ class _Call:
     error: BaseException | None = None
 
 
-_SERIAL: Final = itertools.count()
-
-
 class SharedEngine:
     """An engine that fills its batches from all callers."""
 
@@ -128,7 +125,7 @@ class SharedEngine:
         self.n_tokens = 0
         """Tokens waiting."""
         self._max_tokens, self._cache, self._observe = max_tokens, cache, observe
-        self._serial = next(_SERIAL)  # what is remembered must not keep a model that was replaced
+        self._own = object()  # what is remembered must not keep a model that was replaced
         self._calls: list[_Call] = []  # with sentences that wait, by turn
         self._open: set[_Call] = set()  # those that somebody waits for
         self._is_closed = False
@@ -160,7 +157,7 @@ class SharedEngine:
         rules = (config, with_scores)
         call = _Call(rules=rules, found=[[] for _ in sources], stop=stop)
         for place, (ids, prefix) in enumerate(zip(sources, prefixes or itertools.repeat(()), strict=False)):
-            known = self._cache.get((self._serial, rules, tuple(ids), tuple(prefix)))
+            known = self._cache.get((self._own, rules, tuple(ids), tuple(prefix)))
             if known is None:
                 call.waiting.append(_Seat(call, place, tuple(ids), tuple(prefix)))
             else:
@@ -271,7 +268,7 @@ class SharedEngine:
             return
         for (call, place, ids, prefix), found in zip(batch, results, strict=True):
             call.found[place] = found
-            self._cache.put((self._serial, call.rules, ids, prefix), found, n_ids=len(ids) + len(prefix))
+            self._cache.put((self._own, call.rules, ids, prefix), found, n_ids=len(ids) + len(prefix))
         seconds_each = (time.monotonic() - began) / len(batch)
         with self._changed:
             for seat in batch:

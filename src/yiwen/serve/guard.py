@@ -32,7 +32,6 @@ HEADERS: Final = (
 _LEFT: Final = 499
 """What is logged where the caller did not wait for an answer (nginx's number)."""
 _WATCHED: Final = ("/", "/live", "/ready", "/metrics")
-_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
@@ -89,7 +88,7 @@ class Guard:
         if "upgrade" in headers and {"content-length", "transfer-encoding"} & {*headers}:  # its body is never parsed
             return ApiError(400, "upgrade", "no body can come with an Upgrade; leave that header out (curl --http1.1)")
         config, host = self.service.config, headers.get("host", "").lower()
-        names = config.allow_hosts or ((*_LOCAL_NAMES, config.host) if config.is_loopback else ())
+        names = config.allow_hosts or (("localhost", "127.0.0.1", "[::1]", config.host) if config.is_loopback else ())
         if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         origin = headers.get("origin")

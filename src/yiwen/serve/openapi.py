@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 from yiwen import __version__
 from yiwen.serve.endpoint import JSON, Endpoint
+
+_TYPES: Final = {bool: "boolean", int: ["number", "null"], float: ["number", "null"], str: "string"}
 
 
 def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
@@ -72,14 +74,8 @@ def _shown(example: Any) -> dict[str, Any]:
 
 def _schema_of(value: Any) -> dict[str, Any]:
     match value:
-        case bool():
-            return {"type": "boolean"}
-        case int() | float():
-            return {"type": ["number", "null"]}
-        case str():
-            return {"type": "string"}
         case list():
             return {"type": "array", "items": _schema_of(value[0]) if value else {}}
         case dict():
             return {"type": "object", "properties": {name: _schema_of(part) for name, part in value.items()}}
-    return {}
+    return {} if value is None else {"type": _TYPES[type(value)]}
