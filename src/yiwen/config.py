@@ -130,6 +130,8 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
     hints = _hints(config.__class__)
     for field in dataclasses.fields(config):
         value, hint = getattr(config, field.name), hints[field.name]
+        if hasattr(value, "item"):
+            object.__setattr__(config, field.name, value := value.item())
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
         if not (value in choices if choices else isinstance(value, _SCALARS.get(hint, object))):
             raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")

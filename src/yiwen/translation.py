@@ -100,7 +100,7 @@ def assemble(
         answer = next(answers)
         written.append([reader.write(stretch.reading, said) for said in answer.texts])
         flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
-        flags |= {"glossary"} if reader.lacks_term(stretch.reading, written[-1][0]) else set()
+        flags |= {"glossary"} if reader.lacks_term(stretch.reading, answer.texts[0]) else set()
         done.append(replace(stretch, flags=tuple(sorted(flags)), confidence=answer.confidence))
         given.append(answer)
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)

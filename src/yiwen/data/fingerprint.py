@@ -15,6 +15,7 @@ from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
+from yiwen.text.languages import canonical
 from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
 
 
@@ -52,6 +53,8 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         learning["sentencepiece"] = sentencepiece.__version__
     if not learning["placeholders"]:
         del learning["placeholders"]  # stores from before there were any are still good
+    if base(data.src_lang) == "zh":
+        settings["script"] = canonical(data.src_lang)  # sources are in it, which they were not in earlier stores
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

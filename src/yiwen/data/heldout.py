@@ -97,6 +97,6 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
 
 def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPairs:
     """Those that are no longer than what is trained on."""
-    src, tgt = pairs.normalised()
+    src, tgt = pairs.normalised(data.src_lang)
     src_ids, tgt_ids = Subword.load(vocabulary.source).encode(src), Subword.load(vocabulary.target).encode(tgt)
     return pairs.only([max(map(len, ids)) < data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)])

@@ -110,7 +110,8 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
     data = intake.job.data
     held_out = {
-        name: keys_of(*pairs.normalised(), is_labelled=intake.job.cleaning.is_labelled) for name, pairs in given.items()
+        name: keys_of(*pairs.normalised(data.src_lang), is_labelled=intake.job.cleaning.is_labelled)
+        for name, pairs in given.items()
     }
     if {"valid", "test"} <= held_out.keys():
         shared = overlaps(held_out["valid"], held_out["test"])

@@ -17,6 +17,7 @@ from yiwen.data.labels import numbered
 from yiwen.data.report import INVALID_UTF_8, Example, Findings
 from yiwen.data.split import Keys, keys_of
 from yiwen.data.store import mapped
+from yiwen.text.chinese import rewritten
 from yiwen.text.clean import Check, CleaningConfig, checks, fault_of
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import protected_pair
@@ -65,6 +66,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
         try:
             if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
+                src = rewritten(src, task.src_lang)
                 reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
         except UnicodeDecodeError:
             reason = INVALID_UTF_8

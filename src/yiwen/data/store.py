@@ -29,6 +29,7 @@ from yiwen.config import STRICT, parse
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
+from yiwen.text.chinese import rewritten
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword, TokenizerConfig
 
@@ -49,9 +50,10 @@ class TextPairs(NamedTuple):
         """Those for which it is true."""
         return TextPairs(list(compress(self.src, is_kept)), list(compress(self.tgt, is_kept)))
 
-    def normalised(self) -> TextPairs:
-        """Both sides as a model reads them."""
-        return TextPairs(*([normalise(text) for text in side] for side in self))
+    def normalised(self, src_lang: str) -> TextPairs:
+        """Both sides as a model reads them; Chinese sources in the script of their language."""
+        src, tgt = ([normalise(text) for text in side] for side in self)
+        return TextPairs([rewritten(text, src_lang) for text in src], tgt)
 
 
 @dataclass(frozen=True, kw_only=True)

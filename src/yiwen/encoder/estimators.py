@@ -124,7 +124,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         for n, label in enumerate(np.asarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
-        self.classes_, numbers = np.unique(column_or_1d(y), return_inverse=True)
+        classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         loaded = load_recipe(self.recipe, self.settings)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
@@ -135,10 +135,10 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         folder = Path(self.folder or temporary.name) / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
         run, fits, dropped = _trained(loaded, texts, numbers, folder)
-        self.model_, self._kept = str(run / "best"), temporary
+        self.classes_, self.model_, self._kept = classes, str(run / "best"), temporary
         self.__dict__.pop("_encoder", None)
         if left_out := ", ".join(f"{drop.count} ({drop.reason})" for drop in dropped):
-            lost = ", ".join(map(repr, self.classes_[np.setdiff1d(numbers, numbers[fits])].tolist()))
+            lost = ", ".join(map(repr, classes[np.setdiff1d(numbers, numbers[fits])].tolist()))
             message = f"{left_out} of {len(texts)} texts were not trained on{', none of label ' * bool(lost)}{lost}"
             warnings.warn(f"{message}; shorten them or raise data.max_tokens", stacklevel=2)
         return self

@@ -107,7 +107,7 @@ def _compare_rounded(
     Raises:
         ExportError: If vectors or labels change by more than rounding may cost.
     """
-    texts, gold = valid.normalised() if valid else (["yiwen"], [])
+    texts, gold = valid.normalised(trained.bundle.info.src_lang) if valid else (["yiwen"], [])
     ours, theirs = (encoder.features(texts, normalised=True, stop=stop) for encoder in (trained, exported))
     result: dict[str, Any] = {"n_texts": len(texts), "smallest_cosine": float((ours * theirs).sum(axis=1).min())}
     problem = "" if result["smallest_cosine"] >= LEAST_COSINE else f"a cosine is {result['smallest_cosine']:.3f}"

@@ -160,7 +160,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     """
     from yiwen.evaluation.weights import learn_weights
 
-    texts = store.valid.normalised()
+    texts = store.valid.normalised(store.src_lang)
     src, ref = bundle.source.encode(texts.src), bundle.target.encode(texts.tgt)
     kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:

@@ -17,10 +17,9 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Final
 
-from yiwen.text.chinese import HAN
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
 from yiwen.text.protect import AROUND
-from yiwen.text.scripts import SPACED_MARKS
+from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
 
 FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers omission placeholders".split())  # noqa: SIM905
 """Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
@@ -35,7 +34,9 @@ PLACEHOLDER: Final = re.compile(
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _DIGIT: Final = re.compile(r"\d")
-_WORD: Final = re.compile(f"[{HAN}]|[^\\W_{HAN}]+(?:[{SPACED_MARKS}]+[^\\W_{HAN}]*)*")
+_WORD: Final = re.compile(
+    rf"[{UNSPACED_LETTERS}]|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
+)
 
 
 def check(

@@ -20,7 +20,12 @@ _ONES: Final = 0x0101010101010101
 """A one in each byte of a 64-bit word."""
 _LOW: Final = 0x7F7F7F7F7F7F7F7F
 """All bits but the highest of each byte."""
-_INTEGER: Final = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+_INTEGER: Final = {
+    torch.float64: torch.int64,
+    torch.float32: torch.int32,
+    torch.bfloat16: torch.int16,
+    torch.float16: torch.int16,
+}
 """Integers as wide as these numbers."""
 
 

@@ -31,10 +31,11 @@ class Glossary:
     """Terms and what must stand for them."""
 
     terms: Mapping[str, str]
-    """Source term -> target term, normalised; of an untranslated term the same."""
+    """Source term -> target term, normalised here; of an untranslated term the same."""
 
     def __post_init__(self) -> None:
-        expect(self.terms, Mapping, "the terms of a glossary", "a dict, or a table to Glossary.parse")
+        terms = expect(self.terms, Mapping, "the terms of a glossary", "a dict, or a table to Glossary.parse")
+        object.__setattr__(self, "terms", {normalise(term): normalise(target) for term, target in terms.items()})
 
     @classmethod
     def parse(cls, text: str, *, source: str = "the glossary") -> Glossary:

@@ -38,7 +38,8 @@ _SCALE: Final = {word: value for language in _WORDS.values() for word, value in 
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
 """Blanks that no line is broken at, as French has them inside and behind of numbers; separators of Arabic."""
 _COMPOUND: Final = re.compile(
-    r"(?<![\d.,])\d+(?:[万萬亿億만억]\d+){0,2}[万萬亿億만억](?:\d{3,}(?![\d.,千万萬亿億천만억])|\d+[千万萬천만])"
+    r"(?<![\d.,])\d+(?:(?:[万萬亿億]|[만억] ?)\d+){0,2}(?:[万萬亿億]|[만억] ?)"  # Korean puts a blank there
+    r"(?:\d{3,}(?![\d.,千万萬亿億천만억])|\d+[千万萬천만])"
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")

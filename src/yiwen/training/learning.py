@@ -53,7 +53,7 @@ def labelling(
     if encoder.class_weights == "balanced":
         counts = np.bincount(np.concatenate(store.tgt_ids(np.arange(len(store)))), minlength=len(store.labels) + 1)
         weights_K = balanced_weights(counts[1:])
-    texts, targets = store.valid.normalised()
+    texts, targets = store.valid.normalised(store.src_lang)
     gold = [labels_of(target, store.targets) for target in targets]
     if config.metric == "span_f1" and not any(map(spans_of, gold)):
         raise DataError(
@@ -96,7 +96,7 @@ def labelling(
 def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
     hide = partial(hidden, share=encoder.mask_share, masking=encoder.masking, starts=word_starts(store.source))
-    src_ids = store.source.encode(store.valid.normalised().src)
+    src_ids = store.source.encode(store.valid.normalised(store.src_lang).src)
     chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
     batches = [hide([src_ids[i] for i in chunk], seed=place) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
@@ -124,7 +124,7 @@ def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
-    sides = [store.source.encode(texts) for texts in store.valid.normalised()]
+    sides = [store.source.encode(texts) for texts in store.valid.normalised(store.src_lang)]
     chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:

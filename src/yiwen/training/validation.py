@@ -56,7 +56,7 @@ class ValidationSet:
         self.src, self.ref = store.valid
         self.store = store
         self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
-        src, ref = store.valid.normalised()
+        src, ref = store.valid.normalised(store.src_lang)
         self.src_ids, self.ref_ids = store.source.encode(src), store.target.encode(ref)
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
