@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -275,3 +276,9 @@ def test_the_schema_knows_meanings_and_forbids_unknown_keys() -> None:
 
 def test_attribute_docs_leave_out_fields_without_one() -> None:
     assert attribute_docs(Part) == {"path": "Where it lies."}
+
+
+def test_numbers_of_another_library_become_pythons_own() -> None:
+    made = Limits(least=np.int64(3), most=np.int64(5))  # type: ignore[arg-type]
+    assert [type(value) for value in (made.least, made.most)] == [int, int]
+    assert to_toml(made) == "least = 3\nmost = 5\n"

@@ -18,7 +18,7 @@ from tiny_model import TinyRun, own_run, tampered, write_tiny_recipe
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
 from yiwen.errors import ConfigError, DataError
-from yiwen.evaluations import prepared_folder
+from yiwen.evaluations import Test, kept_at, prepared_folder
 from yiwen.measure import Measurement, measure, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -303,3 +303,11 @@ def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, m
     assert measurement.flags["cut"] > 0  # one subword is all that the recipe's search allows
     translator = Translator.load(run / "best", threads=1)
     assert translator.bundle.info.search.beam_size == 3
+
+
+def test_tests_of_one_long_name_have_results_of_their_own(run: Path) -> None:
+    name = "opus-2024-unpacked-medical-and-legal-texts-"
+    one, other = (Test(f"{name}{end}", ["a"], [end]) for end in ("EMEA", "JRC"))
+    places = {kept_at(run / "best", each, is_given=False, how="") for each in (one, other)}
+    assert len(places) == 2
+    assert all(place is not None and len(place.name.encode()) < 100 for place in places)

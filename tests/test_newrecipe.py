@@ -371,3 +371,25 @@ def test_a_stop_signal_is_heard_while_counting() -> None:
     with pytest.raises(Stopped, match="stopped by SIGINT during counting pairs"):
         new_recipe((tsv(),), src_lang="en", tgt_lang="zh", stop=stop)
     assert not Path("corpus.toml").exists()
+
+
+def test_two_files_of_pairs_are_no_two_sides(tmp_path: Path) -> None:
+    for name in ("a.tsv", "b.tsv"):
+        (tmp_path / name).write_text("one\tbat\n" * 600, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"a\.tsv holds pairs; give it alone, and .*b\.tsv as \[\[data\.corpora\]\]"):
+        new_recipe((tmp_path / "a.tsv", tmp_path / "b.tsv"), src_lang="en", tgt_lang="eu", output=tmp_path / "r.toml")
+
+
+def test_files_that_are_named_for_the_other_language_are_refused(tmp_path: Path) -> None:
+    for name in ("y.es", "y.gn"):
+        (tmp_path / name).write_text("x\n" * 600, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"y\.es is named for es and comes first; swap the files, or --from and --to"):
+        new_recipe((tmp_path / "y.es", tmp_path / "y.gn"), src_lang="gn", tgt_lang="es", output=tmp_path / "r.toml")
+
+
+def test_a_packed_table_is_found_by_its_plain_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "id\ten\teu\n" + "".join(f"{n}\tthe house {n}\tetxea {n}\n" for n in range(600))
+    (tmp_path / "c.tsv.gz").write_bytes(gzip.compress(rows.encode()))
+    monkeypatch.chdir(tmp_path)
+    _, survey, _ = new_recipe((Path("c.tsv"),), src_lang="en", tgt_lang="eu", output=Path("r.toml"))
+    assert survey.samples[0] == ("the house 0", "etxea 0")

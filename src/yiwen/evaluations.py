@@ -93,7 +93,7 @@ def kept_at(bundle: Path, test: Test, *, is_given: bool, how: str, others: Seque
         others: Models that translated together with it.
     """
     name = f"{bundle.absolute().name}-{'given-' if is_given else ''}{test.name[:40]}{how}"
-    if is_given or others:  # others may go by the same name
+    if is_given or others or len(test.name) > 40:  # others may go by the same name
         hashed = hashlib.sha256(json.dumps([test.sources, test.references, others]).encode())
         name += f"-{hashed.hexdigest()[:8]}"
     run = run_of(bundle)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.config import toml_text
-from yiwen.data.corpus import ENTITY, CorpusConfig, read_blocks
+from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
@@ -128,10 +128,13 @@ def new_recipe(
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
     _check_output(output)
-    for file in files:
-        find(str(file), base=Path())
-    corpus = _corpus(files, columns or _columns(files, *typed))
+    found = tuple(find(str(file), base=Path()) for file in files)
+    if len(files) == 2 and plain_suffix(found[0]) in ONE_FILE:
+        raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
+    corpus = _corpus(files, columns or _columns(found, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
+    if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:
+        raise ConfigError(f"{files[0]} is named for {tgt_lang} and comes first; swap the files, or --from and --to")
     if survey.n_pairs < FEWEST_PAIRS:
         told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides"]
         for n, side in zip(survey.n_broken, ("sources", "targets"), strict=True):

@@ -110,3 +110,11 @@ def test_ctrl_c_saves_and_tells_how_to_go_on(recipe: Path, tmp_path: Path) -> No
     assert "is saved, go on with --resume" in rest
     assert "Traceback" not in rest
     assert list((tmp_path / "runs" / "tiny" / "checkpoints").glob("step-*"))
+
+
+def test_a_run_that_lies_elsewhere_goes_on_where_it_lies(recipe: Path, run: Commands, tmp_path: Path) -> None:
+    home = tmp_path / "elsewhere" / "moved"
+    assert run("train", recipe, "--run", home, "--set", "training.max_steps=4").code == 0
+    again = run("train", home / "recipe.toml", "--resume", "--set", "training.max_steps=6", "--json")
+    assert (again.code, json.loads(again.lines[-1])["step"]) == (0, 6)
+    assert Path(json.loads(again.lines[-1])["run"]) == home

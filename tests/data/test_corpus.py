@@ -200,6 +200,28 @@ def test_whatever_an_arrow_file_says_it_holds_is_looked_at_before_it_is_followed
             column_names(path)
 
 
+def test_a_csv_row_with_more_cells_than_the_header_is_torn(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'src,tgt\nToday, the tree,zuhaitza\n"Today, a tree",zuhaitz bat\nyes,bai,,\n')
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [
+        (2, None, None),
+        (3, b"Today, a tree", b"zuhaitz bat"),
+        (4, b"yes", b"bai"),
+    ]
+
+
+def test_what_conll_u_has_beside_its_words_is_no_word(tmp_path: Path) -> None:
+    def row(number: str, word: str, tag: str) -> str:
+        return "\t".join([number, word, "_", tag, *"______"]) + "\n"
+
+    text = "# id 7f3a domain=en\n" + row("1", "va", "VERB") + row("2-3", "au", "_") + row("2", "à", "ADP")
+    text += row("3", "le", "DET") + row("3.1", "x", "_")
+    (tmp_path / "a.conll").write_text(text, encoding="utf-8")
+    named = CorpusConfig(path="a.conll", src_column="2", tgt_column="4")
+    assert read(named, tmp_path) == [(1, "va à le".encode(), b"VERB ADP DET")]
+    (tmp_path / "b.conll").write_text("3-4\tNUM\n8.1\tNUM\n", encoding="utf-8")
+    assert read(CorpusConfig(path="b.conll"), tmp_path) == [(1, b"3-4 8.1", b"NUM NUM")]
+
+
 def test_an_entity_of_many_digits_is_none(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(f"src\ttgt\n&#{'9' * 5000};\t&#x41;&#1114112;\n", encoding="utf-8")
     assert read(CorpusConfig(path="a.tsv", unescape=True), tmp_path) == [

@@ -431,3 +431,18 @@ def test_subwords_are_learnt_from_long_texts_too(tmp_path: Path) -> None:
         max_tokens=100_000,
     )
     assert Store.open(prepared.folder).source.vocab_size == 400
+
+
+def test_traditional_sources_under_zh_are_read_as_they_are_translated(tmp_path: Path) -> None:
+    rows = [(f"這個軟體有 {n} 個問題".encode(), f"this software has {n} faults".encode()) for n in range(60)]
+    for name, chosen in (("train", rows[:50]), ("valid", rows[50:])):
+        for side, suffix in ((0, "zh"), (1, "en")):
+            (tmp_path / f"{name}.{suffix}").write_bytes(b"\n".join(row[side] for row in chosen) + b"\n")
+    corpora = [CorpusConfig(src=f"{name}.zh", tgt=f"{name}.en") for name in ("train", "valid")]
+    data = DataConfig(src_lang="zh", tgt_lang="en", corpora=(corpora[0],), valid=corpora[1], test_pairs=0)
+    tokenizer = TokenizerConfig(vocab_size=350, sampling=0.1)
+    store = Store.open(prepare(data, tokenizer, root=tmp_path / "runs", base=tmp_path).folder)
+    assert store.texts(np.arange(1), "src")[0].startswith("这个软体有")
+    assert store.valid.src[0] == "這個軟體有 50 個問題"
+    assert store.valid.normalised("zh").src[0] == "这个软体有 50 个问题"
+    assert store.valid.normalised("zh-Hant").src == store.valid.src

@@ -191,7 +191,7 @@ class Told:
     def __init__(self, n_wrong: int, *, n_texts: int, cosine: float) -> None:
         self.labels = ["no"] * n_wrong + ["yes"] * (n_texts - n_wrong)
         self.vector = [cosine, (1 - cosine**2) ** 0.5]
-        self.bundle = SimpleNamespace(info=SimpleNamespace(task="classify"))
+        self.bundle = SimpleNamespace(info=SimpleNamespace(task="classify", src_lang="en"))
 
     def features(self, texts: list[str], **options: Any) -> Any:
         return np.array([self.vector] * len(texts))

@@ -182,6 +182,15 @@ def test_texts_that_cleaning_would_drop_are_learnt(tmp_path: Path) -> None:
     assert found.tolist() == ["en", "rate", "zh"]
 
 
+def test_a_fit_that_fails_leaves_the_fit_before_as_it_was(tmp_path: Path) -> None:
+    words, _ = some(60, seed=1)
+    classifier = fitted(tmp_path, words, ["iyi", "kötü"] * 30)
+    before = classifier.predict(words[:7]).tolist()
+    with pytest.raises(DataError):
+        classifier.fit(["?"] * 20, ["spam", "ham"] * 10)
+    assert classifier.predict(words[:7]).tolist() == before
+
+
 def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_path: Path) -> None:
     texts, labels = some(100, seed=1)
     texts[::10], labels[5] = [" ".join(texts)] * 10, "empty"

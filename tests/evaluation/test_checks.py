@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.evaluation.checks import changes_numbers, changes_placeholders, check, has_loop
+from yiwen.evaluation.checks import changes_numbers, changes_placeholders, check, has_loop, n_words
 
 ADDRESS = "https://example.org/a?b=1"
 
@@ -206,3 +206,10 @@ def test_chinese_may_stand_at_an_address_without_a_blank() -> None:
     how = {"src_lang": "en", "tgt_lang": "zh"}
     assert check("Visit https://a.com/b now.", "请访问https://a.com/b查看。", **how) == ()
     assert check("Visit https://a.com/b now.", "请访问https://a.com/c查看。", **how) == ("placeholders",)
+
+
+def test_a_loop_in_a_script_without_blanks_is_one() -> None:
+    for word in ("とても", "わたしはそれが", "แมว"):
+        assert "loop" in check("a b c d e f g h i j", word * 20, src_lang="en", tgt_lang="ja")
+    assert "loop" not in check("a b c", "これはとてもいいほんです。", src_lang="en", tgt_lang="ja")
+    assert n_words("これは本です") == 6

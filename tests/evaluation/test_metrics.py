@@ -12,8 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
-from yiwen.evaluation import EvaluationConfig, Score, evaluate, quick_score
-from yiwen.evaluation.metrics import affordable_resamples, bleu_tokenizer
+from yiwen.evaluation.metrics import (
+    EvaluationConfig,
+    Score,
+    affordable_resamples,
+    bleu_tokenizer,
+    evaluate,
+    quick_score,
+)
 from yiwen.text.languages import UNSPACED
 from yiwen.text.scripts import SCRIPTS
 

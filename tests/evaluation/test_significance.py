@@ -8,8 +8,8 @@ import random
 import pytest
 
 from yiwen.errors import DataError
-from yiwen.evaluation import Metric, compare
-from yiwen.evaluation.significance import Difference
+from yiwen.evaluation.metrics import Metric
+from yiwen.evaluation.significance import Difference, compare
 
 REFERENCES = [f"Satz {i}: ein Hund läuft über die {i % 7}. Wiese und bellt." for i in range(40)]
 WORSE = [line.replace("über", "auf").replace("bellt", "schläft") for line in REFERENCES]

@@ -56,6 +56,16 @@ def test_a_share_near_zero_or_one_is_rounded_to_what_a_byte_can_say(p: float, ra
     assert dropped.max().item() == pytest.approx(1 / (1 - rate))
 
 
+def test_gradients_in_float64_are_those_of_the_values() -> None:
+    layer, x = Dropout(0.25).train(), torch.randn(7, 8, dtype=torch.float64, requires_grad=True)
+
+    def same_draws(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(3)
+        return layer.add(x, x * x)
+
+    assert torch.autograd.gradcheck(same_draws, (x,))
+
+
 def test_no_dropout_is_the_identity_and_draws_nothing() -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()

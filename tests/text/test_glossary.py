@@ -99,3 +99,9 @@ def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:
         ConfigError, match=r"the terms of a glossary is a list; give a dict, or a table to Glossary.parse"
     ):
         Glossary([("dog", "Hund")])  # type: ignore[arg-type]
+
+
+def test_terms_made_in_python_are_read_as_those_of_a_table() -> None:
+    found = Glossary({"cafe\u0301": "Kaffee", "the\u00a0grass": "Gras"})
+    assert found.terms == {"café": "Kaffee", "the grass": "Gras"}
+    assert found.find("A café on the grass.") == [(2, 6, "Kaffee"), (10, 19, "Gras")]

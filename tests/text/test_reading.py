@@ -158,6 +158,9 @@ def test_a_word_gets_no_full_stop_that_it_did_not_have(english: Subword) -> None
         ("Dog.", "Hund.", "Hund."),
         ("two dogs", "Zwei Hunde.", "Zwei Hunde."),
         ("dog", "usw. usf.", "usw. usf"),
+        ("dog", "U.S.", "U.S."),
+        ("dog।", "Hund.", "Hund."),
+        ("dog۔", "Hund.", "Hund."),
     ):
         assert german.write(german.read(word), answer) == written
     assert [reader(english, "zh", "en").read(text).is_word for text in ("计算机", "我喜欢计算机。")] == [True, False]
@@ -187,3 +190,8 @@ def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]
     assert [reader(bundle.source).read(line).text for line in lines] == lines
+
+
+def test_capitals_of_a_script_that_nobody_writes_in_capitals_are_left_out(english: Subword) -> None:
+    georgian = reader(english, "en", "ka")
+    assert georgian.write(georgian.read("THE MAN AND THE WOMAN ARE READING A BOOK"), "ძაღლი") == "ძაღლი"

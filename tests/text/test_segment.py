@@ -174,3 +174,30 @@ def test_spans_and_the_gaps_between_them_rebuild_the_text(text: str, lang: str) 
 def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
     for text in ("(" * 100_000, "“" * 100_000, "a. " * 30_000, "." * 100_000, '"a" ' * 30_000, "1. " * 30_000):
         assert sum(end - start for start, end in sentences(text, "en")) > 0
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("bg", "Живее на ул. Раковски."),
+        ("bn", "ডা. রহমান এসেছেন।"),
+        ("cs", "Bydlí např. Praha tady."),
+        ("da", "Vi mødes kl. 10 i dag."),
+        ("el", "Ο κ. Νικόλαος ήρθε."),
+        ("fi", "Esim. Helsinki on suuri."),
+        ("hi", "डॉ. सिंह आए।"),
+        ("hr", "Npr. Zagreb je velik."),
+        ("hu", "Sok dolog, pl. Pest szép."),
+        ("id", "Rumah di Jl. Sudirman besar."),
+        ("nb", "Det er f.eks. Oslo som er stor."),
+        ("no", "Det er f.eks. Oslo som er stor."),
+        ("sk", "Napr. Nitra je tu."),
+        ("sr", "То је ул. Светог Саве."),
+        ("sv", "Det är t.ex. Lund som är litet."),
+        ("ta", "திரு. ராமன் வந்தார்."),
+        ("tr", "Doç. Dr. Ali geldi."),
+    ],
+)
+def test_no_sentence_ends_with_an_abbreviation_of_its_language(lang: str, text: str) -> None:
+    both = f"{text} {text}"
+    assert [both[start:end].strip() for start, end in sentences(both, lang)] == [text, text]

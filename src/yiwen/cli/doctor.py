@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import shutil
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,9 +24,10 @@ def doctor(
 def examine() -> dict[str, Any]:
     """Everything that `yiwen doctor` knows, as plain values (memory and disk in GiB)."""
     from yiwen import hardware
+    from yiwen.recipe import runs_root
 
     versions, missing = _dependencies()
-    runs = Path(os.environ.get("YIWEN_RUNS") or "runs").absolute()
+    runs = runs_root().absolute()
     existing = next(folder for folder in (runs, *runs.parents) if folder.is_dir())
     machine = {
         "cpu": hardware.processor_name(),

@@ -35,6 +35,9 @@ def train(
 
     console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
+    home = Path(recipe).absolute().parent
+    if resume and run is None and Path(recipe).name == "recipe.toml" and (home / "hardware.json").is_file():
+        run = home  # that of a run, which may lie anywhere
     with stop_on_signals() as stop:
         folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
         if loaded.recipe.task == "translate" and progress.best_score is not None:

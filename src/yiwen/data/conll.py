@@ -1,7 +1,8 @@
 """The CoNLL form: a word a line with its tag in another column, sentences apart by an empty line.
 
 A sentence is handed on as its words with blanks between them, and its tags likewise. `-DOCSTART-` lines and comments
-of the form `# key = value`, `# newdoc` and `# newpar` are no words.
+of the form `# key = value`, `# id ...`, `# newdoc` and `# newpar` are no words, nor is what CoNLL-U has beside its
+words: ranges of several (3-4) and nodes without text (8.1).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from yiwen.data import lines
 from yiwen.errors import DataError
 
-_COMMENT = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$)|-DOCSTART-")
+_NO_WORD = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$|id\s)|-DOCSTART-|\d+[-.]\d+(?:\t[^\t]*){9}$")
 
 
 def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -35,7 +36,7 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
-    rows = (line for line in stream if not _COMMENT.match(line))
+    rows = (line for line in stream if not _NO_WORD.match(line))
     for is_empty, sentence in groupby(rows, key=lambda line: not line.strip()):
         if not is_empty:
             yield [line.split(b"\t") if b"\t" in line else line.split() for line in sentence]

@@ -53,7 +53,7 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         learning["sentencepiece"] = sentencepiece.__version__
     if not learning["placeholders"]:
         del learning["placeholders"]  # stores from before there were any are still good
-    if base(data.src_lang) == "zh":
+    if canonical(data.src_lang).startswith("zh"):
         settings["script"] = canonical(data.src_lang)  # sources are in it, which they were not in earlier stores
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)

@@ -40,15 +40,14 @@ def hold_out(
     for name, rows in (("valid", split.valid), ("test", split.test)):
         if name in given:
             continue
-        pairs = intake.pairs(rows)
+        rest = pairs = intake.pairs(rows)
+        fault = ""
         if labels:
             known = {*labels}
             is_known = [known.issuperset(labels_of(normalise(target), job.targets)) for target in pairs.tgt]
             rest, fault = pairs.only(is_known), "with labels that no training text has"
         elif job.targets == "text":
             rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
-        else:
-            rest, fault = pairs, ""
         if n_left_out := len(pairs.src) - len(rest.src):
             findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
         held_out[name] = rest

@@ -202,7 +202,7 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
             f"{len(hypotheses)} hypotheses against {len(references)} references; "
             "every line needs exactly one reference, empty lines included"
         )
-    if len(references) == 0:  # of an array nobody may ask more
+    if not references:
         raise DataError("0 hypotheses and 0 references: there is nothing to score; give at least one line")
 
 

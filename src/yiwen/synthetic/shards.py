@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from yiwen.bundle import EXPORTED, WEIGHTS, find_bundle
-from yiwen.files import MANIFEST, is_whole, new_folder, write_json, write_lines
+from yiwen.bundle import EXPORTED, WEIGHTS, open_bundle
+from yiwen.files import MANIFEST, is_whole, new_folder, read_json, write_json, write_lines
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
@@ -42,12 +41,13 @@ def identity_of(
     folder = translator.bundle.folder
     files = _telling(translator.bundle.hashes)  # of when it was opened: behind a link there may be another by now
     if not translator.engine.description.startswith("torch"):  # rounded weights are other weights
-        files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _hashes(folder / EXPORTED)
+        exported = read_json(folder / EXPORTED / MANIFEST, "export again")
+        files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _telling(exported)
     text = hashlib.sha256()
     for rows in shards(store):
         for source in sources_of(store, rows):
             text.update(source.encode("utf-8") + b"\n")
-    others = [_hashes(find_bundle(other)) for other in ensemble]
+    others = [_telling(open_bundle(other).hashes) for other in ensemble]
     return {
         "files": files,
         **({"ensemble": others} if others else {}),
@@ -55,10 +55,6 @@ def identity_of(
         "source": text.hexdigest(),
         "shard_rows": SHARD_ROWS,
     }
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    return _telling(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
 
 
 def _telling(hashes: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,6 @@ from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import runs_root
-from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
@@ -58,12 +57,8 @@ class Teachers:
         translator = Translator.load(
             self.folder, engine=engine, device=self.device, threads=self.threads, ensemble=self.ensemble
         )
-        self.rules(translator)
+        translator.bundle.info.search.changed(**self.search)  # refused now, not after the text is prepared
         return translator
-
-    def rules(self, translator: Translator) -> SearchConfig:
-        """How the loaded one searches: for one translation."""
-        return translator.bundle.info.search.changed(n_best=1, **self.search)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +127,7 @@ def make_pairs(
             f"{translator.bundle.folder} translates {store.src_lang} into itself; give one of two languages"
         )
     began = time.perf_counter()
-    config = teachers.rules(translator)
+    config = translator.bundle.info.search.changed(n_best=1, **teachers.search)
     identity = identity_of(translator, config, store, ensemble=teachers.ensemble)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
