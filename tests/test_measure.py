@@ -15,10 +15,11 @@ import pytest
 from rich.console import Console
 
 from tiny_model import TinyRun, own_run, tampered, write_tiny_recipe
+from yiwen import evaluations
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
 from yiwen.errors import ConfigError, DataError
-from yiwen.evaluations import Test, kept_at, prepared_folder
+from yiwen.evaluations import prepared_folder
 from yiwen.measure import Measurement, measure, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -307,7 +308,7 @@ def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, m
 
 def test_tests_of_one_long_name_have_results_of_their_own(run: Path) -> None:
     name = "opus-2024-unpacked-medical-and-legal-texts-"
-    one, other = (Test(f"{name}{end}", ["a"], [end]) for end in ("EMEA", "JRC"))
-    places = {kept_at(run / "best", each, is_given=False, how="") for each in (one, other)}
+    one, other = (evaluations.Test(f"{name}{end}", ["a"], [end]) for end in ("EMEA", "JRC"))
+    places = {evaluations.kept_at(run / "best", each, is_given=False, how="") for each in (one, other)}
     assert len(places) == 2
     assert all(place is not None and len(place.name.encode()) < 100 for place in places)

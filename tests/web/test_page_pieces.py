@@ -49,7 +49,7 @@ def test_paragraphs_are_all_of_a_text_but_its_blanks_and_none_is_too_long(page: 
         ("word ", "3.14159 ", "word"),
         ("one, two ", "12,345 ", "word"),
         ("word ", "see.example.org/a.html ", "word"),
-        ("我们走吧", "3.14", "很好"),
+        ("我们走吧。", "3.14", "很好"),
     ],
 )
 def test_a_long_paragraph_is_not_cut_in_a_number_or_an_address(before: str, whole: str, after: str, page: Page) -> None:

@@ -28,7 +28,7 @@ export const UNKNOWN = "und";
 const LONGEST = 2000;
 /** A full stop in a number or an address ends no sentence, nor does a comma there part words. */
 const AFTER_SENTENCE = /^.*(?:[.!?…]["”’)]*\s+|[。！？…]["”’」』)]*\s*)/su;
-const AFTER_WORD = /^.*(?:[\s，、；]|[,;](?!\d))/su;
+const AFTER_WORD = /^.*(?:[\s，、；]|[,;](?=\D))/su;
 /** Pieces and characters in one request: few enough that the first appear at once. */
 const MOST_PIECES = 40;
 const MOST_CHARACTERS = 2000;
