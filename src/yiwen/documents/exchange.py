@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import escape as escape_html
 from typing import Final
 
-from yiwen.documents.assembling import string_unit, units_of
+from yiwen.documents.assembling import kept_token, string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
@@ -28,6 +28,7 @@ _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
 _TO_DO: Final = ("new", "needs-translation", "initial")
+_PROTECTED: Final = {("translate", "no"), ("mtype", "protected")}
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
@@ -121,7 +122,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     start, end = found.get("source", (0, 1))
     t_start, t_end = found.get("target", (0, 0))
     target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
-    is_done = any(piece.name != "mrk" and piece.raw.strip() for piece in inside)
+    is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in inside)
     is_segmented = "mrk" in {piece.name for piece in inside}  # its segments are wanted back
     first, last = found.get("seg-source", (start, end)) if is_segmented else (start, end)
     filled = _running(pieces[first + 1 : last - 1])
@@ -189,16 +190,14 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 def _running(pieces: Sequence[Piece]) -> list[Part]:
     """The text of a source element, always to be written; formatting is marks, codes are points."""
     tokens: list[Token] = []
-    number = kept_until = 0
+    number = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
-        if piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected":
-            kept_until = max(kept_until, end_of(pieces, number))
         if piece.kind == "text":
-            if "<" in piece.text and number >= kept_until:  # of a program that puts its own texts into the file
-                tokens += map(_escaped, string_tokens(piece.text))
-            else:
-                tokens.append(Token("text", piece.raw, piece.text, is_kept=number < kept_until))
+            tokens += map(_escaped, string_tokens(piece.text))  # of a program that puts its own texts into the file
+        elif piece.kind == "open" and _PROTECTED & piece.attributes.items():
+            end = end_of(pieces, number)
+            tokens.append(kept_token(pieces[number:end]))
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
         else:
