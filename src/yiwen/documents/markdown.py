@@ -26,10 +26,9 @@ _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
 _LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^][\n]*\]|\[\[[^][\n]+\]\]"
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
 _FENCE: Final = re.compile(
-    r"""\s*(?::::|\[\[?_?TOC_?\]\]?\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)
-    |(?-i:import)\s(?:[^'"]*\sfrom)?\s*['"](?=\S*[./;])[^'"\s]+['"];?\s*$
-    |(?-i:export)\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]""",
-    re.IGNORECASE | re.VERBOSE,
+    r"\s*(?::::|(?i:\[\[?_?TOC_?\]\]?)\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)"
+    r"""|import\s(?:[^'"]*\sfrom)?\s*['"](?=\S*[./;])[^'"\s]+['"];?\s*$"""
+    r"|export\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]"
 )
 """A row of a container, or of MDX, which begins at the margin."""
 _FORMULA: Final = re.compile(r"\\\(.{1,500}?\\\)|(?<![^\n])\\\[.{1,500}?\\\](?=[ \t]*$)", re.DOTALL | re.MULTILINE)

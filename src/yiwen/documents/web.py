@@ -20,19 +20,23 @@ _IN_PARAGRAPH: Final = frozenset(
     select source style template textarea track video""".split()  # noqa: SIM905
 )
 """Elements that end a text and no paragraph."""
-_ITEMS: Final = frozenset("dd dt li tbody td tfoot th thead tr".split())  # noqa: SIM905
 _HOLDERS: Final = frozenset("dl menu ol table ul".split())  # noqa: SIM905
-"""Elements with items, whose end tags may be left out, and lists and tables inside of an item have items again."""
+_ITEMS: Final = frozenset("dd dt li tbody td tfoot th thead tr".split())  # noqa: SIM905
 BLOCKS: Final = frozenset(
     """address article aside base blockquote body caption center col colgroup details dialog dir div fieldset
     figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend main nav noembed
     noframes p pre search section summary title""".split()  # noqa: SIM905
 ).union(_IN_PARAGRAPH, _ITEMS, _HOLDERS)
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
+_OTHERS: Final = {
+    "p": BLOCKS - _IN_PARAGRAPH,
+    **dict.fromkeys(("dd", "dt", "li", "td", "th"), _ITEMS),
+    **dict.fromkeys(("rt", "rp"), ("rt", "rp", "ruby")),
+}
+"""Before which others an element without an end tag ends; a list or a table in an item holds items of its own."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _MOST_OF_NOTE: Final = 15
 """Pieces that the mark of a note has at most: its tags, brackets and number."""
-_BESIDE: Final = [("close", "a"), ("open", "a")]
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
@@ -101,54 +105,47 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
     number = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
-        kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
-        is_kept = kind == "open" and (_is_untranslated(piece) or piece.name in kept)
-        if is_kept:
-            end = _end(pieces, number) if piece.name in blocks else end_of(pieces, number)
-        elif blocks and kind == "open" and piece.name in ("rt", "rp"):  # how it is read, not what it says
-            end, kind = _end_before(pieces, number, ("rt", "rp", "ruby")), "point"
-        elif blocks and kind == "open" and (length := _length_of_note(pieces[number : number + _MOST_OF_NOTE])):
-            end, kind = number + length, "point"
+        is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
+        is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + _MOST_OF_NOTE])
+        if is_kept or is_aside:
+            end = _end(pieces, number, is_html=bool(blocks))
         inner = pieces[number:end]
         if any(p.name in blocks for p in inner):
             yield source_of(inner)
+        elif is_aside:
+            yield Token("point", source_of(inner))
         else:
-            is_link_beside = [(p.kind, p.name) for p in pieces[number - 1 : number + 1]] == _BESIDE
-            if blocks and is_link_beside and kind != "point":
+            if blocks and [(p.kind, p.name) for p in pieces[number - 1 : number + 1]] == [
+                ("close", "a"),
+                ("open", "a"),
+            ]:
                 yield ""  # links side by side are texts apart: a menu
-            yield kept_token(inner) if is_kept else Token(kind, source_of(inner), piece.text, key=piece.name)  # type: ignore[arg-type]
+            kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
+            yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]
         number = end
 
 
-def _end(pieces: list[Piece], number: int) -> int:
-    """The number after an element, whose own end tag may be left out in HTML."""
-    name = pieces[number].name
-    if name == "p":
-        return _end_before(pieces, number, BLOCKS - _IN_PARAGRAPH)
-    if name in ("dd", "dt", "li", "td", "th"):
-        return _end_before(pieces, number, _ITEMS, _HOLDERS)
-    return end_of(pieces, number)
+def _is_aside(pieces: list[Piece]) -> bool:
+    """How a word is read, or the mark of a note, raised, a link into a page and without a letter, starts there."""
+    inner = pieces[: end_of(pieces, 0) if pieces[0].name in ("a", "sup") else 1]
+    is_raised_link = "sup" in {p.name for p in inner} and any("#" in p.attributes.get("href", "") for p in inner)
+    is_whole = (inner[-1].kind, inner[-1].name) == ("close", inner[0].name)
+    is_note = is_raised_link and is_whole and not any(map(str.isalpha, "".join(p.text for p in inner)))
+    return is_note or pieces[0].name in ("rt", "rp")
 
 
-def _end_before(pieces: list[Piece], number: int, others: Collection[str], holders: Collection[str] = ()) -> int:
-    """An element without its own end tag ends where one of some others begins or ends, none that `holders` hold."""
-    depth = 0
+def _end(pieces: list[Piece], number: int, *, is_html: bool) -> int:
+    """The number after an element, which without an end tag of its own ends where one of some others begins or ends."""
+    own, depth = pieces[number].name, 0
+    if not is_html or own not in _OTHERS:
+        return end_of(pieces, number)
     for end in range(number + 1, len(pieces)):
         kind, name = pieces[end].kind, pieces[end].name
-        if name in holders:
-            depth += {"open": 1, "close": -1}.get(kind, 0)
-        if depth < 0 or (depth == 0 and name in others):
-            return end + ((kind, name) == ("close", pieces[number].name))
+        change = {"open": 1, "close": -1}.get(kind, 0) if name in _HOLDERS else 0
+        if depth + change < 0 or (depth == 0 and name in _OTHERS[own]):
+            return end + ((kind, name) == ("close", own))
+        depth += change
     return len(pieces)
-
-
-def _length_of_note(pieces: list[Piece]) -> int:
-    """How many pieces the mark of a note has that stands first: raised, a link into a page, and no letter; else 0."""
-    inner = pieces[: end_of(pieces, 0)]
-    is_raised = inner[0].name in ("a", "sup") and "sup" in {piece.name for piece in inner}
-    is_link = any("#" in piece.attributes.get("href", "") for piece in inner)
-    is_mark = is_raised and is_link and not any(any(map(str.isalpha, piece.text)) for piece in inner)
-    return len(inner) if is_mark and (inner[-1].kind, inner[-1].name) == ("close", inner[0].name) else 0
 
 
 def _is_untranslated(piece: Piece) -> bool:
