@@ -239,3 +239,9 @@ def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch
 def test_an_empty_translation_leaves_marks_around_nothing(target: str) -> None:
     spans = place([Mark(0, 3)], linked("red car", target, [((0, 7, 0, len(target)), None)]), [(0, 7, 0, len(target))])
     assert spans == [(0, 0)]
+
+
+@pytest.mark.parametrize("sign", "،؛؟۔।॥")
+def test_signs_of_arabic_and_devanagari_stay_outside_of_a_mark(sign: str) -> None:
+    text, target = "a dog here", f"a xyz{sign} here"
+    assert placed(text, target, [(0, 0), (1, 1), (1, 2), (2, 3)], around(text, "dog")) == ["xyz"]
