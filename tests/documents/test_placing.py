@@ -242,6 +242,6 @@ def test_an_empty_translation_leaves_marks_around_nothing(target: str) -> None:
 
 
 @pytest.mark.parametrize("sign", "،؛؟۔।॥")
-def test_signs_of_arabic_and_devanagari_stay_outside_of_a_mark(sign: str) -> None:
-    text, target = "a dog here", f"a xyz{sign} here"
-    assert placed(text, target, [(0, 0), (1, 1), (1, 2), (2, 3)], around(text, "dog")) == ["xyz"]
+def test_a_point_in_front_of_a_sign_of_arabic_or_devanagari_clings_to_its_word(sign: str) -> None:
+    point = Mark(5, 5)
+    assert placed(f"a dog{sign} here", "xyz here", [(1, 0), (3, 1)], point) == ["xyz| here"]

@@ -28,7 +28,6 @@ _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
 _PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
 _TO_DO: Final = ("new", "needs-translation", "initial")
-_PROTECTED: Final = {("translate", "no"), ("mtype", "protected")}
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
@@ -190,25 +189,24 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 def _running(pieces: Sequence[Piece]) -> list[Part]:
     """The text of a source element, always to be written; formatting is marks, codes are points."""
     tokens: list[Token] = []
-    number = 0
-    while number < len(pieces):
-        piece, end = pieces[number], number + 1
+    for inner in elements(pieces, lambda piece: piece.kind == "open" and (_is_kept(piece) or piece.name not in _OPENS)):
+        piece, raw = inner[0], source_of(inner)
         if piece.kind == "text":
             tokens += map(_escaped, string_tokens(piece.text))  # of a program that puts its own texts into the file
-        elif piece.kind == "open" and _PROTECTED & piece.attributes.items():
-            end = end_of(pieces, number)
-            tokens.append(kept_token(pieces[number:end]))
+        elif piece.kind == "open" and _is_kept(piece):
+            tokens.append(kept_token(inner))
         elif piece.name in _OPENS and piece.kind != "empty":
-            tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
+            tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
-            end = end_of(pieces, number)
-            raw = source_of(pieces[number:end])
             keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
             kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(piece.name, "point")
             after = raw if kind == "break" else ""
             tokens.append(Token(kind, raw, after, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
-        number = end
     return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]
+
+
+def _is_kept(piece: Piece) -> bool:
+    return piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected"
 
 
 def _escaped(token: Token) -> Token:

@@ -31,9 +31,7 @@ _FENCE: Final = re.compile(
     r"|export\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]"
 )
 """A row of a container, or of MDX, which begins at the margin."""
-_FORMULA: Final = re.compile(
-    r"\\\(.{1,500}?\\\)|(?<![^\n])\\\[(?:[^\\]|\\[^]]){1,500}\\\](?=[ \t]*$)", re.DOTALL | re.MULTILINE
-)
+_FORMULA: Final = re.compile(r"(?ms)\\\(.{1,500}?\\\)|^\\\[(?:[^\\]|\\[^]]){1,500}\\\][ \t]*$")
 """Of MathJax: in a text, or in lines of its own; other brackets with a backslash are text."""
 _ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)

@@ -143,16 +143,15 @@ def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
     """
     tokens = []
     for match in _IN_STRING.finditer(source):
-        raw, name, rest = match[0], match["name"], match["rest"]
+        raw, name = match[0], match["name"]
         if match["lines"] and (is_joined or raw.strip()):
             tokens.append(Token("break", raw, raw))
-        elif not name:
-            tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
-        elif rest.endswith("/") or name.lower() in VOID:
+        elif match["point"] or (name and (match["rest"].endswith("/") or name.lower() in VOID)):
             tokens.append(Token("point", raw))
-        else:
-            # </c> ends <c.red>
+        elif name:  # </c> ends <c.red>
             tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
+        else:
+            tokens.append(Token("text", raw, raw))
     return tokens
 
 

@@ -1,8 +1,8 @@
 """Word and PowerPoint: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
 
 The formatting of most of a paragraph is that of its text, other formatting, links and insertions are marks, pictures,
-notes and fields that show no text of the document are points. Tabs and line breaks end a text. Whatever is not a
-paragraph is not looked at.
+notes and fields that show no text of the document are points. Tabs, elements or characters, and line breaks end a
+text. Whatever is not a paragraph is not looked at.
 """
 
 from __future__ import annotations

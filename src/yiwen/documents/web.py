@@ -15,23 +15,19 @@ from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_o
 from yiwen.documents.unit import Part, Token
 from yiwen.text.scripts import is_leftwards
 
-_IN_PARAGRAPH: Final = frozenset(
-    """area audio br button canvas embed iframe link meta noscript object optgroup option param picture script
-    select source style template textarea track video""".split()  # noqa: SIM905
-)
-"""Elements that end a text and no paragraph."""
-_HOLDERS: Final = frozenset("dl menu ol table ul".split())  # noqa: SIM905
-_ITEMS: Final = frozenset("dd dt li tbody td tfoot th thead tr".split())  # noqa: SIM905
-BLOCKS: Final = frozenset(
-    """address article aside base blockquote body caption center col colgroup details dialog dir div fieldset
-    figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend main nav noembed
-    noframes p pre search section summary title""".split()  # noqa: SIM905
-).union(_IN_PARAGRAPH, _ITEMS, _HOLDERS)
+_HOLDERS: Final = "dl menu ol table ul".split()  # noqa: SIM905
+_ITEMS: Final = "dd dt li tbody td tfoot th thead tr".split()  # noqa: SIM905
+_IN_PARAGRAPH: Final = """area audio br button canvas embed iframe link meta noscript object optgroup option param
+    picture script select source style template textarea track video""".split()  # noqa: SIM905
+_AROUND: Final = """address article aside base blockquote body caption center col colgroup details dialog dir div
+    fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend main nav
+    noembed noframes p pre search section summary title""".split()  # noqa: SIM905
+BLOCKS: Final = frozenset([*_HOLDERS, *_ITEMS, *_IN_PARAGRAPH, *_AROUND])
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 _OTHERS: Final = {
-    "p": BLOCKS - _IN_PARAGRAPH,
-    **dict.fromkeys(("dd", "dt", "li", "td", "th"), _ITEMS),
-    **dict.fromkeys(("rt", "rp"), ("rt", "rp", "ruby")),
+    "p": BLOCKS.difference(_IN_PARAGRAPH),
+    **dict.fromkeys(("dd", "dt", "li", "td", "th"), frozenset(_ITEMS)),
+    **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby"))),
 }
 """Before which others an element without an end tag ends; a list or a table in an item holds items of its own."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
@@ -115,10 +111,8 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
         elif is_aside:
             yield Token("point", source_of(inner))
         else:
-            if blocks and [(p.kind, p.name) for p in pieces[number - 1 : number + 1]] == [
-                ("close", "a"),
-                ("open", "a"),
-            ]:
+            kinds = [(p.kind, p.name) for p in pieces[number - 1 : number + 1]]
+            if blocks and kinds == [("close", "a"), ("open", "a")]:
                 yield ""  # links side by side are texts apart: a menu
             kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
             yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]
