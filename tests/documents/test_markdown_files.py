@@ -171,15 +171,6 @@ def test_terms_and_their_definitions_are_texts_of_their_own() -> None:
     assert translated_here(source, "md").decode() == written
 
 
-@pytest.mark.parametrize(
-    "formula", [r"\(x_1 * y_2 * [a](b)\)", "\\(a\nb\\)", r"\[\sum_i x_i * y * z\]", "\\[\na * b * c\n= d\n\\]"]
-)
-def test_formulas_in_brackets_stay(formula: str) -> None:
-    source = f"{formula}\n" if formula[1] == "[" else f"Let {formula} be\n"
-    assert translated_here(source, "md").decode() == source.replace("Let", "LET").replace("be", "BE")
-    assert texts_of(source, "md") == ([] if formula[1] == "[" else [f"Let {formula} be".replace("\n", " ")])
-
-
 def test_brackets_with_a_backslash_in_a_sentence_are_text() -> None:
     assert texts_of("\\[sic\\] he said \\[so\\]\n", "md") == ["[sic] he said [so]"]
 

@@ -256,22 +256,6 @@ def test_a_paragraph_that_is_not_translated_goes_on_behind_a_line_break() -> Non
     assert texts_of('<p translate="no">Brand<br>name <select><option>one</select> here<p>two', "html") == ["two"]
 
 
-@pytest.mark.parametrize(
-    ("source", "texts"),
-    [
-        ("<ul><li translate=no>Brand<li>one</ul>two", ["one", "two"]),
-        ("<ul><li translate=no>Brand</ul><p>two", ["two"]),
-        ("<ul><li translate=no><p>Brand</p><ul><li>Acme<li>Co</ul>more<li>one</ul>", ["one"]),
-        ("<table><tr><td translate=no>Brand<td>one<tr><th translate=no>Co<tr><td>two</table>", ["one", "two"]),
-        ("<table><tr><td translate=no><table><tr><td>Co</table>Brand</td><td>one</table>", ["one"]),
-        ("<dl><dt translate=no>Brand<dd>one</dl>", ["one"]),
-        ("<table><tr translate=no><td>Brand<td>Co</tr><tr><td>one</table>", ["one"]),
-    ],
-)
-def test_an_item_that_is_not_translated_ends_where_the_next_begins(source: str, texts: list[str]) -> None:
-    assert texts_of(source, "html") == texts
-
-
 def test_a_tag_of_a_template_inside_of_a_tag_is_part_of_it() -> None:
     source = '<p {% if x > 1 %}class="a"{% endif %} title="b c">one</p>'
     assert texts_of(source, "html") == ["b c", "one"]

@@ -31,14 +31,12 @@ _FENCE: Final = re.compile(
     r"|export\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]"
 )
 """A row of a container, or of MDX, which begins at the margin."""
-_FORMULA: Final = re.compile(r"(?ms)\\\(.{1,500}?\\\)|^\\\[(?:[^\\]|\\[^]]){1,500}\\\][ \t]*$")
-"""Of MathJax: in a text, or in lines of its own; other brackets with a backslash are text."""
 _ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
 _BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "formula", "math_inline", "footnote_ref")
+_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
 
@@ -194,20 +192,10 @@ def _parser() -> Any:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
     parser.use(deflist_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False)
     parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
-    parser.inline.ruler.before("escape", "formula", _formula)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))
     return parser
-
-
-def _formula(state: Any, silent: bool) -> bool:
-    """The inline rule of formulas that MathJax reads."""
-    found = _FORMULA.match(state.src, state.pos)
-    if found and not silent:
-        state.push("math_inline", "math", 0).content = found[0]
-    state.pos = found.end() if found else state.pos
-    return bool(found)
 
 
 def _located(rule: Callable[[Any, bool], bool], name: str) -> Callable[[Any, bool], bool]:

@@ -15,21 +15,15 @@ from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_o
 from yiwen.documents.unit import Part, Token
 from yiwen.text.scripts import is_leftwards
 
-_HOLDERS: Final = "dl menu ol table ul".split()  # noqa: SIM905
-_ITEMS: Final = "dd dt li tbody td tfoot th thead tr".split()  # noqa: SIM905
 _IN_PARAGRAPH: Final = """area audio br button canvas embed iframe link meta noscript object optgroup option param
     picture script select source style template textarea track video""".split()  # noqa: SIM905
 _AROUND: Final = """address article aside base blockquote body caption center col colgroup details dialog dir div
-    fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend main nav
-    noembed noframes p pre search section summary title""".split()  # noqa: SIM905
-BLOCKS: Final = frozenset([*_HOLDERS, *_ITEMS, *_IN_PARAGRAPH, *_AROUND])
+    dd dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend
+    li main menu nav noembed noframes ol p pre search section summary table tbody td tfoot th thead title tr ul"""
+BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
-_OTHERS: Final = {
-    "p": BLOCKS.difference(_IN_PARAGRAPH),
-    **dict.fromkeys(("dd", "dt", "li", "td", "th"), frozenset(_ITEMS)),
-    **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby"))),
-}
-"""Before which others an element without an end tag ends; a list or a table in an item holds items of its own."""
+_OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
+"""Before which others an element without an end tag ends."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _MOST_OF_NOTE: Final = 15
 """Pieces that the mark of a note has at most: its tags, brackets and number."""
@@ -130,16 +124,11 @@ def _is_aside(pieces: list[Piece]) -> bool:
 
 def _end(pieces: list[Piece], number: int, *, is_html: bool) -> int:
     """The number after an element, which without an end tag of its own ends where one of some others begins or ends."""
-    own, depth = pieces[number].name, 0
+    own = pieces[number].name
     if not is_html or own not in _OTHERS:
         return end_of(pieces, number)
-    for end in range(number + 1, len(pieces)):
-        kind, name = pieces[end].kind, pieces[end].name
-        change = {"open": 1, "close": -1}.get(kind, 0) if name in _HOLDERS else 0
-        if depth + change < 0 or (depth == 0 and name in _OTHERS[own]):
-            return end + ((kind, name) == ("close", own))
-        depth += change
-    return len(pieces)
+    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in _OTHERS[own]), len(pieces))
+    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", own))
 
 
 def _is_untranslated(piece: Piece) -> bool:
