@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here
+from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper
 
 from yiwen.errors import DataError
 
@@ -155,3 +155,47 @@ def test_a_po_entry_that_writes_a_byte_by_its_number_is_left_alone() -> None:
     )
     written = source.replace('033 dog"\nmsgstr ""', '033 dog"\nmsgstr "A \\\\033 DOG"')
     assert translated_here(source, "po").decode() == written
+
+
+def test_a_part_that_is_not_to_be_translated_stays_whole() -> None:
+    part = '<mrk mtype="protected">Acme <g id="1">Super</g> <x id="2"/>Co</mrk>'
+    source = ONE.format(f"<source>Buy {part} now</source>")
+    assert texts_of(source, "xliff") == ["Buy Acme Super Co now"]
+    fake = Fake({"Buy Acme Super Co now": "now Co Super Acme", "Buy 7 now": "now 7 buy"})
+    out = translated_here(source, "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"<target>now {part} buy</target>" in out
+
+
+def test_segments_that_are_empty_inside_of_formatting_are_filled() -> None:
+    segment = '<g id="1"><mrk mtype="seg" mid="1">{}</mrk></g>'
+    unit = f"<source>A one.</source><seg-source>{segment.format('A one.')}</seg-source>"
+    source = ONE.format(f"{unit}<target>{segment.format('')}</target>")
+    assert f"<target>{segment.format('A ONE.')}</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
+    codes = ONE.format('<source>A <x id="1"/></source><target><x id="1"/></target>')
+    assert translated_here(codes, "xliff", tgt_lang="de").decode() == codes
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Two dogs\n  run home.", "Two dogs run home."),
+        ("Zwei Hunde,\r\nähnlich groß", "Zwei Hunde, ähnlich groß"),
+        ("Две собаки\nбегут", "Две собаки бегут"),
+        ("Two dogs.\nrun", "Two dogs.\nrun"),
+        ("Two dogs\nRun", "Two dogs\nRun"),
+        ("Two dogs\n\nrun", "Two dogs\n\nrun"),
+    ],
+)
+def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str, text: str) -> None:
+    written = source.replace("\r", "\\r").replace("\n", "\\n")
+    for suffix, document in (("json", f'["{written}"]'), ("po", f'msgid "{written}"\nmsgstr ""\n')):
+        assert texts_of(document, suffix) == [text]
+        assert translated_here(document, suffix, str.upper if suffix == "po" else upper).decode() == document.replace(
+            *(('""', f'"{_upper(written)}"') if suffix == "po" else (written, _upper(written)))
+        )
+    assert texts_of(ONE.format(f"<source>{source}</source>").replace("\r\n", "\n"), "xliff") == [text]
+
+
+def _upper(written: str) -> str:
+    """In capitals, and the letters that say the end of a line as they are."""
+    return written.upper().replace("\\N", "\\n").replace("\\R", "\\r")

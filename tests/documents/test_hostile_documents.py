@@ -131,8 +131,16 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
         (TU.format("<hi>" * 20_000 + "x" + "</hi>" * 20_000), "tmx"),
         ("msgid " + '"a"\n' * 10_000 + 'msgstr ""\n', "po"),
         ("\u2028\x00\ufeff \r\r\n" * 1_000, "txt"),
+        ("\\(" * 40_000 + "x", "md"),
+        ("\\[a\n" * 40_000 + "x", "md"),
+        ("import " + " from" * 100_000 + "\nx", "md"),
+        ('<sup><a href="#">' * 20_000 + "x", "html"),
+        ("<ul><li translate=no>" * 20_000 + "x", "html"),
+        ("<p>x <b {% > %}" * 2_000 + "{%" * 100_000 + ">", "html"),
+        ("{a:%" * 50_000 + "$A " * 50_000 + "$t(" * 50_000 + " x", "txt"),
+        (docx_of(f"<w:p><w:r><w:t>x{' ' * 200_000}x</w:t></w:r></w:p>"), "docx"),
     ],
-    ids=range(22),
+    ids=range(30),
 )
 def test_what_is_deep_or_repeats_without_end_is_done(data: bytes | str, suffix: str) -> None:
     """Within 10 seconds of a processor and 256 MB: the child's own limits see to it."""

@@ -169,3 +169,24 @@ def test_terms_and_their_definitions_are_texts_of_their_own() -> None:
     assert texts_of(source, "md") == ["A term", "What it means.", "More of it.", "Other term", "One thing", "Another"]
     written = "A TERM\n: WHAT IT MEANS.\n\n    MORE OF IT.\n\nOTHER *TERM*\n\n:   ONE THING\n:   ANOTHER\n"
     assert translated_here(source, "md").decode() == written
+
+
+def test_brackets_with_a_backslash_in_a_sentence_are_text() -> None:
+    assert texts_of("\\[sic\\] he said \\[so\\]\n", "md") == ["[sic] he said [so]"]
+
+
+@pytest.mark.parametrize(
+    ("row", "is_text"),
+    [
+        ("import Tabs from '@theme/Tabs';", False),
+        ('import {a, b} from "react";', False),
+        ("import './style.css'", False),
+        ("export const title = 'Two dogs';", False),
+        ("export default function Dog({children}) {", False),
+        ('import cars from "Japan"', True),
+        ("Import it from '@theme/Tabs'", True),
+        ("export default settings to a file", True),
+    ],
+)
+def test_rows_of_mdx_are_no_text(row: str, is_text: bool) -> None:
+    assert len(texts_of(f"{row}\n\nOne here.\n", "md")) == 1 + is_text

@@ -257,3 +257,12 @@ def test_what_xml_cannot_hold_is_left_out() -> None:
 def test_another_office_file_is_refused(word: bytes) -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(word, "pptx")
+
+
+def test_a_tab_in_a_text_ends_it() -> None:
+    deck = pptx.Presentation()
+    box = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 9, 9)
+    box.text_frame.text = " A man \t Two dogs run.\t12:30 "
+    assert texts_of(saved(deck), "pptx") == ["A man", "Two dogs run."]
+    shape = pptx.Presentation(io.BytesIO(translated_here(saved(deck), "pptx"))).slides[0].shapes[0]
+    assert shape.text_frame.text == " A MAN \t TWO DOGS RUN.\t12:30 "

@@ -239,3 +239,9 @@ def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch
 def test_an_empty_translation_leaves_marks_around_nothing(target: str) -> None:
     spans = place([Mark(0, 3)], linked("red car", target, [((0, 7, 0, len(target)), None)]), [(0, 7, 0, len(target))])
     assert spans == [(0, 0)]
+
+
+@pytest.mark.parametrize("sign", "،؛؟۔।॥")
+def test_a_point_in_front_of_a_sign_of_arabic_or_devanagari_clings_to_its_word(sign: str) -> None:
+    point = Mark(5, 5)
+    assert placed(f"a dog{sign} here", "xyz here", [(1, 0), (3, 1)], point) == ["xyz| here"]

@@ -158,6 +158,8 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
         *("{n, plural, one {# dog} other {# dogs}}", "{g, select, male {he} other {they}}"),
         *(r"\(E = mc^2\)", r"\[\int_0^1 f(x) dx\]", "{#install .unnumbered}", "{: .warning}", "[[Home page]]"),
         *("[@smith2020, p. 5]", "{ .md-button .md-button--primary }"),
+        *("{price:,.2f}", "{0,10:N2}", "{0,-5}", "{when:%d %B %Y}", "$USER$", "%#@files@", "%1$#@files@"),
+        "$t(common.site)",
     ],
 )
 def test_what_is_kept(kept: str) -> None:
@@ -166,7 +168,18 @@ def test_what_is_kept(kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["100 % sure", "5% discount", "a < b & c", "set {a, b} is", "R&D", "{ not one }", "awww.so.sweet"]
+    "text",
+    [
+        "100 % sure",
+        "5% discount",
+        "a < b & c",
+        "set {a, b} is",
+        "R&D",
+        "{ not one }",
+        "awww.so.sweet",
+        "{so: it is}",
+        "$5 or $7",
+    ],
 )
 def test_what_is_not_kept(text: str) -> None:
     assert all(not unit.keep for unit in _units(text, "txt"))
@@ -419,3 +432,19 @@ def test_a_translation_that_is_a_mere_text_is_refused() -> None:
         ConfigError, match=r"a translation is a str; give what has a `text`, as Translator.translate ret"
     ):
         translate_document(b"<p>x</p>", suffix="html", translate=lambda texts: [*texts])  # type: ignore[misc]
+
+
+def test_sentences_of_urdu_a_line_each_are_texts_apart() -> None:
+    rows = [f"{word} {'ایک کتا گھر جاتا ہے' * 2}۔" for word in ("پہلا", "دوسرا", "آخری")]
+    assert [unit.text for unit in _units("\n".join(rows), "txt")] == rows
+
+
+def test_a_cue_that_ends_with_an_arabic_comma_goes_on() -> None:
+    assert len(_units(cue(1, "رجل في قميص،") + cue(2, "يقف هنا"), "srt")) == 1
+    assert len(_units(cue(1, "رجل هنا؟") + cue(2, "يقف هنا"), "srt")) == 2
+
+
+def test_a_line_is_cut_at_its_tabs() -> None:
+    source = "- A man\tTwo dogs run.\t12:30\n"
+    assert [unit.text for unit in _units(source, "txt")] == ["A man", "Two dogs run."]
+    assert translated_here(source, "txt").decode() == source.upper()

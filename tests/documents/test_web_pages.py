@@ -207,3 +207,56 @@ def test_tags_that_cross_keep_their_order_wherever_the_words_go() -> None:
     fake = Fake({text: "cinco cuatro tres dos uno"}, {text: links})
     out = translated_here("<p>one <b>two <i>three</b> four</i> five", "html", fake=fake).decode()
     assert re.findall("</?[bi]>", out) == ["<b>", "<i>", "</b>", "</i>"]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '<sup id="r1" class="reference"><a href="#n1"><span>&#91;</span>1<span>&#93;</span></a></sup>',
+        '<a href="#fn1" class="footnote-ref" role="doc-noteref"><sup>1</sup></a>',
+        '<sup><a href="notes.html#n1">1</a></sup><sup><a href="notes.html#n2">2</a></sup>',
+    ],
+)
+def test_the_mark_of_a_note_is_no_word(mark: str) -> None:
+    source = f"<p>A dog{mark} runs</p>"
+    assert texts_of(source, "html") == ["A dog runs"]
+    assert translated_here(source, "html").decode() == source.replace("A dog", "A DOG").replace("runs", "RUNS")
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<p>two m<sup>2</sup> more</p>", "two m2 more"),
+        ('<p>see Figure <a href="#f1">1</a> here</p>', "see Figure 1 here"),
+        ('<p>the <sup><a href="#x">next</a></sup> one</p>', "the next one"),
+        ('<p>a dog <a href="#x"><sup>1', "a dog 1"),
+    ],
+)
+def test_what_is_raised_or_a_link_and_not_both_is_text(source: str, text: str) -> None:
+    assert texts_of(source, "html") == [text]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "<code>a &lt; b</code>",
+        '<span translate="no">Widget <b>Super</b> Acme</span>',
+        '<code><span class="pre">--no-cache</span> <span class="pre">x.y</span></code>',
+        '<code translate="no"><img src="x"></code>',
+    ],
+)
+def test_an_element_that_is_kept_stays_whole(kept: str) -> None:
+    source = f"<p>Use {kept} now today</p>"
+    (text,) = texts_of(source, "html")
+    fake = Fake({text: " ".join(reversed(text.split())), "Use 7 now today": "today now 7 Use"})
+    assert kept in translated_here(source, "html", fake=fake).decode()
+
+
+def test_a_paragraph_that_is_not_translated_goes_on_behind_a_line_break() -> None:
+    assert texts_of('<p translate="no">Brand<br>name <select><option>one</select> here<p>two', "html") == ["two"]
+
+
+def test_a_tag_of_a_template_inside_of_a_tag_is_part_of_it() -> None:
+    source = '<p {% if x > 1 %}class="a"{% endif %} title="b c">one</p>'
+    assert texts_of(source, "html") == ["b c", "one"]
+    assert translated_here(source, "html").decode() == source.replace("b c", "B C").replace("one", "ONE")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Final, cast
 
-from yiwen.documents.markup import source_of
+from yiwen.documents.markup import Piece, source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
 from yiwen.text.protect import AROUND
 
@@ -27,6 +27,8 @@ _KEEP: Final = re.compile(
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
     | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\]                # [[wiki link]], [@citation]
     | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\]          # \(x\) and \[x\] of MathJax
+    | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@  # of Chrome, i18next, Xcode
+    | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
     | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
@@ -48,6 +50,12 @@ def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[
         else:
             out += cast("Iterator[Part]", group)
     return out
+
+
+def kept_token(pieces: Sequence[Piece]) -> Token:
+    """An element that stays as it is, and whole: its words have an order of their own."""
+    text = "".join(piece.text for piece in pieces)
+    return Token("text" if text.strip() else "point", source_of(pieces), text, is_kept=True)
 
 
 def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Part]:

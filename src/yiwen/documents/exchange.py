@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import escape as escape_html
 from typing import Final
 
-from yiwen.documents.assembling import string_unit, units_of
+from yiwen.documents.assembling import kept_token, string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
@@ -121,7 +121,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     start, end = found.get("source", (0, 1))
     t_start, t_end = found.get("target", (0, 0))
     target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
-    is_done = any(piece.name != "mrk" and piece.raw.strip() for piece in inside)
+    is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in inside)
     is_segmented = "mrk" in {piece.name for piece in inside}  # its segments are wanted back
     first, last = found.get("seg-source", (start, end)) if is_segmented else (start, end)
     filled = _running(pieces[first + 1 : last - 1])
@@ -189,27 +189,24 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 def _running(pieces: Sequence[Piece]) -> list[Part]:
     """The text of a source element, always to be written; formatting is marks, codes are points."""
     tokens: list[Token] = []
-    number = kept_until = 0
-    while number < len(pieces):
-        piece, end = pieces[number], number + 1
-        if piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected":
-            kept_until = max(kept_until, end_of(pieces, number))
+    for inner in elements(pieces, lambda piece: piece.kind == "open" and (_is_kept(piece) or piece.name not in _OPENS)):
+        piece, raw = inner[0], source_of(inner)
         if piece.kind == "text":
-            if "<" in piece.text and number >= kept_until:  # of a program that puts its own texts into the file
-                tokens += map(_escaped, string_tokens(piece.text))
-            else:
-                tokens.append(Token("text", piece.raw, piece.text, is_kept=number < kept_until))
+            tokens += map(_escaped, string_tokens(piece.text))  # of a program that puts its own texts into the file
+        elif piece.kind == "open" and _is_kept(piece):
+            tokens.append(kept_token(inner))
         elif piece.name in _OPENS and piece.kind != "empty":
-            tokens.append(Token("open" if piece.kind == "open" else "close", piece.raw, key=piece.name))
+            tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
-            end = end_of(pieces, number)
-            raw = source_of(pieces[number:end])
             keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
             kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(piece.name, "point")
             after = raw if kind == "break" else ""
             tokens.append(Token(kind, raw, after, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
-        number = end
     return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]
+
+
+def _is_kept(piece: Piece) -> bool:
+    return piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected"
 
 
 def _escaped(token: Token) -> Token:

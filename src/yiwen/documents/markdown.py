@@ -25,8 +25,12 @@ _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", 
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
 _LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^][\n]*\]|\[\[[^][\n]+\]\]"
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
-_FENCE: Final = re.compile(r"\s*(?::::|\[\[?_?TOC_?\]\]?\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)", re.IGNORECASE)
-"""A row of a container."""
+_FENCE: Final = re.compile(
+    r"\s*(?::::|(?i:\[\[?_?TOC_?\]\]?)\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)"
+    r"""|import\s(?:[^'"]*\sfrom)?\s*['"](?=\S*[./;])[^'"\s]+['"];?\s*$"""
+    r"|export\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]"
+)
+"""A row of a container, or of MDX, which begins at the margin."""
 _ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""

@@ -19,7 +19,7 @@ HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textar
 """HTML elements that hold no running text."""
 VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """HTML elements without an end."""
-_ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|[^>])*+"
+_ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
 _OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<%.*?%>|<![^>]*>)"
 _XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
@@ -31,13 +31,16 @@ _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)"), _HTML.flags)
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
-    r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+)"
+    r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
+    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ]))"
     r"|<(?!r[tp]>)(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
     rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})"
-    r"|[^<{]+|.",
+    r"|[^<{\r\n]+|.",
     re.DOTALL,
 )
-"""Points are {\\an8} of SubRip, <00:00:01.000> of WebVTT, and how a word is read."""
+"""Lines end at blocks, and inside of sentences, which go on with a small letter.
+
+Points are {\\an8} of SubRip, <00:00:01.000> of WebVTT, and how a word is read."""
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -133,20 +136,22 @@ def source_of(pieces: Sequence[Piece | Token]) -> str:
     return "".join(piece.raw for piece in pieces)
 
 
-def string_tokens(source: str) -> list[Token]:
-    """Tags in a string of a program or in a subtitle; anything that looks like none is text."""
+def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
+    """Tags in a string of a program or in a subtitle; anything that looks like none is text.
+
+    A sentence that goes on in the next line is one where its lines are to be joined.
+    """
     tokens = []
     for match in _IN_STRING.finditer(source):
-        raw, name, rest = match[0], match["name"], match["rest"]
-        if match["lines"]:
+        raw, name = match[0], match["name"]
+        if match["lines"] and (is_joined or raw.strip()):
             tokens.append(Token("break", raw, raw))
-        elif not name:
-            tokens.append(Token("point", raw) if match["point"] else Token("text", raw, raw))
-        elif rest.endswith("/") or name.lower() in VOID:
+        elif match["point"] or (name and (match["rest"].endswith("/") or name.lower() in VOID)):
             tokens.append(Token("point", raw))
-        else:
-            # </c> ends <c.red>
+        elif name:  # </c> ends <c.red>
             tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
+        else:
+            tokens.append(Token("text", raw, raw))
     return tokens
 
 

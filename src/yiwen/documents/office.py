@@ -1,8 +1,8 @@
 """Word and PowerPoint: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
 
 The formatting of most of a paragraph is that of its text, other formatting, links and insertions are marks, pictures,
-notes and fields that show no text of the document are points. Tabs and line breaks end a text. Whatever is not a
-paragraph is not looked at.
+notes and fields that show no text of the document are points. Tabs, elements or characters, and line breaks end a
+text. Whatever is not a paragraph is not looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ BODY: Final = re.compile(r"word/document|ppt/slides/slide")
 
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
+_APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*\t\s*|\s+\Z))")
+"""What gets a run of its own: blanks at an edge, and a tab, which ends a text wherever it stands."""
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen"])
 _PROOFING: Final = re.compile(
     r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
@@ -111,10 +113,9 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         elif piece.name in ("t", "noBreakHyphen"):
             text = "".join(p.text for p in inner) if piece.name == "t" else "\u2011"
             key = _key(props, opening)
-            core = text.strip()
-            for part in text.partition(core) if core else (text,):  # blanks at an edge keep a run of their own
-                if part:
-                    yield Token("text", escaped(part).join(_wrap(key)), part, key=key)
+            for part in filter(None, _APART.split(text)):
+                run = escaped(part).join(_wrap(key))
+                yield run if "\t" in part else Token("text", run, part, key=key)
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
             names = [p.name for p in inner]
             text = "".join(p.text for p in inner[names.index("rubyBase") :]) if "rubyBase" in names else ""

@@ -28,9 +28,9 @@ _JOINED: Final = rf"[{MARKS}ะาำๅๆฯະາຳຽໆ]|(?<=[\u1039\u17d2
 _LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}](?:{_JOINED})*"
 _WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
-_CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…")
+_CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…،؛؟۔।॥")
 _OPENING: Final = set("（【「『“‘([{")
-_PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:]|[\u0e00-\u109f\u1780-\u17ff](?=\s)")
+_PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:،؛؟۔।॥]|[\u0e00-\u109f\u1780-\u17ff](?=\s)")
 """A sign behind a sentence or a part of one, and what stands before a blank in scripts that have few."""
 
 Piece = tuple[int, int, int, int]

@@ -21,7 +21,7 @@ _VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\
 """A cue ends at a blank line, or where the next begins without one."""
 _SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
 """Here blank lines inside of a cue, and before its text, are its own."""
-_COMMA: Final = re.compile(r"[,，、][\"'”’」』)）]*\s*$")
+_COMMA: Final = re.compile(r"[,，、،][\"'”’」』)）]*\s*$")
 _DASH: Final = re.compile(r"\s*+(?:<[^<>]*>)*+\s*+[-–—]")
 _VOICE: Final = re.compile(r"\s*+<v[ .\t][^<>]*>")
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")

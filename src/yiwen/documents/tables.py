@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
-from yiwen.documents.assembling import string_unit, units_of
+from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
 from yiwen.errors import DataError
@@ -46,7 +46,8 @@ def lines(source: str) -> list[Part]:
             for row in rows:
                 bullet = _BULLET.match(row)
                 text = row[bullet.end() :] if bullet else row
-                out += [bullet[0] if bullet else "", *units_of([Token("text", text, text)]), "\n"]
+                parts = (cell if cell == "\t" else Token("text", cell, cell) for cell in re.split("(\t)", text))
+                out += [bullet[0] if bullet else "", *running(parts, units_of), "\n"]
     out[-1] = str(out[-1])[:-1]
     return out
 
@@ -76,7 +77,7 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
         is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
         text = cell[1:-1].replace('""', '"') if is_quoted else cell
         finish = partial(_cell, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
-        out += [*(_string(text, finish, raw=cell) or [cell]), match["end"]]
+        out += [*(_string(text, finish, raw=cell, is_joined=False) or [cell]), match["end"]]
     return out
 
 
@@ -122,7 +123,7 @@ def values(source: str) -> list[Part]:
     return [*out, source[at:]]
 
 
-def _string(text: str, finish: Callable[[str], str], *, raw: str) -> list[Part]:
+def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Part]:
     if _CODE.fullmatch(text.strip()) or _SURROGATE.search(text):
         return []
-    return string_unit(string_tokens(text), finish, raw=raw)
+    return string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)

@@ -10,26 +10,29 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from yiwen.documents.assembling import running, string_unit, units_of
+from yiwen.documents.assembling import kept_token, running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token
 from yiwen.text.scripts import is_leftwards
 
-BLOCKS: Final = frozenset(
-    """address area article aside audio base blockquote body br button canvas caption center col colgroup dd
-    details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6
-    head header hgroup hr html iframe legend li link main menu meta nav noembed noframes noscript object ol
-    optgroup option p param picture pre script search section select source style summary table tbody td
-    template textarea tfoot th thead title tr track ul video""".split()  # noqa: SIM905
-)
+_IN_PARAGRAPH: Final = """area audio br button canvas embed iframe link meta noscript object optgroup option param
+    picture script select source style template textarea track video""".split()  # noqa: SIM905
+_AROUND: Final = """address article aside base blockquote body caption center col colgroup details dialog dir div
+    dd dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend
+    li main menu nav noembed noframes ol p pre search section summary table tbody td tfoot th thead title tr ul"""
+BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
+_OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
+"""Before which others an element without an end tag ends."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
+_MOST_OF_NOTE: Final = 15
+"""Pieces that the mark of a note has at most: its tags, brackets and number."""
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _ATTRIBUTE: Final = re.compile(
-    r"""(?:<[^\s/>]+)?[\s/]*(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
+    r"""(?:<[^\s/>]+)?(?:[\s/]|\{%[^{}\n]*%\})*+(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
 )
 """From the end of the attribute before, so that nothing inside of a value looks like one."""
 
@@ -89,33 +92,43 @@ def _escaped(text: str) -> str:
 
 def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:
     """Tokens of running text, and what stands between two texts as strings."""
-    number, kept_until = 0, 0
+    number = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
-        is_untranslated = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
-        if piece.kind == "text":
-            yield Token("text", piece.raw, piece.text, is_kept=number < kept_until)
-        elif blocks and piece.kind == "open" and piece.name in ("rt", "rp"):  # how it is read, not what it says
-            end = _end_before(pieces, number, ("rt", "rp", "ruby"))
-            yield Token("point", source_of(pieces[number:end]))
-        elif piece.name in blocks:
-            if is_untranslated:
-                end = _end_before(pieces, number, blocks) if piece.name == "p" else end_of(pieces, number)
-            yield source_of(pieces[number:end])
+        is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
+        is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + _MOST_OF_NOTE])
+        if is_kept or is_aside:
+            end = _end(pieces, number, is_html=bool(blocks))
+        inner = pieces[number:end]
+        if any(p.name in blocks for p in inner):
+            yield source_of(inner)
+        elif is_aside:
+            yield Token("point", source_of(inner))
         else:
-            if is_untranslated and number >= kept_until:
-                kept_until = end_of(pieces, number)
-            if blocks and [(p.kind, p.name) for p in pieces[number - 1 : end]] == [("close", "a"), ("open", "a")]:
+            kinds = [(p.kind, p.name) for p in pieces[number - 1 : number + 1]]
+            if blocks and kinds == [("close", "a"), ("open", "a")]:
                 yield ""  # links side by side are texts apart: a menu
-            kind = piece.kind if piece.kind in ("open", "close") else "point"
-            yield Token(kind, piece.raw, key=piece.name)  # type: ignore[arg-type]
+            kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
+            yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]
         number = end
 
 
-def _end_before(pieces: list[Piece], number: int, others: Collection[str]) -> int:
-    """An element whose own end tag may be left out, as of a paragraph, ends where one of some others begins or ends."""
-    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in others), len(pieces))
-    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", pieces[number].name))
+def _is_aside(pieces: list[Piece]) -> bool:
+    """How a word is read, or the mark of a note, raised, a link into a page and without a letter, starts there."""
+    inner = pieces[: end_of(pieces, 0) if pieces[0].name in ("a", "sup") else 1]
+    is_raised_link = "sup" in {p.name for p in inner} and any("#" in p.attributes.get("href", "") for p in inner)
+    is_whole = (inner[-1].kind, inner[-1].name) == ("close", inner[0].name)
+    is_note = is_raised_link and is_whole and not any(map(str.isalpha, "".join(p.text for p in inner)))
+    return is_note or pieces[0].name in ("rt", "rp")
+
+
+def _end(pieces: list[Piece], number: int, *, is_html: bool) -> int:
+    """The number after an element, which without an end tag of its own ends where one of some others begins or ends."""
+    own = pieces[number].name
+    if not is_html or own not in _OTHERS:
+        return end_of(pieces, number)
+    end = next((n for n in range(number + 1, len(pieces)) if pieces[n].name in _OTHERS[own]), len(pieces))
+    return end + (end < len(pieces) and (pieces[end].kind, pieces[end].name) == ("close", own))
 
 
 def _is_untranslated(piece: Piece) -> bool:
