@@ -223,23 +223,14 @@ def may_write(path: Path) -> bool:
     return (path.exists() and not path.is_file()) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK))
 
 
-def refuse_folder(link: Path) -> None:
-    """Leave alone what is no link.
+def swap_link(link: Path, target: Path) -> None:
+    """Point a symbolic link at `target` (a sibling or below), atomically.
 
     Raises:
         CheckpointError: If there is a folder in its place.
     """
     if link.is_dir() and not link.is_symlink():
         raise CheckpointError(f"{link} is a folder where a link belongs: a copy that followed it; move it elsewhere")
-
-
-def swap_link(link: Path, target: Path) -> None:
-    """Point a symbolic link at `target` (a sibling or below), atomically.
-
-    Raises:
-        CheckpointError: As in `refuse_folder`.
-    """
-    refuse_folder(link)
     temporary = link.with_name(f"{_TEMPORARY}{link.name}")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)

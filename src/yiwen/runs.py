@@ -88,10 +88,7 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     if not recipe.training.init_from:
         return None
     path = lines.expanded(recipe.training.init_from)
-    try:
-        bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
-    except CheckpointError as error:
-        raise CheckpointError(f"training.init_from, whose subwords a resumed run needs, too: {error}") from error
+    bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
     info, is_translator = bundle.info, recipe.task == "translate"
     pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
     for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):

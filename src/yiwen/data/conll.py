@@ -15,7 +15,7 @@ from pathlib import Path
 from yiwen.data import lines
 from yiwen.errors import DataError
 
-_NO_WORD = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$|id\s)|-DOCSTART-|\d+[-.]\d+(?:\t[^\t]*){9}$")
+_NO_WORD = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$|id\s)|-DOCSTART-|\d+[-.]\d+(?:\t.*){9}$")
 
 
 def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:

@@ -52,8 +52,7 @@ class TextPairs(NamedTuple):
 
     def normalised(self, src_lang: str) -> TextPairs:
         """Both sides as a model reads them; Chinese sources in the script of their language."""
-        src, tgt = ([normalise(text) for text in side] for side in self)
-        return TextPairs([rewritten(text, src_lang) for text in src], tgt)
+        return TextPairs([rewritten(normalise(src), src_lang) for src in self.src], list(map(normalise, self.tgt)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,8 +25,6 @@ BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 _OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
 """Before which others an element without an end tag ends."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
-_MOST_OF_NOTE: Final = 15
-"""Pieces that the mark of a note has at most: its tags, brackets and number."""
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
@@ -96,7 +94,7 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
     while number < len(pieces):
         piece, end = pieces[number], number + 1
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
-        is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + _MOST_OF_NOTE])
+        is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
         if is_kept or is_aside:
             end = _end(pieces, number, is_html=bool(blocks))
         inner = pieces[number:end]

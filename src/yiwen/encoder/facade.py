@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
-from yiwen.data.order import longest_first
+from yiwen.engines.engine import longest_first
 from yiwen.engines.select import ENGINES, check_means, settled
 from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.stop import StopFlag, poll

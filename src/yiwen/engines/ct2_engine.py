@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctranslate2 import Translator
 
-from yiwen.data.order import longest_first
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
-from yiwen.engines.engine import Sentences
+from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.exported import check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.files import verify_manifest

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import ctranslate2
 
-from yiwen.data.order import longest_first
 from yiwen.engines.ct2_rules import Seen, exponent
-from yiwen.engines.engine import Ids, Sentences
+from yiwen.engines.engine import Ids, Sentences, longest_first
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from yiwen.search.config import SearchConfig
@@ -64,3 +64,21 @@ class Engine(Protocol):
         For each sentence (T + 1, S + 1), float32, rows sum to 1: row t is the step that has to choose target token t
         (the last one: eos), and the last column is the source's eos.
         """
+
+
+def longest_first(lengths: Sequence[int], batch_tokens: int, only: Iterable[int] | None = None) -> Iterator[list[int]]:
+    """Places of texts of like length, at most batch_tokens positions at a time, padding and an end token counted.
+
+    Longest first, so that trouble with memory shows at once.
+
+    Args:
+        lengths: Of all texts, in subwords without their end.
+        batch_tokens: Positions of a batch; a text that is longer travels alone.
+        only: Which texts; all where not given.
+    """
+    order = sorted(range(len(lengths)) if only is None else only, key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        n = max(1, batch_tokens // (lengths[order[start]] + 1))
+        yield order[start : start + n]
+        start += n

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from yiwen.data.batching import collate, pad
-from yiwen.data.order import longest_first
-from yiwen.engines.engine import Ids, Sentences
+from yiwen.engines.engine import Ids, Sentences, longest_first
 from yiwen.engines.packed import ready
 from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
 from yiwen.model.cache import DecoderCache

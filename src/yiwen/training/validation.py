@@ -13,8 +13,8 @@ import torch
 
 from yiwen.analysis.attention import attention_picture, word_weights
 from yiwen.data.batching import collate
-from yiwen.data.order import longest_first
 from yiwen.data.store import Store
+from yiwen.engines.engine import longest_first
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
 from yiwen.evaluation.metrics import Metric, quick_score

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.data.order import longest_first
+from yiwen.engines.engine import longest_first
 
 
 @given(
