@@ -227,6 +227,15 @@ def test_what_was_nested_stays_nested_and_nothing_overlaps(tangle: tuple[str, st
     assert breaks == sorted(breaks)
 
 
+def test_breaks_for_which_there_are_too_few_places_keep_their_order() -> None:
+    """The last of them stand at the end."""
+    marks = [Mark(0, 6), Mark(5, 6, 0, is_break=True), Mark(14, 15, is_break=True)]
+    alignment = Aligned(words("ab ab ab ab ab ab"), words("x x"), ())
+    piece = (0, 17, 0, 3)
+    spans = place(marks, linked("ab ab ab ab ab ab", "x x", [(piece, alignment)]), [piece])
+    assert spans == [(0, 2), (1, 2), (3, 3)]
+
+
 def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty thousand of them in one paragraph would take longer than a document may."""
     compared: list[object] = []

@@ -275,8 +275,8 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
-        last = max(first, len(spots) - n_left)  # each break that follows wants a place too
-        if first == last:
+        last = max(first + 1, len(spots) - n_left)  # each break that follows wants a place too
+        if first == len(spots):
             out.append((len(known.target), len(known.target)))
             continue
         ideal = _same_share(mark.start, anchors)
