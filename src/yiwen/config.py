@@ -117,7 +117,7 @@ def _adapter(cls: type[Any]) -> Any:
 def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
     """Make sure that the settings of a config are what they have to be, its numbers finite and where they may be.
 
-    TOML was checked before; this is for who makes a config in Python. A number may be that of another library.
+    TOML was checked before; this is for who makes a config in Python. A number of another library becomes Python's own.
 
     Args:
         prefix: What the messages put before a name: the table that it is read from, and a dot.

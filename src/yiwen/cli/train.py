@@ -35,7 +35,7 @@ def train(
 
     console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
-    home = Path(recipe).absolute().parent
+    home = Path(recipe).parent
     if resume and run is None and Path(recipe).name == "recipe.toml" and (home / "hardware.json").is_file():
         run = home  # that of a run, which may lie anywhere
     with stop_on_signals() as stop:
