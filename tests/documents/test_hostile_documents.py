@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -218,6 +219,16 @@ def test_the_child_knows_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(sys, "executable", str(spy))
     assert asked(b"text", limits=Limits(), header={}) == {}
     assert "secret" not in (tmp_path / "seen").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such groups there")
+def test_ctrl_c_is_not_for_the_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spy = tmp_path / "python"
+    program = "import json, os, sys\nsys.stdin.read()\nprint(json.dumps({'group': os.getpgrp()}))\n"
+    spy.write_text(f"#!{sys.executable}\n{program}", encoding="utf-8")
+    spy.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(spy))
+    assert asked(b"text", limits=Limits(), header={})["group"] != os.getpgrp()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no shell there")

@@ -87,6 +87,7 @@ def test_markdown_keeps_its_marks_code_and_front_matter() -> None:
         ("text", "- no list", "\\- no list"),
         ("text", "!!! no note", "\\!!! no note"),
         ("text", "$$ no formula", "\\$$ no formula"),
+        ("text", '=== "no tab"', '\\=== "no tab"'),
         ("text", "a *b* _c_ `d` <e> [f] &lt; g_h", "a \\*b\\* \\_c\\_ \\`d\\` \\<e> \\[f\\] \\&lt; g_h"),
         ("a \\* b &amp; c", "A * B & C", "A \\* B & C"),
         ("| a |\n|---|\n| b |", "x|y", "| x\\|y |\n|---|\n| x\\|y |"),
@@ -189,6 +190,11 @@ def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
         == []
     )
     assert texts_of("http://x.org/a;some text;12,5;a@b.org;user_name\n", "csv") == ["some text"]
+    assert texts_of('["#fff", "rgb(1, 2, 3)", "hsla(9 9% 9% / 0.5)", "#1 of all", "rgb is red"]', "json") == [
+        "#1 of all",
+        "rgb is red",
+    ]
+    assert texts_of("red;#abc;#ABCDEF80\n", "csv") == ["red"]
     assert texts_of('["images/图片1.png", "C:\\\\docs\\\\a.txt", "документы/отчёт.docx"]', "json") == []
     assert texts_of('some text,=SUM(A1:A9),"=IF(A1>0,""yes we"",\n""no"")"\n', "csv") == ["some text"]
     assert texts_of('["data:image/png;base64,iVBOR/w0K+Ghg==", "aGVsbG8gd29ybGQ1+/=", "a b"]', "json") == ["a b"]
@@ -228,6 +234,27 @@ def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
     source = source.replace("were striking thirteen", "13 of them were striking", 1)  # a number is no bullet
     assert texts_of(source, "txt") == [" ".join(source.split())]
     assert len(texts_of("A first sentence that is quite long, as is usual.\nA second one.\n", "txt")) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "n_texts"),
+    [
+        ("- The first thing which we need to do is to open the\n  box and then the other.\n- The second.\n", 2),
+        ("12. The first thing which we need to do is to open\n    the box and then the other.\n13. The second.\n", 2),
+        ("    A paragraph as books have it begins further in and\ngoes on at the margin, line after line.\n", 1),
+        ("    He said a thing or two that is worth to be told and\n    went on to the end of it.\n", 1),
+        ("Here are some things which you will need to do now\n    make check && make test\n", 2),
+        ("- The first thing which we need to do is to open the\nbox, then the other.\n", 2),
+        ("- The first thing which we need to do is to open the\n      make check && make test\n", 2),
+        ("The things which we need to do are these, of which\nall are easy:\n- The first.\n- The second.\n", 3),
+        ("-  \n  The things which we need to do are these, of them\n", 1),
+    ],
+)
+def test_wrapped_lines_of_lists_paragraphs_and_quotations_are_one_text_and_keep_where_they_stand(
+    source: str, n_texts: int
+) -> None:
+    assert len(texts_of(source, "txt")) == n_texts
+    assert translated_here(source, "txt").decode() == source.upper()
 
 
 def test_po_is_read_by_polib_with_its_placeholders() -> None:
@@ -407,6 +434,8 @@ def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words:
         ("tmx", '<tmx><a o-encoding="latin-1"/><tu><tuv lang="en"><seg>{}</seg></tuv></tu></tmx>', "utf-8", "É – ok"),
         ("pot", '"Content-Type: text/plain; charset=CHARSET\\n"\nmsgid "{}"\nmsgstr ""\n', "utf-8", "Café ok"),
         ("html", '<meta charset="iso-8859-1"><p>{}</p>', "cp1252", "“Cœur” 5 €"),
+        ("html", '<meta charset="big5"><p>{}</p>', "cp950", "裏面 恒 5 € ok"),
+        ("html", '<meta charset="ks_c_5601-1987"><p>{}</p>', "cp949", "똠방각하 ok"),
     ],
 )  # fmt: skip
 def test_encodings_are_read_as_programs_mean_them(suffix: str, declaration: str, encoding: str, text: str) -> None:
@@ -441,6 +470,13 @@ def test_an_admonition_of_markdown_is_translated_and_its_kind_is_not() -> None:
     out = translated_here(source, "md").decode()
     assert out == '!!! tip "A *GOOD* TITLE"\n    A LINE AND MORE.\n\n    $$\n    a b\n    $$\n\n??? Note\n    HIDDEN\n'
     assert translated_here('!!! tip "a b"\n', "md", lambda text: 'x "y" z').decode() == "!!! tip \"x 'y' z\"\n"
+
+
+@pytest.mark.parametrize("sign", ["===", "===!", "===+"])
+def test_a_tab_of_markdown_and_what_stands_in_it_are_translated(sign: str) -> None:
+    source = f'{sign} "On *Windows*"\n\n    One line.\n\n    ```\n    a b\n    ```\n\nAnd on.\n'
+    out = translated_here(source, "md").decode()
+    assert out == f'{sign} "ON *WINDOWS*"\n\n    ONE LINE.\n\n    ```\n    a b\n    ```\n\nAND ON.\n'
 
 
 def test_formulas_of_markdown_stay_and_prices_are_text() -> None:

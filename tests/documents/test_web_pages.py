@@ -105,6 +105,20 @@ def test_xml_hides_nothing() -> None:
     assert translate_markup([source], is_html=True, translate=by(upper)) == [source.replace("and", "AND")]
 
 
+def test_in_xml_a_section_of_characters_stays_as_it_is() -> None:
+    (text,) = translate_markup(["a dog <![CDATA[<b> & c]]> runs"], is_html=False, translate=by(upper))
+    assert text == "A DOG <![CDATA[<b> & c]]> RUNS"
+
+
+@pytest.mark.parametrize("empty", ['<x id="0"></x>', '<x id="0"/>'])
+def test_a_placeholder_without_content_stays_a_word_of_its_own_before_a_sign(empty: str) -> None:
+    for source in (f"plays with {empty}.", f"plays{empty}.", f"plays (with {empty})", f"{empty}. Plays"):
+        said = by(lambda text: upper(text).replace(" .", ".").replace(" )", ")"))
+        assert translate_markup([source], is_html=False, translate=said, ignored=["x"]) == [
+            source.upper().replace(empty.upper(), empty)
+        ]
+
+
 def test_links_side_by_side_are_texts_apart() -> None:
     source = '<nav><b><a href="/">home</a><a href="/us">about us</a></b></nav><p>see <a>one</a> <a>two</a></p>'
     assert texts_of(source, "html") == ["home", "about us", "see one two"]
@@ -243,6 +257,8 @@ def test_what_is_raised_or_a_link_and_not_both_is_text(source: str, text: str) -
         '<span translate="no">Widget <b>Super</b> Acme</span>',
         '<code><span class="pre">--no-cache</span> <span class="pre">x.y</span></code>',
         '<code translate="no"><img src="x"></code>',
+        '<a href="https://example.org/@bob" class="u-url mention">@<span>bob</span></a>',
+        '<a href="https://x.org/a/b"><span class="invisible">https://</span>x.org/a<span>/b</span></a>',
     ],
 )
 def test_an_element_that_is_kept_stays_whole(kept: str) -> None:

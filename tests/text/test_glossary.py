@@ -69,6 +69,13 @@ def test_the_same_letters_in_another_case_may_be_another_term() -> None:
     assert [target for _, _, target in glossary.find("US us Us")] == ["USA", "uns", "uns"]
 
 
+@pytest.mark.parametrize("term", ["don't", "don’t"])
+def test_a_term_is_found_with_either_apostrophe(term: str) -> None:
+    text = "We don't, we Don’t."
+    assert [target for _, _, target in Glossary({term: "nicht"}).find(text)] == ["nicht", "nicht"]
+    assert [target for _, _, target in Glossary({term: term}).find(text)] == ["don't", "Don’t"]
+
+
 def test_a_letter_that_is_two_in_small_letters_is_found() -> None:
     assert Glossary({"dog": "Hund", "istanbul": "X"}).find("bana İstanbul.") == [(5, 13, "X")]
 

@@ -27,6 +27,8 @@ DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
         ("这是 Python 的书。", ("en", "zh_TW"), "zh-Hans"),
         ("これは本です。", (), "ja"),
         ("東京へ行く", ("zh", "ja"), "ja"),
+        ("東京大学", ("en", "ja"), "ja"),
+        ("東京大学", ("en", "zh", "ja"), "zh-Hans"),
         ("我昨天在优の良品买了很多东西。", ("zh", "ja"), "zh-Hans"),
         ("이것은 책입니다.", (), "ko"),
         ("hello", ("en", "zh"), "en"),

@@ -181,6 +181,15 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "en", "zh-Hans", "zh-Hant").prefix(" 頭髮") == "头发"
 
 
+@pytest.mark.parametrize("said", ["I like the dog's house", "I like the dog’s house"])
+@pytest.mark.parametrize("term", ["dog's", "dog’s"])
+def test_a_term_with_the_other_apostrophe_is_no_lack(english: Subword, term: str, said: str) -> None:
+    work = replace(reader(english, "en", "de"), glossary=Glossary({"here": term}))
+    reading = work.read("I am here")
+    assert not work.lacks_term(reading, said)
+    assert work.lacks_term(reading, "I like the house")
+
+
 def test_a_glossary_of_one_kind_of_chinese_is_kept_to_in_the_other(english: Subword) -> None:
     simplified = replace(reader(english, "zh", "en"), glossary=Glossary({"软件": "software"}))
     assert [simplified.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2

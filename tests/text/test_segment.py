@@ -47,14 +47,20 @@ ENGLISH = [
     "Call setup.py or main.c.| Both work.",
     "He said “Stop.”| She left.",
     "Ha. Ha. Ha.",
+    "Adm. Mullen met Pres. Obama.| See Sec. 3 of it, or Ch. 4.",
+    "I did 10 reps.| Then I met the Reps. Smith and Jones.",
+    "Is it art?| 5 of us came.| He studied art.| She did not.",
 ]
 GERMAN = [
     "Er kam am 3. Oktober.| Das Wetter, z. B. der Regen, war schlecht.| Dr. Müller blieb.",
     "„Komm!“| Sie ging, d. h. sie lief.",
+    "Das steht in Art. 5 Abs. 1 GG.| Es kostet 8,4 Mrd. EUR.",
+    "Hr. Müller wohnt in einer Straße des XXII. Bezirkes.| Es sind 5 Mio. Menschen.| Das ist viel.",
 ]
 FRENCH = [
     "Il a dit : « Oui. »| Elle rit.",
     "Elle a dit : « Non\u202f!\u00a0», puis elle rit.| Il part.",
+    "MM. Dupont et Durand, art. 5, mesurent 5 mm.| Elle rit.",
 ]
 CHINESE = [
     "你好。|今天天气很好！|你呢？|我也是……",
@@ -118,6 +124,14 @@ def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> N
         ("pl", "Mieszka przy ul. Długiej.| Ona nie."),
         ("de", "Sie wohnt in der Hauptstr. Nummer fünf.| Abb. 5 zeigt es.| Dr. med. Weiß kommt."),
         ("en", "He studied art.| She did not."),
+        ("cs", "Viz čl. 5 a obr. 13 tady.| Přišel MUDr. Novák.| Odešel."),
+        ("es", "La Dña. Ana vino.| El Lic. Ruiz no."),
+        ("it", "Vedi l'art. 5 e il cap. 13.| Il libro è mio.| Maria lo sa."),
+        ("nl", "Mw. Jansen en ds. Smit kwamen.| Zij gingen."),
+        ("pl", "Zob. ust. 2 i rys. 15 tam.| Przyszedł ks. Nowak."),
+        ("pt", "A Profa. Ana veio no séc. XX aqui.| Ele foi."),
+        ("ru", "См. гл. 5 и табл. 13.| Это, напр. Москва.| Да."),
+        ("sv", "Det är vi.| Anna kom."),
     ):
         text = marked.replace("|", "")
         assert [text[a:b] for a, b in sentences(text, lang)] == [part.strip() for part in marked.split("|")]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from yiwen.text import chinese, protect
 from yiwen.text.chinese import (
-    is_han,
     is_paired,
     is_traditional,
     paired,
@@ -26,12 +25,15 @@ from yiwen.text.chinese import (
 )
 from yiwen.text.chinese import violations as breaches
 from yiwen.text.normalise import normalise
+from yiwen.text.scripts import HAN
 
 DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
 HALF, FULL, LEFT, RIGHT = ",;:!?", "，。！？；：、", "“‘「『（【《〈", "”’」』）】》〉"
 WORDS = "你好 世界 机器 翻译 他说 文件 Python foo(a,b) http://a.cn/b,c?d=e x@y.cn 3.5 1,000 10:30 《红楼梦》".split()  # noqa: SIM905
 WORDS += [*"你好 世界 机器 翻译 他说 文件 README.md %s U.S. 第3章 ＡＢＣ１２ GPT-4 it's".split(), "`a, b`"]  # noqa: SIM905
 SIGNS = [*",.;:!?", *FULL, "...", "……", "--", "——", *'""\'“”(())（）《》', " ", "  ", " ", ""]
+
+is_han = re.compile(f"[{HAN}]").fullmatch
 
 
 def naive_count(text: str) -> Counter[str]:
@@ -42,12 +44,12 @@ def naive_count(text: str) -> Counter[str]:
             continue
         for i, character in enumerate(line):
             before, after = line[i - 1 : i], line[i + 1 : i + 2]
-            found["half"] += character in HALF and (is_han(before or " ") or is_han(after or " "))
-            found["stop"] += character == "." and is_han(before or " ") and (not after or is_han(after))
+            found["half"] += character in HALF and bool(is_han(before or " ") or is_han(after or " "))
+            found["stop"] += character == "." and bool(is_han(before or " ") and (not after or is_han(after)))
             found["wide"] += unicodedata.east_asian_width(character) == "F" and character.isalnum()
             if character == " " and before and after:
                 wide = FULL + LEFT + RIGHT
-                found["blank"] += (is_han(before) or before in wide) and (is_han(after) or after in wide)
+                found["blank"] += bool((is_han(before) or before in wide) and (is_han(after) or after in wide))
                 found["blank"] += before in FULL or after in FULL
         for half in re.findall(r"\(([^()（）]*)\)", line):
             found["bracket"] += any(map(is_han, half))

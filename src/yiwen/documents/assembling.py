@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
-from typing import Final, cast
+from typing import Any, Final
 
 from yiwen.documents.markup import Piece, source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
@@ -25,7 +25,7 @@ _KEEP: Final = re.compile(
       [^{AROUND}]*[^{AROUND}.,;:!?)]
     | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
-    | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\]                # [[wiki link]], [@citation]
+    | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?a:(?<![\w:]):[a-z+][\w+-]*:(?![\w:]))  # [[link]], [@note], :smile:
     | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\]          # \(x\) and \[x\] of MathJax
     | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@  # of Chrome, i18next, Xcode
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
@@ -45,10 +45,8 @@ def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[
     """Running texts, as `units` makes parts of them, and what stands between, which comes as parts of its own."""
     out: list[Part] = []
     for is_text, group in groupby(tokens, key=lambda token: isinstance(token, Token)):
-        if is_text:
-            out += units([*cast("Iterator[Token]", group)])
-        else:
-            out += cast("Iterator[Part]", group)
+        found: list[Any] = [*group]
+        out += units(found) if is_text else found
     return out
 
 

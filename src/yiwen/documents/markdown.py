@@ -32,9 +32,11 @@ _FENCE: Final = re.compile(
 )
 """A row of a container, or of MDX, which begins at the margin."""
 _ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
+_TAB: Final = re.compile(r'^(\s*)===[!+]?(?=\s+"[^"]+"\s*$)')
+"""A tab of MkDocs, which is to the parser what an admonition is."""
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
-_BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
+_BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
@@ -69,7 +71,7 @@ def texts(source: str) -> list[Part]:
     out: list[Part] = []
     done, before = 0, ""  # end of the source that is in `out`; kind of the token before
     cell_end = 0  # of a table's cell, behind which the next one is looked for
-    for token in _parser().parse("\n".join("" if _FENCE.match(row) else row for row in rows)):
+    for token in _parser().parse("\n".join("" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
         before = token.type
         if token.type == "html_block" and not token.level:

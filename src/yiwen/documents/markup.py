@@ -27,7 +27,7 @@ _HTML: Final = re.compile(
     rf"{_OTHER}|(?:(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
     re.DOTALL | re.IGNORECASE,
 )
-_FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)"), _HTML.flags)
+_FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"), _HTML.flags)
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(

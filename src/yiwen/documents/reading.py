@@ -31,8 +31,9 @@ _DECLARED: Final = re.compile(
 )
 
 
-_READ_AS = {"charset": "utf-8", "euc-kr": "cp949", **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030")}
+_READ_AS = {"charset": "utf-8", "big5": "cp950", **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030")}
 _READ_AS |= dict.fromkeys(("shift_jis", "x-sjis", "windows-31j"), "cp932")
+_READ_AS |= dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949")
 """What programs write and what it means: HTML's labels (WHATWG Encoding), and what xgettext leaves to be filled in."""
 
 

@@ -54,6 +54,7 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
             capture_output=True,
             env=environment,
             timeout=limits.clock_seconds,
+            start_new_session=True,  # Ctrl-C is for the parent, which may have to go on to the end of its work
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from yiwen.documents.assembling import running, string_unit, units_of
@@ -19,7 +19,8 @@ from yiwen.errors import DataError
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
 _CODE: Final = re.compile(
     r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*"
-    r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}",  # a path with names in any script
+    r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}"  # a path with names in any script
+    r"|#[\da-fA-F]{3,8}|(?:rgb|hsl)a?\([^()]*\)",  # colours
     re.ASCII | re.DOTALL,
 )
 """A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula; the
@@ -27,7 +28,9 @@ line by which Excel knows the separator."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")
-_BULLET: Final = re.compile(r"\s*(?:[-*•·#>|]+|\d+[.)])\s+")
+Row = tuple[str, str]
+_ROW: Final = re.compile(r"(\s*(?:(?:[-*•·#>|]+|\d+[.)])\s+)?)(.*)", re.DOTALL)
+"""Indentation and bullet of a line, and its text."""
 _WIDTHS: Final = range(40, 121)
 """Columns that people wrap text at."""
 
@@ -36,30 +39,42 @@ def lines(source: str) -> list[Part]:
     """Plain text: a line is a unit; lines that were wrapped at one width are one text and are wrapped again."""
     out: list[Part] = []
     for is_blank, group in groupby(source.split("\n"), key=lambda row: not row.strip()):
-        rows = list(group)
         if is_blank:
-            out += [f"{row}\n" for row in rows]
-        elif _is_wrapped(rows):
-            tokens = [token for row in rows for token in (Token("break", "\n"), Token("text", row, row))]
-            out += [*units_of(tokens[1:]), "\n"]
-        else:
-            for row in rows:
-                bullet = _BULLET.match(row)
-                text = row[bullet.end() :] if bullet else row
+            out += [f"{row}\n" for row in group]
+            continue
+        rows: list[Row] = [_ROW.findall(row)[0] for row in group]
+        starts = [number for number, (head, _) in enumerate(rows) if number == 0 or head.strip()]
+        for start, end in pairwise([*starts, len(rows)]):
+            item = rows[start:end]
+            if _is_wrapped(item):
+                tokens: list[Token] = []
+                for head, text in item:
+                    tokens += [Token("break", f"\n{head}"), Token("text", text, text)]
+                out += [item[0][0], *units_of(tokens[1:]), "\n"]
+                continue
+            for head, text in item:
                 parts = (cell if cell == "\t" else Token("text", cell, cell) for cell in re.split("(\t)", text))
-                out += [bullet[0] if bullet else "", *running(parts, units_of), "\n"]
+                out += [head, *running(parts, units_of), "\n"]
     out[-1] = str(out[-1])[:-1]
     return out
 
 
-def _is_wrapped(rows: Sequence[str]) -> bool:
-    """True where each line ends because the next word had no room, and not each because a sentence does."""
-    width = max(map(len, rows))
-    if len(rows) == 1 or width not in _WIDTHS or any(row[0].isspace() or _BULLET.match(row) for row in rows):
+def _is_wrapped(rows: Sequence[Row]) -> bool:
+    """True where each line ends because the next word had no room, and not each because a sentence does.
+
+    The lines below the first are indented alike: as far as it or less, and under a bullet at least a little.
+    """
+    (head, _), *later = rows
+    widths = [len(indent) + len(text) for indent, text in rows]
+    indents = {len(indent) for indent, _ in later}
+    least = 1 if head.strip() else 0
+    if len(indents) != 1 or not least <= min(indents) <= len(head):
         return False
-    firsts = [1 if is_cjk(row) else len(row.split()[0]) + 1 for row in rows]
-    is_full = all(len(row) + first > width for row, first in zip(rows, firsts[1:], strict=False))
-    return is_full and not all(SENTENCE_END.search(row) for row in rows[:-1])
+    if max(widths) not in _WIDTHS or any("\t" in part for row in rows for part in row):
+        return False
+    firsts = [1 if is_cjk(text) else len(text.split()[0]) + 1 for _, text in later]
+    is_full = all(width + first > max(widths) for width, first in zip(widths, firsts, strict=False))
+    return is_full and not all(SENTENCE_END.search(text) for _, text in rows[:-1])
 
 
 def cells(source: str, *, is_tsv: bool) -> list[Part]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from yiwen.documents.assembling import kept_token, running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
-from yiwen.documents.unit import Part, Token
+from yiwen.documents.unit import Part, Token, Unit
 from yiwen.text.scripts import is_leftwards
 
 _IN_PARAGRAPH: Final = """area audio br button canvas embed iframe link meta noscript object optgroup option param
@@ -84,6 +84,12 @@ def texts(
     return running(tokens, lambda text: units_of(text, escape=_escaped if is_html else escaped, is_collapsed=is_html))
 
 
+def said(source: str, *, is_html: bool) -> list[str]:
+    """The texts of a piece of HTML or XML without their tags; numbers stand for what is not translated."""
+    parts = texts(source, is_html=is_html, kept=KEPT if is_html else ())
+    return [part.with_stand_ins().text for part in parts if isinstance(part, Unit)]
+
+
 def _escaped(text: str) -> str:
     return _TEMPLATE.sub(lambda found: found[0].replace("&gt;", ">").replace("&amp;", "&"), escaped(text))
 
@@ -94,6 +100,7 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
     while number < len(pieces):
         piece, end = pieces[number], number + 1
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
+        is_kept |= (piece.kind, piece.name) == ("open", "a") and _is_address(pieces[number : number + 15])
         is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
         if is_kept or is_aside:
             end = _end(pieces, number, is_html=bool(blocks))
@@ -109,6 +116,12 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
             kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
             yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]
         number = end
+
+
+def _is_address(pieces: list[Piece]) -> bool:
+    """A link that says its address, whose parts may be hidden or shortened by tags of their own."""
+    inner = pieces[: end_of(pieces, 0)]
+    return len(inner) > 3 and re.fullmatch(r"https?://\S+", "".join(piece.text for piece in inner)) is not None
 
 
 def _is_aside(pieces: list[Piece]) -> bool:
@@ -131,4 +144,4 @@ def _end(pieces: list[Piece], number: int, *, is_html: bool) -> int:
 
 def _is_untranslated(piece: Piece) -> bool:
     classes = piece.attributes.get("class", "").split()
-    return piece.attributes.get("translate", "").lower() == "no" or "notranslate" in classes
+    return piece.attributes.get("translate", "").lower() == "no" or not {"notranslate", "mention"}.isdisjoint(classes)

@@ -13,6 +13,8 @@ from yiwen.documents.unit import Answer, Mark, Part, Unit, Wrap
 
 _UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+|~~)[^\w\s*~]|[^\w\s*~](?:\*+|~~)\0[\w*]")
 """Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark, flanking)."""
+_ALONE: Final = re.compile(r"""[\s("'\[{“«]\W""")
+"""What stands around a point that is a word of its own, before a sign."""
 
 
 def all_written(parts: Iterable[Part], answers: Iterator[Answer]) -> str:
@@ -80,7 +82,9 @@ class _Writing:
                 # No blank stands before `**`, nor `**` around nothing.
                 after = mark.after.rstrip() if mark.start == mark.end and parent >= 0 and first == end else mark.after
                 source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
-                if first == last and start < end and (mark.is_code or (mark.start, mark.end) in self.unit.keep):
+                is_alone = mark.start == mark.end > 0 and source and _ALONE.match(self.unit.text, mark.start - 1)
+                is_word = mark.is_code or is_alone or (mark.start, mark.end) in self.unit.keep
+                if is_word and first == last and start < end:
                     source = self._between_words(source, first)  # it took no word
                 out += [between, source]
             at, closing = last, mark.after if is_formatting else ""
@@ -95,4 +99,4 @@ class _Writing:
     def _between_words(self, source: str, at: int) -> str:
         """Source with a blank on each side where a word touches it."""
         before, behind = (" " if side.isalnum() else "" for side in (self.text[:at][-1:], self.text[at:][:1]))
-        return f"{before}{source}{behind}"
+        return f"{before}{source.removesuffix(behind)}{behind}"

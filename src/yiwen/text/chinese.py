@@ -76,11 +76,6 @@ _TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
 _TO_CURLY: Final = str.maketrans("「」『』", "“”‘’")
 
 
-def is_han(character: str) -> bool:
-    """True for a Chinese character (one used in Japanese or Korean too)."""
-    return _HAN_CHARACTER.fullmatch(character) is not None
-
-
 def visual_length(text: str) -> int:
     """Columns that a terminal gives the text: two for a Chinese, Japanese or Korean character, one for any other.
 
@@ -129,12 +124,8 @@ def to_traditional(text: str) -> str:
 
 def in_script(text: str, lang: str) -> str:
     """Chinese as a language writes it (`zh-Hans`, `zh-Hant`); for other languages the text as it is."""
-    match canonical(lang):
-        case "zh-Hans":
-            return to_simplified(text)
-        case "zh-Hant":
-            return to_traditional(text)
-    return text
+    convert = {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)
+    return convert(text)
 
 
 def rewritten(text: str, lang: str) -> str:

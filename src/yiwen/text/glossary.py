@@ -80,8 +80,8 @@ class Glossary:
 
     def _target(self, found: str) -> str:
         term = found if found in self.terms else self._any_case.get(found) or self._any_case.get(found.casefold())
-        if term is None:  # İ matches i, and is two characters in small letters
-            term = next(each for each in self.terms if re.fullmatch(re.escape(each), found, re.IGNORECASE))
+        if term is None:  # İ matches i, and is two characters in small letters; or the other apostrophe
+            term = next(each for each in self.terms if re.fullmatch(_as_written(each), found, re.IGNORECASE))
         return found if self.terms[term] == term else self.terms[term]
 
     @cached_property
@@ -94,8 +94,13 @@ class Glossary:
     def _pattern(self) -> re.Pattern[str]:
         words = []
         for term in sorted(self.terms, key=lambda term: (-len(term), term == term.lower())):
-            word = re.escape(term)
-            words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{re.escape(term.upper())})")
+            word = _as_written(term)
+            words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{_as_written(term.upper())})")
         # A term that begins (ends) with a letter has none before (behind) it.
         before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
+
+
+def _as_written(term: str) -> str:
+    """A term with either apostrophe: editors write ', and Word ’."""
+    return re.sub("['’]", "['’]", re.escape(term))

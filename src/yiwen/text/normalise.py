@@ -48,8 +48,7 @@ def normalise(text: str) -> str:
     """
     if not text.isprintable():  # true of every text without a character of the table, and quick
         text = text.translate(_TABLE)
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text)
     if "  " in text:
         text = _MANY_SPACES.sub(" ", text)
     return text.strip(" ")

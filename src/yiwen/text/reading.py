@@ -119,8 +119,9 @@ class Reader:
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
-        said = in_script(restored(written, reading.kept), self.tgt_lang).casefold() if reading.terms else ""
-        return any(in_script(term, self.tgt_lang).casefold() not in said for term in reading.terms)
+        texts = (restored(written, reading.kept), *reading.terms) if reading.terms else ("",)
+        said, *terms = (in_script(text, self.tgt_lang).casefold().replace("’", "'") for text in texts)
+        return any(term not in said for term in terms)
 
     def prefix(self, text: str) -> str:
         """What a translation must start with, as the model writes it."""

@@ -38,6 +38,8 @@ _NEVER_LAST: Final = re.compile(_TABLE["never_last"], re.IGNORECASE)
 """Abbreviations that no sentence ends with ..."""
 _OF_LANGUAGE: Final = {lang: re.compile(own, re.IGNORECASE) for lang, own in _TABLE["of_language"].items()}
 """... and those that are words elsewhere."""
+_NUMBERED: Final = re.compile(_TABLE["numbered"], re.IGNORECASE)
+"""Those that a number follows: Art. 5."""
 _SELDOM_LAST: Final = re.compile(_TABLE["seldom_last"], re.IGNORECASE)
 """Those that a sentence ends with where the next word is one that begins many; so initials, a.m. and U.S."""
 _STARTER: Final = re.compile(_TABLE["starters"], re.IGNORECASE)
@@ -133,4 +135,5 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
         is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))  # no initial
         return is_me or _STARTER.fullmatch(next_word) is not None
     own = _OF_LANGUAGE.get(lang, _NEVER_LAST)
-    return _NEVER_LAST.fullmatch(last_word) is None and own.fullmatch(last_word) is None
+    abbreviations = (_NEVER_LAST, own, _NUMBERED) if next_word[:1].isdigit() else (_NEVER_LAST, own)
+    return not any(each.fullmatch(last_word) for each in abbreviations)

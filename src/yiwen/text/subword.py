@@ -59,7 +59,8 @@ class TokenizerConfig:
     character_coverage: float = 0.9999
     """Share of all characters of the text that get a piece of their own; the rest is spelt in bytes."""
     symbols: tuple[str, ...] = ()
-    """Strings that are always one piece, such as "<2zh>" or a placeholder."""
+    """Strings that are always one piece, such as "<2zh>" or a placeholder. A source that begins with one is to be one
+    sentence: where a text is cut into sentences, only the first has it."""
     placeholders: int = 0
     """Number of symbols, 10 at most, that stand for addresses, file names, codes and other spans that are not
     language: the model copies the symbols, and the spans are put back. 0 = none."""
