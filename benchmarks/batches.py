@@ -37,8 +37,8 @@ from yiwen.engines.engine import Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.export.ct2_spec import write_model
-from yiwen.model import ModelConfig, Transformer
-from yiwen.model.config import PRESETS
+from yiwen.model.config import PRESETS, ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.text.subword import N_BYTES, N_SPECIAL, Subword, TokenizerConfig, train_subword
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 
 TABLE_3: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("base", {}, 65),

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from yiwen.data.demo import generate
+from yiwen.data.demo import split
 from yiwen.hardware import describe
 
 COMMAND = (sys.executable, "-m", "yiwen")
@@ -94,7 +94,7 @@ def main() -> None:
 def measure(folder: Path, *, n_kills: int, seed: int) -> dict[str, Any]:
     """The whole campaign in a folder of its own."""
     started = time.monotonic()
-    text = "".join(f"{pair.src}\t{pair.tgt}\n" for pair in generate(N_PAIRS))
+    text = "".join(f"{pair.src}\t{pair.tgt}\n" for pair in split(N_PAIRS, 1, 1).train)
     (folder / "train.tsv").write_text(text, encoding="utf-8")
     (folder / "resume.toml").write_text(RECIPE, encoding="utf-8")
     os.environ["YIWEN_RUNS"] = str(folder / "runs")

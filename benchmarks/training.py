@@ -50,8 +50,8 @@ from yiwen.data.demo import write_demo
 from yiwen.data.prepare import prepare
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError
-from yiwen.model import ModelConfig, Transformer
-from yiwen.model.config import PRESETS
+from yiwen.model.config import PRESETS, ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.text.subword import TokenizerConfig
 
 VOCAB_SIZE = 8000

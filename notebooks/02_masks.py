@@ -17,7 +17,8 @@ import torch
 from lesson import heat, show
 
 from yiwen.data.batching import collate
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.model.masks import causal_mask, padding_mask, target_mask
 
 show(padding_mask, causal_mask, target_mask)

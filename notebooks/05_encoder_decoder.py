@@ -14,7 +14,8 @@ import torch
 from lesson import show
 
 from yiwen.data.batching import collate
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
 
 config = ModelConfig(d_model=24, n_heads=3, d_ff=48, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0)

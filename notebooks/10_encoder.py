@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from lesson import show, small_demo
 
-from yiwen.data.demo import generate
+from yiwen.data.demo import split
 from yiwen.encoder import Encoder
 
 run = small_demo()
@@ -109,7 +109,7 @@ def compare(train, test):
 # 二十个主题，100 到 1,600 个有标签的句子。词本身就说明了一切，所以词袋也不错；问题是谁需要的例子更少。有标签的句子里没有的词，对词袋毫无意义，编码器却在训练时见过它。
 
 # %%
-pairs = [(pair.src, pair.topic) for pair in generate(2600, seed=7)]
+pairs = [(pair.src, pair.topic) for pair in split(2600, 1, 1, seed=7).train]
 test = pairs[1600:]
 sizes = [100, 200, 400, 800, 1600]
 results = [compare(pairs[:size], test) for size in sizes]

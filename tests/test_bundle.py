@@ -18,6 +18,7 @@ import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import FORMAT_VERSION, find_bundle, load_model, model_card, open_bundle, save_bundle
 from yiwen.errors import CheckpointError
+from yiwen.tasks.config import Task
 from yiwen.text.subword import subword_paths
 
 
@@ -94,6 +95,15 @@ def test_the_card_of_an_encoder_speaks_of_no_other_side(tiny_classifier: Path) -
     assert "\n# classify: en\n" in text
     assert f"; {info.src_vocab_size} subwords; " in text
     assert "target" not in text
+
+
+@pytest.mark.parametrize("task", ["translate", "classify", "tag", "embed", "mlm"])
+def test_the_commands_of_a_card_are_those_of_its_task(task: Task, tiny_run: TinyRun) -> None:
+    info = dataclasses.replace(open_bundle(tiny_run.best).info, task=task, src_lang="en", tgt_lang="de")
+    text = model_card(info)
+    assert ("> output.de\n" in text) == (task == "translate"), "only a translator writes the other language"
+    assert ("> output.txt\n" in text) == (task != "translate")
+    assert ("    yiwen evaluate THIS_FOLDER --src test.en --ref test.de\n" in text) == (task != "mlm")
 
 
 def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:

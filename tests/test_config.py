@@ -26,6 +26,7 @@ from yiwen.config import (
     to_toml,
 )
 from yiwen.errors import ConfigError
+from yiwen.text.subword import TokenizerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +277,12 @@ def test_the_schema_knows_meanings_and_forbids_unknown_keys() -> None:
 
 def test_attribute_docs_leave_out_fields_without_one() -> None:
     assert attribute_docs(Part) == {"path": "Where it lies."}
+
+
+def test_a_list_made_in_python_becomes_a_tuple_and_a_text_is_none() -> None:
+    assert TokenizerConfig(symbols=["<a>"]) == TokenizerConfig(symbols=("<a>",))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"tokenizer\.symbols is '<a>'; its type is list"):
+        TokenizerConfig(symbols="<a>")  # type: ignore[arg-type]
 
 
 def test_numbers_of_another_library_become_pythons_own() -> None:

@@ -23,7 +23,7 @@ from yiwen.evaluations import prepared_folder
 from yiwen.measure import Measurement, measure, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 from yiwen.translator import Translator
 
 GREEDY = SearchConfig(beam_size=1)
@@ -199,7 +199,7 @@ def test_text_that_cannot_be_scored_is_refused(model: Path, texts: tuple[Path, P
     for src, ref, message in (
         (tmp_path / "none.en", texts[1], r"none\.en is no file; give the path of an existing text"),
         (texts[0], short, r"test\.en has 40 lines, .*short\.de has 1; give one reference a line"),
-        (empty, empty, "are empty; give at least one line"),
+        (empty, empty, r"empty\.de has 0 lines, .*empty\.de has 0; give one reference a line, and at least one line"),
         (texts[0], latin, r"latin\.de: line 2 is no UTF-8 .*; convert it first"),
     ):
         with pytest.raises(DataError, match=message):
@@ -220,8 +220,9 @@ def test_a_model_finds_the_text_beside_its_run_wherever_other_runs_are(
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "elsewhere"))
     wanted = tiny_run.runs / ".prepared" / open_bundle(tiny_run.best).info.data_fingerprint
+    (tmp_path / "link").symlink_to(tiny_run.best, target_is_directory=True)
     monkeypatch.chdir(tiny_run.best)
-    for folder in (tiny_run.folder, tiny_run.early, (tiny_run.folder / "best").resolve(), Path()):
+    for folder in (tiny_run.folder, tiny_run.early, (tiny_run.folder / "best").resolve(), Path(), tmp_path / "link"):
         assert prepared_folder(open_bundle(folder)) == wanted
 
 
@@ -232,6 +233,13 @@ def test_text_may_come_through_a_pipe(model: Path, texts: tuple[Path, Path]) -> 
     measurement = measure(model, src=Path(f"/dev/fd/{reading}"), ref=texts[1], search=GREEDY, threads=1)
     os.close(reading)
     assert measurement.evaluation.n_lines == 40
+
+
+def test_given_text_is_composed_as_models_write(model: Path, tmp_path: Path) -> None:
+    for name, lines in (("t.en", "u\u0308\nb\n"), ("t.de", "\u095c \nu\u0308\n")):  # as of macOS; as of Hindi
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    test = evaluations.Test("t", ["\u00fc", "b"], ["\u0921\u093c ", "\u00fc"])
+    assert evaluations.tests_of(open_bundle(model), tmp_path / "t.en", tmp_path / "t.de") == [test]
 
 
 @pytest.mark.usefixtures("texts")
@@ -270,8 +278,9 @@ def test_a_model_belongs_to_its_run_however_it_is_named(
     alone = measure(bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)  # a recipe may lie anywhere
     assert ("case:mixed" in alone.evaluation["bleu"].signature, alone.written) == (True, None)
     shutil.copyfile(tiny_run.folder / "hardware.json", tmp_path / "run" / "hardware.json")
+    (link := tmp_path / "best-7").symlink_to(bundle, target_is_directory=True)
     monkeypatch.chdir(bundle)
-    for name in (bundle, Path()):
+    for name in (bundle, Path(), link):
         measurement = measure(name, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
         assert "case:lc" in measurement.evaluation["bleu"].signature
         assert measurement.written is not None

@@ -21,7 +21,7 @@ from yiwen.data.corpus import CorpusConfig, corpus_files
 from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError, Stopped
-from yiwen.newrecipe import MAX_STEPS, SIZES, Survey, new_recipe, recipe_text, size_for, what_next
+from yiwen.newrecipe import MAX_STEPS, SIZES, Survey, new_recipe, recipe_text, what_next
 from yiwen.recipe import load_recipe
 from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
@@ -107,7 +107,7 @@ def test_every_form_of_a_corpus_is_counted_and_named_in_a_recipe_that_loads(form
 @pytest.mark.parametrize("n_pairs", [100, 4_999, 5_000, 49_999, 50_000, 499_999, 500_000, 4_999_999, 5_000_000, 10**9])
 @pytest.mark.parametrize("languages", [("en", "de"), ("zh", "en"), ("de", "ja")])
 def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str, str], here: Path) -> None:
-    size = size_for(n_pairs)
+    size = next(size for size in SIZES if n_pairs < size.below)
     src_lang, tgt_lang = languages
     corpus = CorpusConfig(path="corpus.tsv")
     text = recipe_text(corpus, survey_of(n_pairs), size, src_lang=src_lang, tgt_lang=tgt_lang, folder=here)
@@ -120,6 +120,7 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert 0 < recipe.data.valid_pairs <= n_pairs / 10
     assert max(len(line) for line in text.split("\n")) <= 120
     assert "_column" not in text, "they have their usual names"
+    assert ("what an update learns from" in text) == (recipe.training.update_tokens == 0)
 
 
 def test_text_with_many_codes_gets_symbols_for_them() -> None:
@@ -158,9 +159,7 @@ def test_more_text_gets_a_larger_model_more_subwords_and_less_dropout() -> None:
 def test_the_papers_corpus_gets_the_papers_training() -> None:
     # WMT 2014 English to German: 4.5 million pairs of some 125 characters, 100,000 updates of 25,000 tokens.
     survey = Survey(n_pairs=4_500_000, n_chars=(4_500_000 * 125, 4_500_000 * 125))
-    text = recipe_text(
-        CorpusConfig(path="a.tsv"), survey, size_for(4_500_000), src_lang="en", tgt_lang="de", folder=Path()
-    )
+    text = recipe_text(CorpusConfig(path="a.tsv"), survey, SIZES[-2], src_lang="en", tgt_lang="de", folder=Path())
     Path("wmt.toml").write_text(text, encoding="utf-8")
     recipe = load_recipe("wmt.toml").recipe
     assert 80_000 <= recipe.training.max_steps <= 130_000
@@ -179,9 +178,7 @@ def test_passes_through_the_text_count_the_longer_side_of_a_batch(here: Path) ->
     # 11 and 21 subwords a side with the end: 4,096 positions are 195 rows of the longer one, less a tenth.
     for src_chars, tgt_chars in ((40, 80), (80, 40), (80, 80)):
         survey = Survey(n_pairs=10_000, n_chars=(10_000 * src_chars, 10_000 * tgt_chars))
-        text = recipe_text(
-            CorpusConfig(path="a.tsv"), survey, size_for(10_000), src_lang="en", tgt_lang="de", folder=here
-        )
+        text = recipe_text(CorpusConfig(path="a.tsv"), survey, SIZES[1], src_lang="en", tgt_lang="de", folder=here)
         steps, epochs = said_of(write("a.toml", text.split("\n")))
         assert epochs == pytest.approx(SIZES[1].epochs, abs=1)
         assert steps * 4096 * 0.9 / 21 / 10_000 == pytest.approx(epochs, rel=0.05)

@@ -92,6 +92,18 @@ def test_a_preset_fills_only_what_is_not_given(tmp_path: Path) -> None:
     assert load_recipe(write(tmp_path, ""), ["model.preset=big"]).recipe.model.dropout == 0.3
 
 
+def test_another_preset_replaces_what_was_written_out_for_the_old_one(tmp_path: Path) -> None:
+    path = write(tmp_path, '[model]\npreset = "base"\nnorm_order = "pre"\nd_ff = 77\n')
+    resolved = tmp_path / "resolved.toml"
+    resolved.write_text(to_toml(load_recipe(path).recipe), encoding="utf-8")
+    for each in (path, str(resolved)):
+        recipe = load_recipe(each, "model.preset=small").recipe
+        assert (
+            recipe == load_recipe(write(tmp_path, '[model]\npreset = "small"\nnorm_order = "pre"\nd_ff = 77\n')).recipe
+        )
+        assert load_recipe(each, ["model.preset=small", "model.d_model=512"]).recipe.model.d_model == 512
+
+
 def test_an_unknown_preset_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"model\.preset = .huge.: input should be 'tiny', 'small', 'base', 'big', "):
         load_recipe(write(tmp_path, '[model]\npreset = "huge"\n'))

@@ -25,7 +25,8 @@ from yiwen.cli.main import main
 from yiwen.data import pipeline
 from yiwen.data.batching import Batch
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.model import Transformer, attention
+from yiwen.model import attention
+from yiwen.model.transformer import Transformer
 from yiwen.recipe import load_recipe
 from yiwen.runs import average_run, prepare_recipe, train_recipe
 from yiwen.stop import ECHO, StopFlag
@@ -140,6 +141,29 @@ def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prep
     assert "undo the changes, or start a new run with --run FOLDER" in message
 
 
+@pytest.mark.parametrize(("written", "changed"), [("seed = 1", "seed = 5"), ("learning_rate = 0", "learning_rate = 1")])
+def test_a_change_of_the_recipe_in_the_run_itself_is_refused(
+    run: Path, written: str, changed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(run.parent))
+    path = run / "recipe.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(rf"^{written}", changed, text, flags=re.M), encoding="utf-8")
+    assert main(["train", str(path), "--resume"]) == 2
+    assert f"training.{written.split(' ')[0]}: " in capsys.readouterr().err
+    path.write_text(text.replace("max_steps = 9", "max_steps = 10"), encoding="utf-8")
+    assert main(["train", str(path), "--resume"]) == 0
+
+
+def test_a_run_that_did_not_keep_the_recipe_of_its_start_is_compared_with_that_in_it(text: Path, run: Path) -> None:
+    path = run / "hardware.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    del known["recipe"]
+    path.write_text(json.dumps(known), encoding="utf-8")
+    assert train(text, run, "--resume", "--set", "training.seed=5") == 2
+    assert train(text, run, "--resume", settings=[*FAST, "max_steps=10"]) == 0
+
+
 @pytest.mark.parametrize("device", ["gpu", "cuda:7"])
 def test_a_device_that_is_not_there_is_refused_before_anything_is_prepared(
     text: Path, tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -195,7 +219,7 @@ def test_a_run_from_before_products_were_chosen_goes_on_with_the_ones_it_had(tex
     assert train(text, run, settings=[*FAST, "products='torch'"]) == 0
     path = run / "hardware.json"
     known = json.loads(path.read_text(encoding="utf-8"))
-    del known["chosen"]["products"], known["chosen"]["batch_tokens"]
+    del known["chosen"]["products"], known["chosen"]["batch_tokens"], known["recipe"]
     path.write_text(json.dumps(known), encoding="utf-8")
     (run / "recipe.toml").write_text(
         re.sub(r"^(attention|products) = .*\n", "", (run / "recipe.toml").read_text(encoding="utf-8"), flags=re.M),
@@ -474,7 +498,11 @@ def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
 ) -> None:
     run = tmp_path / "run"
     assert train(text, run, settings=[*FAST, "device='cuda:7'"]) != 0
+    run.mkdir()
+    cut = run / "memory.jsonl"  # how updates of a try before were cut down, which are no longer those of this run
+    cut.write_text('{"step": 1, "plan": [[0]], "left_out": [1]}\n', encoding="utf-8")
     assert train(text, run, settings=[*FAST, "learning_rate=0.002"]) == 0, capsys.readouterr().err
+    assert not cut.exists()
     assert train(text, run) == 2
     assert "exists already; go on by --resume" in capsys.readouterr().err
 

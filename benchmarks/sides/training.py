@@ -28,8 +28,8 @@ from yiwen import hardware
 from yiwen.data.batching import Batch, Rows, Update, epoch_updates
 from yiwen.data.loader import lengths_of, load_batch
 from yiwen.data.store import Store
-from yiwen.model import ModelConfig, Transformer
-from yiwen.model.config import PRESETS
+from yiwen.model.config import PRESETS, ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import PAD_ID
 from yiwen.training.config import TrainingConfig

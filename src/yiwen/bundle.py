@@ -324,6 +324,7 @@ def model_card(info: BundleInfo) -> str:
     scores = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
     table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
     shape, is_translator = info.model, info.task == "translate"
+    evaluate = f"    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang or 'labels'}"
     return f"""---
 language: {json.dumps([lang for lang in (info.src_lang, info.tgt_lang) if lang])}
 tags: [{"translation" if is_translator else info.task}, yiwen]
@@ -339,8 +340,8 @@ d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_voc
 {table}
 The scores are those of the validation set that training looked at; measure on text of your own before you rely on it:
 
-    yiwen {COMMANDS[info.task]} THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang or "txt"}
-    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang or "labels"}
+    yiwen {COMMANDS[info.task]} THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang if is_translator else "txt"}
+{evaluate if info.task != "mlm" else ""}
 
 Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are cut into pieces and marked.
 Training data fingerprint: `{info.data_fingerprint}`.

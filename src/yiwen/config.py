@@ -117,7 +117,8 @@ def _adapter(cls: type[Any]) -> Any:
 def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:
     """Make sure that the settings of a config are what they have to be, its numbers finite and where they may be.
 
-    TOML was checked before; this is for who makes a config in Python. A number of another library becomes Python's own.
+    TOML was checked before; this is for who makes a config in Python. A number of another library becomes Python's own,
+    and a list a tuple, which TOML makes of it.
 
     Args:
         prefix: What the messages put before a name: the table that it is read from, and a dot.
@@ -130,10 +131,12 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
     hints = _hints(config.__class__)
     for field in dataclasses.fields(config):
         value, hint = getattr(config, field.name), hints[field.name]
-        if hasattr(value, "item"):
-            object.__setattr__(config, field.name, value := value.item())
+        if isinstance(value, list) or hasattr(value, "item"):
+            value = tuple(value) if isinstance(value, list) else value.item()
+            object.__setattr__(config, field.name, value)
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-        if not (value in choices if choices else isinstance(value, _SCALARS.get(hint, object))):
+        kind = tuple if typing.get_origin(hint) is tuple else _SCALARS.get(hint, object)
+        if not (value in choices if choices else isinstance(value, kind)):
             raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{prefix}{field.name} is {value}; use a finite number")

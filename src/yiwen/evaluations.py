@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from yiwen.bundle import Bundle
 from yiwen.config import parse, read_toml
@@ -35,10 +36,9 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
         raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
     if src is not None and ref is not None:
         sources, references = _read(src), _read(ref)
-        if len(sources) != len(references):
-            raise DataError(f"{src} has {len(sources)} lines, {ref} has {len(references)}; give one reference a line")
-        if not sources:
-            raise DataError(f"{src} and {ref} are empty; give at least one line")
+        if len(sources) != len(references) or not sources:
+            sizes = f"{src} has {len(sources)} lines, {ref} has {len(references)}"
+            raise DataError(f"{sizes}; give one reference a line, and at least one line")
         return [Test(src.name.removesuffix(f".{bundle.info.src_lang}"), sources, references)]
     from yiwen.data.store import Store
 
@@ -58,12 +58,12 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 def _read(path: Path) -> list[str]:
     if path.is_dir() or not path.exists():  # a pipe will do
         raise DataError(f"{path} is no file; give the path of an existing text")
-    return list(decoded(lines_of(path), path))
+    return [normalize("NFC", line) for line in decoded(lines_of(path), path)]  # as models write
 
 
 def prepared_folder(bundle: Bundle) -> Path:
     """Where the text that a model was trained on lies, if it was prepared here: with all runs, or with the model's."""
-    roots = (runs_root(), *bundle.folder.absolute().parents[:3])
+    roots = (runs_root(), *bundle.folder.absolute().parents[:3], *bundle.folder.resolve().parents[:3])
     folders = [root / ".prepared" / bundle.info.data_fingerprint for root in roots]
     return next(filter(Path.is_dir, folders), folders[0])
 
@@ -77,7 +77,7 @@ def settings_of(model: Path) -> EvaluationConfig:
 
 def run_of(bundle: Path) -> Path | None:
     """The run that a bundle belongs to, its best or one of many; None where there is no recipe above it."""
-    above = (*bundle.parents[:2], *bundle.absolute().parents[:2])
+    above = (*bundle.parents[:2], *bundle.absolute().parents[:2], *bundle.resolve().parents[:2])
     files = ("recipe.toml", "hardware.json")  # a recipe alone may lie anywhere
     return next((folder for folder in above if all((folder / name).is_file() for name in files)), None)
 

@@ -69,11 +69,6 @@ SIZES: Final = tuple(Size(**row) for row in _TABLE["sizes"])
 """Classes of corpora, smallest first."""
 
 
-def size_for(n_pairs: int) -> Size:
-    """The class of a corpus."""
-    return next(size for size in SIZES if n_pairs < size.below)
-
-
 @dataclass
 class Survey:
     """What a corpus holds."""
@@ -141,7 +136,7 @@ def new_recipe(
             told += [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)"] if n else []
         needed = f"training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
         raise DataError(f"{' and '.join(map(str, files))}: {', '.join(told)}; {needed}")
-    size = size_for(survey.n_pairs)
+    size = next(size for size in SIZES if survey.n_pairs < size.below)
     write_text(output, recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent))
     return output, survey, size
 
@@ -202,6 +197,7 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         symbols=optional["symbols"].format(share) if share > _MANY_SPANS else "",
         unescape=optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else "",
         update=optional["update"].format(size.update_tokens) if size.update_tokens else "",
+        learnt="" if size.update_tokens else ", and what an update learns from",
         steps=steps,
         epochs=epochs,
         warmup_steps=min(size.warmup_steps, steps // 4),

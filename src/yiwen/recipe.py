@@ -143,7 +143,13 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
                 "a file ends in .toml"
             )
         path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
-    table = override(read_toml(path), [settings] if isinstance(settings, str) else settings)
+    table, settings = read_toml(path), [settings] if isinstance(settings, str) else settings
+    match table, override(table, settings):
+        case {"model": {"preset": str(old), **given}}, {"model": {"preset": new}} if old != new and old in PRESETS:
+            # `yiwen config` and the recipe of a run write out what a preset means: the new one says that anew.
+            kept = {name: value for name, value in given.items() if (name, value) not in PRESETS[old].items()}
+            table["model"] = {"preset": old, **kept}
+    table = override(table, settings)
     source = f"{path}{' with --set' if settings else ''}"
     name = folder.name if path.name == "recipe.toml" and base != folder else path.stem
     return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=name, base=base)

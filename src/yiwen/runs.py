@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tomllib
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -166,6 +168,8 @@ def train_recipe(
                 if note.startswith(ILL_FITTING):
                     console.print(f"note: {note}", soft_wrap=True, highlight=False, markup=False)
         resume_from = latest_checkpoint(run / "checkpoints")
+        if resume_from is None:
+            (run / "memory.jsonl").unlink(missing_ok=True)  # of another run, whose checkpoints were removed
         job = _job(store, recipe, training, chosen, initial=initial_model(loaded) if resume_from is None else None)
         trainer = Trainer(run, job, training, hardware=chosen, stop=stop, resume_from=resume_from, console=console)
         return run, trainer.train()
@@ -253,7 +257,7 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
             products=training.products,
             batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
         )
-        _write_hardware(run, chosen, loaded.base)
+        _write_hardware(run, chosen, loaded)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return chosen
 
@@ -268,14 +272,14 @@ def _settle_micro_batch(
     if chosen.batch_tokens == 0:
         size = fastest_batch_tokens(store, loaded.recipe.model, training, hardware=chosen, stop=stop)
         chosen = dataclasses.replace(chosen, batch_tokens=size)
-        _write_hardware(run, chosen, loaded.base)
+        _write_hardware(run, chosen, loaded)
     return chosen, dataclasses.replace(training, batch_tokens=chosen.batch_tokens)
 
 
-def _write_hardware(run: Path, chosen: Hardware, base: Path) -> None:
-    """What the run computes with, and where the relative paths of its recipe start from (`load_recipe`)."""
-    machine = {"machine": hardware.describe(), "base": str(absolute_path(base))}
-    write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), **machine})
+def _write_hardware(run: Path, chosen: Hardware, loaded: LoadedRecipe) -> None:
+    """What the run computes with, its recipe when it began, and where the relative paths of that start from."""
+    began = {"base": str(absolute_path(loaded.base)), "recipe": to_toml(loaded.recipe)}
+    write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe(), **began})
 
 
 def refuse_changes(run: Path, now: Recipe) -> None:
@@ -287,7 +291,10 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     path = run / "recipe.toml"
     if not path.exists() or not _has_begun(run):
         return
-    before = parse(Recipe, read_toml(path), source=str(path))
+    table = read_toml(path)
+    with suppress(OSError, ValueError, KeyError, TypeError):  # else a change of that very file would change the run
+        table = tomllib.loads(json.loads((run / "hardware.json").read_text("utf-8"))["recipe"])
+    before = parse(Recipe, table, source=str(path))
     allowed = {f"training.{name}" for name in MAY_CHANGE}
     old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
     changes = [

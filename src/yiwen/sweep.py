@@ -86,7 +86,7 @@ def sweep(
     settings: Sequence[str],
     *,
     each: bool = False,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     stop: StopFlag | None = None,
     console: Console | None = None,
 ) -> tuple[Path, list[Row]]:
@@ -125,7 +125,7 @@ def sweep(
     return cells[0].folder.parent, rows
 
 
-def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Path | None = None) -> list[Cell]:
+def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: str | Path | None = None) -> list[Cell]:
     """All combinations of the values that settings give, the last setting changing fastest.
 
     Args:
@@ -146,7 +146,7 @@ def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: Pa
         words = (f"{key.rpartition('.')[2]}={value}" for key, value in varied.items())
         name = re.sub(r"[^\w.=,+-]", "_", ",".join(words))[:120].encode()[:240].decode(errors="ignore") or "alone"
         twin = "" if all(cell.folder.name != name for cell in cells) else f"-{len(cells) + 1}"
-        cells.append(Cell((folder or runs_root() / f"{loaded.name}-sweep") / f"{name}{twin}", varied, loaded))
+        cells.append(Cell(Path(folder or runs_root() / f"{loaded.name}-sweep", f"{name}{twin}"), varied, loaded))
     if cells[0].loaded.recipe.task != "translate":
         raise ConfigError(f"{recipe} has task={cells[0].loaded.recipe.task!r}; a sweep compares translations")
     return cells

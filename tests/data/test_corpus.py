@@ -209,6 +209,15 @@ def test_a_csv_row_with_more_cells_than_the_header_is_torn(tmp_path: Path) -> No
     ]
 
 
+def test_a_tsv_row_with_more_cells_than_named_columns_is_torn(tmp_path: Path) -> None:
+    row = b"Press Tab\tto indent the line\tTabulator\n"  # a text that holds a tab
+    (tmp_path / "a.tsv").write_bytes(b"en\tde\n" + row + b"yes\tja\t\n")
+    named = CorpusConfig(path="a.tsv", src_column="en", tgt_column="de")
+    assert read(named, tmp_path) == [(2, None, None), (3, b"yes", b"ja")]
+    (tmp_path / "a.tsv").write_bytes(b"yes\tja\n" + row)  # where nothing has a name it may be a remark
+    assert read(CorpusConfig(path="a.tsv"), tmp_path)[1] == (2, b"Press Tab", b"to indent the line")
+
+
 def test_what_conll_u_has_beside_its_words_is_no_word(tmp_path: Path) -> None:
     def row(number: str, word: str, tag: str) -> str:
         return "\t".join([number, word, "_", tag, *"______"]) + "\n"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from yiwen.data.demo import MAX_PAIRS, DemoCorpus, DemoPair, generate, is_held_out, split, write_demo
+from yiwen.data.demo import MAX_PAIRS, DemoCorpus, DemoPair, is_held_out, split, write_demo
 from yiwen.data.demo_grammar import derive
 from yiwen.data.demo_rules import all_rules
 from yiwen.data.demo_times import clock_times, dates
@@ -46,7 +45,7 @@ NUMBERS = [
 
 @pytest.fixture(scope="module")
 def pairs() -> list[DemoPair]:
-    return list(generate(60_000, seed=7))
+    return list(split(60_000, 1, 1, seed=7).train)
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +109,10 @@ def test_english_forms_follow_the_spelling_rules() -> None:
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others() -> None:
-    first, again, other = (list(generate(50, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (split(5_000, 5, 5, seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
-    assert list(islice(generate(1000, seed=1), 50)) == first
+    assert split(6_000, 5, 5, seed=1).train[:5_000] == first.train
 
 
 def test_sixty_thousand_pairs_are_distinct_on_both_sides_so_each_sentence_has_one_translation(
@@ -187,8 +186,8 @@ def test_number_words_link_to_number_characters_and_words_to_their_translations(
     assert set(found) == set(expected)
 
 
-def test_a_sum_of_money_is_aligned_part_by_part() -> None:
-    pair = next(pair for pair in generate(20_000) if re.search(r"two hundred and thirty-\w+ \w+\.", pair.src))
+def test_a_sum_of_money_is_aligned_part_by_part(pairs: list[DemoPair]) -> None:
+    pair = next(pair for pair in pairs if re.search(r"two hundred and thirty-\w+ \w+\.", pair.src))
     assert _linked(pair, "two") == _linked(pair, "hundred") == "二百"
     assert str(_linked(pair, next(word for word in re.findall(r"thirty-\w+", pair.src)))).startswith("三十")
     assert _linked(pair, "and") is None
@@ -275,9 +274,7 @@ def test_written_files_hold_the_corpus_and_the_gold_alignment_of_test(tmp_path: 
 
 @pytest.mark.parametrize("n", [-1, MAX_PAIRS + 1])
 def test_a_count_out_of_range_is_refused(n: int) -> None:
-    with pytest.raises(ConfigError, match=f"n is {n}; the demo grammar makes from 0 to 200000 distinct pairs"):
-        generate(n)
-    with pytest.raises(ConfigError, match=f"n_valid is {n}; the demo grammar makes from 1 to 200000"):
+    with pytest.raises(ConfigError, match=f"n_valid is {n}; the demo grammar makes from 1 to 200000 distinct pairs"):
         split(10, n, 10, seed=1)
 
 

@@ -64,6 +64,14 @@ def test_the_report_fits_eighty_columns_and_tells_all() -> None:
     assert "\x00" not in text
 
 
+def test_texts_are_shown_as_they_are() -> None:
+    src = r"C:\[b] :smile: [/b]"
+    dropped = Dropped(reason="length", count=1, examples=(Example(where="a.en line 7", src=src, tgt="y"),))
+    text = shown(dataclasses.replace(REPORT, dropped=(dropped,), notes=(src,)))
+    assert f"a.en line 7: {src} " in text
+    assert f"note: {src}\n" in text
+
+
 def test_a_report_of_nothing_timed_names_no_rate() -> None:
     text = shown(dataclasses.replace(REPORT, seconds=0.0))
     assert text.startswith("read 1,013 pairs; kept 907")

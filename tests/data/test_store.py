@@ -16,6 +16,7 @@ from yiwen.text.subword import TokenizerConfig, train_subword
 
 N = 23
 LENGTHS = [1 + n % 5 for n in range(N)]
+EMPTY = TextPairs([], [])
 
 
 def batch(start: int, end: int, with_text: bool) -> pa.RecordBatch:
@@ -32,14 +33,15 @@ def batch(start: int, end: int, with_text: bool) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
-def written(path: Path, *, with_text: bool = True) -> Path:
+def written(path: Path, *, with_text: bool = True, test: TextPairs = EMPTY) -> Path:
     """Four batches in three shards."""
     config = TokenizerConfig(kind="bpe", vocab_size=300, symbols=("<x>",))
     with new_folder(path) as folder:
         parts = [batch(start, end, with_text) for start, end in ((0, 7), (7, 9), (9, 20), (20, N))]
         write_shards(folder, parts, shard_rows=11)
         write_text(folder / "valid.arrow", TextPairs(["a\u2028", ""], ["b", "\ufffd"]))
-        write_text(folder / "test.arrow", TextPairs([], []))
+        write_text(folder / "test.arrow", test)
+        write_text(folder / "test-more.arrow", test)
         (folder / "shared.spm").write_bytes(train_subword(lambda: ["some text to learn from"] * 9, config)[0])
         info = StoreInfo(
             fingerprint="f", src_lang="en", tgt_lang="zh", corpora=(("a.en", "a.zh"), ("b.tmx",)),
@@ -87,6 +89,12 @@ def test_everything_else_comes_back(store: Store) -> None:
     assert store.corpus_weights == (0.25, 0.75)
     assert store.source is store.target
     assert store.tokenizer == TokenizerConfig(kind="bpe", vocab_size=300, symbols=("<x>",))
+
+
+def test_held_out_targets_are_composed_as_models_write_and_sources_are_as_given(tmp_path: Path) -> None:
+    given = ["cafe\u0301", "\u095c ", "\uff0c\u3000"]  # of macOS; of Hindi; not to be rewritten
+    store = Store.open(written(tmp_path / "store", test=TextPairs(given, given)))
+    assert store.test == store.more_tests["test-more"] == (given, ["caf\u00e9", "\u0921\u093c ", "\uff0c\u3000"])
 
 
 def test_a_store_without_text_says_what_to_do(tmp_path: Path) -> None:

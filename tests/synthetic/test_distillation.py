@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from sentencepiece import SentencePieceTrainer
 from teachers import Teacher, lines
 
 from tiny_model import TinyRun, signed, tampered
@@ -210,17 +211,23 @@ def test_sampled_subwords_keep_the_source_as_it_was(teacher: Teacher, tiny_run: 
     assert (sampled.made.folder.parent, sampled.made.n_translated) == (plain.made.folder.parent, 0)
 
 
+def recipe_with(tiny_run: TinyRun, name: str, ending: str) -> Path:
+    """A recipe of 400 pairs of the tiny one, whose sides end in something else each."""
+    text = tiny_run.recipe.read_text(encoding="utf-8").replace("train.", f"{name}.")
+    recipe = tiny_run.recipe.with_name(f"{name}.toml")
+    recipe.write_text(text.replace("max_tokens = 24", "max_tokens = 60"), encoding="utf-8")
+    for language in ("en", "de"):
+        corpus = (tiny_run.recipe.parent / f"train.{language}").read_text(encoding="utf-8").split("\n")[:400]
+        ended = [f"{line} {ending.format(number)}\n" for number, line in enumerate(corpus)]
+        recipe.with_name(f"{name}.{language}").write_text("".join(ended), encoding="utf-8")
+    return recipe
+
+
 @pytest.mark.parametrize("vocabulary", ["its own", "a model's", "the first model's"])
 def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
     teacher: Teacher, tiny_run: TinyRun, tmp_path: Path, vocabulary: str
 ) -> None:
-    recipe = tiny_run.recipe.with_name("codes.toml")
-    text = tiny_run.recipe.read_text(encoding="utf-8").replace("train.", "codes.")
-    recipe.write_text(text.replace("max_tokens = 24", "max_tokens = 60"), encoding="utf-8")
-    for language in ("en", "de"):
-        corpus = (tiny_run.recipe.parent / f"train.{language}").read_text(encoding="utf-8").split("\n")[:400]
-        coded = [f"{line} A{number}\n" for number, line in enumerate(corpus)]
-        recipe.with_name(f"codes.{language}").write_text("".join(coded), encoding="utf-8")
+    recipe = recipe_with(tiny_run, "codes", "A{}")
     settings = ["tokenizer.placeholders=10", "tokenizer.vocab_size=400"]
     if vocabulary != "its own":
         folder = prepare_recipe(load_recipe(str(recipe), settings), stop=StopFlag()).folder
@@ -235,6 +242,22 @@ def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
     sources = lines(distilled, "corpus-0.en")
     assert len(sources) > 300
     assert set(sources) <= set(recipe.with_name("codes.en").read_text(encoding="utf-8").split("\n"))
+
+
+@pytest.mark.parametrize(("has_bytes", "rule"), [(False, "identity"), (True, "nmt_nfkc")])
+def test_a_vocabulary_that_loses_text_is_for_the_student_and_the_teacher_reads_the_text(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path, has_bytes: bool, rule: str
+) -> None:
+    SentencePieceTrainer.train(
+        input=tiny_run.recipe.parent / "train.en", model_prefix=tmp_path / "ready", vocab_size=320, model_type="bpe",
+        byte_fallback=has_bytes, normalization_rule_name=rule, hard_vocab_limit=False, minloglevel=2,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+    )  # fmt: skip
+    recipe = recipe_with(tiny_run, "signs", "\u2460\u8bd1{}\uff0c")
+    distilled = distilled_by(teacher, load_recipe(str(recipe), [f"tokenizer.model={tmp_path / 'ready.model'}"]))
+    sources = lines(distilled, "corpus-0.en")
+    assert len(sources) > 300
+    assert set(sources) <= set(recipe.with_name("signs.en").read_text(encoding="utf-8").split("\n"))
 
 
 def test_a_vocabulary_may_be_that_of_a_model(

@@ -8,7 +8,7 @@ import torch
 
 from yiwen.data.batching import Batch, collate
 from yiwen.evaluation.retrieval import retrieval
-from yiwen.model import ModelConfig
+from yiwen.model.config import ModelConfig
 from yiwen.tasks.embed import embed_loss, vectors
 from yiwen.tasks.heads import EncoderModel
 

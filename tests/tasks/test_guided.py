@@ -15,9 +15,9 @@ from torch import Tensor
 from yiwen.data.batching import Batch, collate
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError
-from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import recorded_attention
-from yiwen.model.config import AlignmentHead
+from yiwen.model.config import AlignmentHead, ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.guided import guided_loss, lexical_guide
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.config import TrainingConfig

@@ -15,7 +15,7 @@ from yiwen.bundle import open_bundle
 from yiwen.data.batching import collate_labelled
 from yiwen.data.store import Store
 from yiwen.hardware import Hardware
-from yiwen.model import ModelConfig
+from yiwen.model.config import ModelConfig
 from yiwen.tasks.classify import balanced_weights, label_loss
 from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.heads import EncoderModel, pool

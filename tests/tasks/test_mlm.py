@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from yiwen.data.batching import Batch
-from yiwen.model import ModelConfig
+from yiwen.model.config import ModelConfig
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
 from yiwen.text.subword import EOS_ID, N_SPECIAL, PAD_ID, UNK_ID, TokenizerConfig, train_subword
@@ -122,6 +122,15 @@ def test_words_begin_after_blanks_and_at_signs_and_chinese_characters() -> None:
     found = dict(zip(subword.pieces(ids), starts[ids].tolist(), strict=True))
     assert all(found[piece] for piece in found if piece.startswith("▁") or piece[0] in ",北京")
     assert not any(found[piece] for piece in found if piece.startswith("<0x") or (piece.isascii() and piece.isalpha()))
+
+
+def test_vowel_signs_and_accents_begin_no_word() -> None:
+    texts = ["दीदी की किताब यहाँ है, cafe\u0301"] * 9
+    subword = train_subword(lambda: texts, TokenizerConfig(kind="bpe", vocab_size=300, character_coverage=1.0))[1]
+    pieces = subword.pieces(range(subword.vocab_size))
+    found = {piece for piece, starts in zip(pieces, word_starts(subword), strict=True) if starts}
+    assert "," in found
+    assert {"ी", "ि", "\u0301"} <= {*pieces} - found
 
 
 def test_the_loss_is_that_of_the_hidden_subwords() -> None:

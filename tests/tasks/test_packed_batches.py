@@ -16,8 +16,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from varlen import one_by_one
 from yiwen.data.batching import Batch, Packing, collate
-from yiwen.model import ModelConfig, Transformer, attention
+from yiwen.model import attention
 from yiwen.model.attention import Packed, packed_attention, use_attention
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.translate import translation_loss
 
 V, LENGTHS = 31, [(5, 2), (2, 7), (1, 0), (11, 3)]

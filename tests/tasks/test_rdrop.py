@@ -14,7 +14,8 @@ from torch import Tensor
 import yiwen.tasks.rdrop as module
 from yiwen.data.batching import Batch, collate
 from yiwen.hardware import Hardware
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.loss import chunked_loss
 from yiwen.tasks.rdrop import rdrop_loss
 from yiwen.tasks.translate import translation_loss

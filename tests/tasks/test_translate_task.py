@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 
 from yiwen.data.batching import Batch, collate
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
 from yiwen.model.masks import padding_mask
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.translate import forced_log_probs, log_probs_of, translation_loss
 
 PAD, BOS, EOS, V = 0, 2, 3, 31

@@ -280,21 +280,25 @@ def test_a_finished_run_resumed_computes_nothing_and_stays_as_it_is(tmp_path: Pa
     assert (tmp_path / "final" / "ctranslate2").is_dir()
 
 
-def test_where_the_best_model_was_removed_the_next_validation_makes_another(tmp_path: Path) -> None:
-    run, screen = tmp_path, Screen()
-    train(run)
+@pytest.mark.parametrize("early", [{}, {"patience": 1, "validate_every": 3, "checkpoint_every": 4, "max_steps": 90}])
+def test_where_the_best_model_was_removed_the_next_validation_makes_another(
+    early: dict[str, Any], tmp_path: Path
+) -> None:
+    run, screen, config = tmp_path, Screen(), replace(SMALL, **early)
+    last = train(run, config).step
+    assert (last < config.max_steps) == bool(early)
     (best,) = (run / "bundles").glob("best-*")
     remove(best)
     for _ in range(2):  # the second time nothing is missing
-        work = trainer(run)
+        work = trainer(run, config)
         work.log.say = screen.print  # type: ignore[method-assign]
-        work.train()
-        assert (run / "best").resolve().name == "best-00000023"
+        assert work.train().step == last, "what stopped early stays stopped"
+        assert (run / "best").resolve().name == f"best-{last:08d}"
     said = f"the best model, of step {int(best.name[-8:])}, is gone; the next validation makes another"
     assert screen.lines.count(said) == 1
-    assert read_progress(run / "checkpoints" / "step-00000023").best_step == SMALL.max_steps
-    steps = [json.loads(line).get("step") for line in (run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]]
-    assert steps.count(SMALL.max_steps) == 2  # it was validated twice
+    assert read_progress(run / "checkpoints" / f"step-{last:08d}").best_step == last
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]]
+    assert [line["step"] for line in lines if "valid_bleu" in line].count(last) == 2  # it was validated twice
 
 
 def test_a_best_model_that_a_copy_made_a_folder_is_not_removed(tmp_path: Path) -> None:

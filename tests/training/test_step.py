@@ -16,7 +16,8 @@ from toy_job import CPU, SMALL, Screen, ToyModel, V, results, toy_job, toy_loss,
 
 from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.translate import translation_loss
 from yiwen.training.optimizer import build_optimizers
 from yiwen.training.step import Gradients, ShardPool, apply_gradients, compute_gradients

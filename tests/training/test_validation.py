@@ -32,7 +32,9 @@ def test_texts_of_like_length_are_judged_together() -> None:
 
 
 def test_no_text_and_text_that_is_too_long_are_named() -> None:
-    with pytest.raises(DataError, match=r"there is no validation text; set data\.valid to a file with text, or"):
+    with pytest.raises(
+        DataError, match=r"no validation text; set data\.valid to a file .* than data\.max_tokens are left"
+    ):
         chunks_of([], max_len=6, batch_tokens=12)
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
         chunks_of([[7], [7] * 5], max_len=5, batch_tokens=12)

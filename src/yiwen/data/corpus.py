@@ -55,7 +55,8 @@ class CorpusConfig:
     path: str = ""
     """One file of pairs instead: .tsv, .csv, .jsonl, .parquet, .arrow, .feather, .tmx, .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
-    """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1."""
+    """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1 (TSV, CSV,
+    CoNLL)."""
     tgt_column: str = "tgt"
     """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -33,16 +32,6 @@ class DemoCorpus:
     train: tuple[DemoPair, ...]
     valid: tuple[DemoPair, ...]
     test: tuple[DemoPair, ...]
-
-
-def generate(n: int, *, seed: int = 1) -> Iterator[DemoPair]:
-    """Generate n distinct pairs; the same seed gives the same pairs in the same order.
-
-    Raises:
-        ConfigError: If n is negative or more than the grammar is asked for.
-    """
-    _check_count("n", n, at_least=0)
-    return _distinct(n, seed)
 
 
 def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorpus:
@@ -71,7 +60,7 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
                 f"n_train={n_train} shows too few words for n_valid={n_valid} and n_test={n_test} pairs of held-out "
                 f"combinations of them; raise n_train"
             )
-        pair = _derive(rng)
+        pair = derive(drawn(rng, all_rules()), rng)
         part = _part_of(pair, seed)
         if part is None or len(parts[part]) == wanted[part] or pair.src in known:
             continue
@@ -112,20 +101,6 @@ def write_demo(
     gold = ({name: getattr(pair, name) for name in names} for pair in corpus.test)
     write_lines(folder / "test.align.jsonl", (json.dumps(pair, ensure_ascii=False) for pair in gold))
     return corpus
-
-
-def _distinct(n: int, seed: int) -> Iterator[DemoPair]:
-    rng = Random(seed)
-    known: set[str] = set()
-    while len(known) < n:
-        pair = _derive(rng)
-        if pair.src not in known:
-            known.add(pair.src)
-            yield pair
-
-
-def _derive(rng: Random) -> DemoPair:
-    return derive(drawn(rng, all_rules()), rng)
 
 
 def _part_of(pair: DemoPair, seed: int) -> str | None:

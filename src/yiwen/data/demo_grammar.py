@@ -12,7 +12,7 @@ same label on the other side, `word/x`; `{p.was}/x` links a form to a literal in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
@@ -172,27 +172,22 @@ def _rendered(
 ) -> tuple[str, list[tuple[int, int]], list[object]]:
     """The text of one side, the spans of its words and their labels."""
     text, spans, labels = "", [], []
-    for word, label in _labelled(parts, fillers, is_english=is_english):
-        if is_english and text and word not in _CLOSED_UP:
-            text += " "
-        spans.append((len(text), len(text) + len(word)))
-        labels.append(label)
-        text += word
+    for part in parts:
+        for word, label in _labelled(part, fillers, is_english=is_english):
+            if is_english and text and word not in _CLOSED_UP:
+                text += " "
+            spans.append((len(text), len(text) + len(word)))
+            labels.append(label)
+            text += word
     return text[0].upper() + text[1:], spans, labels
 
 
-def _labelled(
-    parts: tuple[_Part, ...], fillers: Mapping[str, Filler], *, is_english: bool
-) -> Iterator[tuple[str, object]]:
-    """Words of one side with labels that are unique in the sentence: a filler's own carry the name of the slot."""
-    for part in parts:
-        if not part.slot:
-            yield part.form, part.label
-            continue
-        filler = fillers[part.slot]
-        form = part.form
-        if part.agrees_with:
-            form = "s" if fillers[part.agrees_with].is_third else ""
-        for word, label in (filler.en if is_english else filler.zh)[form]:
-            unique = (part.slot, label) if label is not None else None
-            yield word, part.label or unique
+def _labelled(part: _Part, fillers: Mapping[str, Filler], *, is_english: bool) -> list[tuple[str, object]]:
+    """Words of a part with labels that are unique in the sentence: a filler's own carry the name of the slot."""
+    if not part.slot:
+        return [(part.form, part.label)]
+    filler, form = fillers[part.slot], part.form
+    if part.agrees_with:
+        form = "s" if fillers[part.agrees_with].is_third else ""
+    found = (filler.en if is_english else filler.zh)[form]
+    return [(word, part.label or (None if label is None else (part.slot, label))) for word, label in found]

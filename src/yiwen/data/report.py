@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from yiwen.config import parse
@@ -133,12 +134,11 @@ class Findings:
 
 def print_report(report: Report, console: Console) -> None:
     """Show the report in at most 80 columns: figures, then each reason with its examples."""
-    from rich.markup import escape
     from rich.table import Table
 
-    def line(text: str) -> None:
-        console.print(escape(text), soft_wrap=False, overflow="ellipsis", no_wrap=True, width=_WIDTH, highlight=False)
-
+    # Neither marks of rich nor names of emoji: a text is shown as it is.
+    show = partial(console.print, width=_WIDTH, highlight=False, markup=False, emoji=False)
+    line = partial(show, overflow="ellipsis", no_wrap=True)
     timing = f" in {report.seconds:.1f} s, {report.pairs_per_second:,.0f} pairs/s" if report.seconds else ""
     line(f"read {report.read:,} pairs{timing}; kept {report.kept:,} ({report.kept / max(report.read, 1):.1%})")
     for name, read, kept in report.corpora if len(report.corpora) > 1 else ():
@@ -159,7 +159,7 @@ def print_report(report: Report, console: Console) -> None:
         for example in item.examples:
             line(f"  {example.where}: {_cut(example.src, 26)} | {_cut(example.tgt, 26)}")
     for note in report.notes:
-        console.print(escape(f"note: {note}"), width=_WIDTH, highlight=False)
+        show(f"note: {note}")
 
 
 def _cut(text: str, width: int) -> str:

@@ -21,6 +21,7 @@ from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,7 @@ _INFO = "prepared.json"
 
 
 class TextPairs(NamedTuple):
-    """Held-out text, line for line as it was given."""
+    """Held-out text, line for line as it was given; a store gives the targets in NFC, as models write."""
 
     src: list[str]
     tgt: list[str]
@@ -154,17 +155,17 @@ class Store:
 
     @cached_property
     def valid(self) -> TextPairs:
-        """The validation text, raw; may be empty."""
+        """The validation text, not cleaned; may be empty."""
         return _read_text(self.folder / "valid.arrow")
 
     @cached_property
     def test(self) -> TextPairs:
-        """The test text, raw; may be empty."""
+        """The test text, not cleaned; may be empty."""
         return _read_text(self.folder / "test.arrow")
 
     @cached_property
     def more_tests(self) -> dict[str, TextPairs]:
-        """The other test texts by name, raw."""
+        """The other test texts by name, not cleaned."""
         return {path.stem: _read_text(path) for path in sorted(self.folder.glob("test-*.arrow"))}
 
     def _locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -244,5 +245,5 @@ def mapped(path: Path) -> Any:
 
 
 def _read_text(path: Path) -> TextPairs:
-    table = mapped(path).read_all()
-    return TextPairs(table.column("src").to_pylist(), table.column("tgt").to_pylist())
+    src, tgt = (column.to_pylist() for column in mapped(path).read_all().columns)
+    return TextPairs(src, [normalize("NFC", text) for text in tgt])

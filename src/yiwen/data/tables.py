@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -28,9 +27,10 @@ def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Ite
     rows = _rows(path)
     first = next(rows, [])
     src_index, tgt_index, header = _indices(path, _names(first), src_column, tgt_column)
-    most = len(first) if lines.plain_suffix(path) == ".csv" else sys.maxsize  # more: somebody forgot the quotes
+    # More cells: somebody forgot the quotes, or a text holds a tab. Where nothing has a name they may be remarks.
+    is_strict = header or lines.plain_suffix(path) == ".csv"
     for block in lines.blocks(rows if header else chain([first], rows), size):
-        sound = [row if not any(row[most:]) else [] for row in block]
+        sound = [[] if is_strict and any(row[len(first) :]) else row for row in block]
         yield tuple([row[i] if len(row) > i else None for row in sound] for i in (src_index, tgt_index))  # type: ignore[misc]
 
 

@@ -132,12 +132,12 @@ def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool) 
     from yiwen.data.store import Store
 
     recipe = loaded.recipe
-    own = TokenizerConfig(vocab_size=recipe.tokenizer.vocab_size)  # where a ready vocabulary has symbols
+    own = TokenizerConfig(vocab_size=recipe.tokenizer.vocab_size)  # where a ready one has symbols or loses text
     learnt = {"tokenizer": dataclasses.replace(recipe.tokenizer, placeholders=0)}
     for changes in (learnt, {"tokenizer": own, "training": dataclasses.replace(recipe.training, init_from="")}):
         plain = dataclasses.replace(loaded, recipe=dataclasses.replace(recipe, **changes))
         store = Store.open(prepare_recipe(plain, stop=stop, progress=progress).folder)
-        if not store.source.n_placeholders:
+        if not store.source.n_placeholders and store.source.has_bytes and store.source.keeps_text:
             break
     return store
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from yiwen.data.batching import Batch, Ids, collate_labelled
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.loss import LossFn, chunked_loss
-from yiwen.text.scripts import is_unspaced
+from yiwen.text.scripts import SPACED_MARKS, is_unspaced
 from yiwen.text.subword import N_SPECIAL, PAD_ID, UNK_ID, Subword
 
 Masking = Literal["subword", "word", "span"]
@@ -30,8 +30,9 @@ _SPAN_P, _LONGEST_SPAN = 0.2, 10
 
 def word_starts(subword: Subword) -> npt.NDArray[np.bool_]:
     """Which subwords begin a word, (V,): those after a blank, signs, and each character where words have no blanks."""
-    pieces = subword.pieces(range(subword.vocab_size))
-    is_start = [piece[:1] == "▁" or not piece[:1].isalnum() or is_unspaced(piece[:1]) for piece in pieces]
+    firsts = [piece[:1] for piece in subword.pieces(range(subword.vocab_size))]
+    # A vowel sign of Hindi, or an accent, is no letter either, but never begins a word.
+    is_start = [is_unspaced(first) or not (first.isalnum() or first in SPACED_MARKS) for first in firsts]
     return cast("npt.NDArray[np.bool_]", np.array(is_start) & ~subword.is_byte())
 
 

@@ -111,8 +111,8 @@ class TrainingConfig:
                 "time, never what an update learns from; set update_tokens, for example to 4096, or give "
                 "batch_tokens a number"
             )
-        if self.batch_tokens != "auto" and self.batch_tokens < 1:
-            raise ConfigError(f"training.batch_tokens is {self.batch_tokens}; use 1 or more, or 'auto'")
+        if self.batch_tokens != "auto" and not (isinstance(self.batch_tokens, int) and self.batch_tokens >= 1):
+            raise ConfigError(f"training.batch_tokens is {self.batch_tokens!r}; use 1 or more, or 'auto'")
         if self.average_last > self.keep_last:
             raise ConfigError(
                 f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="

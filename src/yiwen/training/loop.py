@@ -214,7 +214,9 @@ class Trainer:
         progress.validated_step = progress.step
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
             progress.best_score, progress.best_loss = score, loss
-            progress.best_step, progress.n_worse = progress.step, 0
+            progress.best_step = progress.step
+            if not 0 < self.config.patience <= progress.n_worse:  # a run that stopped early stays stopped
+                progress.n_worse = 0
             self._publish("best", self._snapshot(validation.scores))
         else:
             progress.n_worse += 1
