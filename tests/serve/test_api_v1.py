@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from yiwen.errors import DataError
 from yiwen.serve.streaming import gap
 from yiwen.translator import Translator
 
@@ -108,6 +109,18 @@ def test_words_are_linked_in_what_a_model_was_asked_for_whatever_stands_beside_i
     assert answer.status_code == 200, answer.text
     (found,) = answer.json()["translations"]
     assert max(end for _, end in found["alignment"]["source"]) <= len("Deti gedi.")
+
+
+def test_a_text_that_cannot_be_aligned_is_translated_all_the_same(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def align(*_: Any, **__: Any) -> None:
+        raise DataError("it is longer than the model has positions for")
+
+    monkeypatch.setattr(Translator, "align", align)
+    (found,) = post(http, text="Deti gedi.", alignment=True).json()["translations"]
+    assert found["text"]
+    assert found["alignment"] is None
 
 
 def test_streamed_sentences_are_joined_as_the_target_language_does() -> None:

@@ -295,6 +295,28 @@ def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning
     assert pairs.way_of([english], "auto", "en").src == "de", "the likeliest of those that lead there"
 
 
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("html", "<p>&#36889;&#26159;&#19968;&#20491;&#28204;&#35430;&#12290;</p>"),
+        ("html", '<span translate="no"><a href="https://example.org/@bob">@<b>bob</b></a></span> ' * 3 + "這是。"),
+        ("html", "<style>.quote { color: red; background: blue; margin: auto }</style>這是。"),
+        ("html", f'<img alt="" src="data:image/png;base64,{"iVBORw0KGgo" * 200}">這是。'),
+        ("xml", f'<x note="{"what stands here in the other file " * 60}"/>這是。'),
+    ],
+    ids=["entities", "mentions", "style", "data", "attribute"],
+)
+def test_tags_say_nothing_about_the_language(markup: str, text: str, service: tuple[Service, str]) -> None:
+    assert service[0].pairs.way_of([text], "auto", "de").src == "en", "in plain text they are text"
+    asked = {"text": [text], "target_lang": "DE", "tag_handling": markup}
+    (found,) = ask_json(service[1], "/v2/translate", asked).json["translations"]
+    assert found["detected_source_language"] == "ZH-HANT"
+    if markup == "html":
+        asked = {"q": text, "source": "auto", "target": "de", "format": markup}
+        told = ask_json(service[1], "/translate", asked).json["detectedLanguage"]
+        assert told == {"language": "zh-Hant", "confidence": 100.0}
+
+
 def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> None:
     found = httpx.get(f"{service[1]}/v1/languages").json()
     assert {"code": "zh-Hant", "name": "Chinese (Traditional)", "native": "繁體中文", "targets": ["de", "en"]} in found

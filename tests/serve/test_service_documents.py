@@ -348,6 +348,17 @@ def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tm
             assert [post(each).status_code for each in (one, other, third)] == [429] * 3
 
 
+@pytest.mark.parametrize("given", ["utf-8''%E6%96%87%E4%BB%B6.txt", "UTF-8''%e6%96%87%e4%bb%b6.txt; x=y"])
+def test_the_name_of_a_file_is_read_as_dotnet_sends_it(given: str, http: httpx.Client) -> None:
+    head = f'form-data; name=file; filename="=?utf-8?B?5paH5Lu2LnR4dA==?="; filename*={given}'
+    parts = [f"content-disposition: {head}\r\n\r\nDeti."]
+    parts += [f"content-disposition: form-data; name={k}\r\n\r\n{v}" for k, v in (("source", "en"), ("target", "de"))]
+    body = "".join(f"--x\r\n{part}\r\n" for part in parts) + "--x--\r\n"
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    answer = http.post("/v1/documents", content=body.encode(), headers=headers)
+    assert http.get(f"/v1/documents/{answer.json()['id']}").json()["filename"] == "文件.txt"
+
+
 def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
     body = b'--x\r\ncontent-disposition: form-data; name="source"\r\n\r\nen\r\n--x--\r\n'
     for charset, code in (("punycode", "form"), ("UTF-8", "invalid")):

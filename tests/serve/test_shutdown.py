@@ -212,6 +212,10 @@ def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) 
         (["--require-key"], "needs a key, and there is none"),
         (["--port", "70000"], "port is 70000; use 1 to 65535, or 0 for any free one"),
         (["--host", "203.0.113.9", "--insecure"], "cannot listen on 203.0.113.9 port"),
+        (
+            ["--host", "203.0.113.9", "--insecure"],
+            "choose another --port, or give an address of this machine as --host",
+        ),
         (["--set", "queue_request=3"], "queue_request is no setting; did you mean 'queue_requests'?"),
         (["--set", "queue_requests=0"], "queue_requests is 0; use 1 or more"),
         (["--set", 'trusted_proxies=["foo"]'], "trusted_proxies has 'foo' ('foo' does not appear to be"),

@@ -130,6 +130,8 @@ class FakeService:
     """Translations wait for it."""
     output: str | None = None
     """What every text is translated to, whatever it is."""
+    max_alternatives: int = 8
+    """To ask for more is refused."""
     progress: list[float] = field(default_factory=lambda: [0.4, 1.0])
     """How far the documents are at each look."""
 
@@ -177,6 +179,8 @@ class FakeService:
             source = found if found in leading else leading[0]
         if source not in leading:
             return Refusal(400, f"{source!r} to {target!r} is not translated here", code="language")
+        if body.get("alternatives", 1) > self.max_alternatives:
+            return Refusal(422, f"alternatives={body['alternatives']} is more than it gives", code="invalid")
         wants_words = bool(body.get("alignment"))
         answers = [
             kept(text, source=source, target=target)

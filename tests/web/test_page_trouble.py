@@ -53,6 +53,33 @@ def test_a_glossary_of_another_pair_is_not_in_the_way(page: Page, service: FakeS
     assert [body["glossary"] for body in service.bodies("/v1/translate")[-2:]] == [terms["en>zh"], []]
 
 
+def test_what_is_too_large_for_one_request_is_asked_for_in_halves(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(413, "3 texts in a request, the limit is 2", code="too_long"))
+    page.fill("#source", "One\nTwo\nThree")
+    expect(page.locator("#output")).to_have_text("ONE TWO THREE")
+    assert [body["text"] for body in service.bodies("/v1/translate")] == [
+        ["One", "Two", "Three"],
+        ["One"],
+        ["Two", "Three"],
+    ]
+
+
+def test_one_paragraph_that_is_too_large_is_refused_once(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(413, "too long", code="too_long"))
+    page.fill("#source", "One")
+    expect(page.locator("#status-text")).to_have_text("This is too long for the service: too long")
+    assert service.texts() == ["One"]
+
+
+def test_where_fewer_alternatives_are_given_one_is_asked_for(page: Page, service: FakeService) -> None:
+    service.max_alternatives = 2
+    page.fill("#source", "Hello")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    page.click("#alternatives")
+    expect(page.locator("#sentence .choice")).to_have_text(["HELLO"])
+    assert [n for body in service.bodies("/v1/translate") if (n := body.get("alternatives"))] == [4, 1]
+
+
 def test_a_busy_service_is_asked_again(page: Page, service: FakeService) -> None:
     service.refuse("/v1/translate", Refusal(503, "draining", retry_after="1"), Refusal(504, "deadline"))
     page.fill("#source", "Hello")

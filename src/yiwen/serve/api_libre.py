@@ -63,7 +63,7 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
         if asked.alternatives:
             given["alternatives"] = shaped([[other.text for other in one.alternatives[1:]] for one in found])
         if asked.source == AUTO:
-            language, sure = call.service.pairs.detect("\n".join(texts))
+            language, sure = call.service.pairs.detect("\n".join(texts), markup=asked.format)
             told = {"language": language if sure else way.src, "confidence": round(100 * sure, 1)}
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from yiwen.errors import DataError
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
@@ -145,7 +146,11 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
     src: list[tuple[int, int]] = []
     tgt: list[tuple[int, int]] = []
     links: list[tuple[int, int, float]] = []
-    for piece, found in zip(pieces, way.align(sources, targets, stop=stop), strict=True):
+    try:
+        alignments = way.align(sources, targets, stop=stop)
+    except DataError:  # with an address that was a symbol one is longer than the model has positions for
+        return None
+    for piece, found in zip(pieces, alignments, strict=True):
         links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
         src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
         tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]

@@ -66,16 +66,12 @@ def _routes(service: Service) -> list[BaseRoute]:
     page = resources.files("yiwen.serve") / "page"
     return [
         *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in (*ENDPOINTS, _METRICS)),
-        Route("/", partial(_index, str(page / "index.html"))),
+        Route("/", lambda request: FileResponse(str(page / "index.html"), headers={"cache-control": "no-cache"})),
         Route("/openapi.json", json_response(describe(ENDPOINTS)), methods=["GET"]),
         Route("/live", json_response({"status": "ok"}), methods=["GET"]),
         Route("/ready", partial(_ready, service)),
         Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
     ]
-
-
-async def _index(file: str, request: Request) -> Response:
-    return FileResponse(file, headers={"cache-control": "no-cache"})
 
 
 async def _ready(service: Service, request: Request) -> Response:

@@ -45,7 +45,9 @@ class Call:
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
 
-    async def translate(self, texts: list[str], *, src: str, tgt: str, work: Callable[[Way, StopFlag], T]) -> T:
+    async def translate(
+        self, texts: list[str], *, src: str, tgt: str, work: Callable[[Way, StopFlag], T], markup: str | None = None
+    ) -> T:
         """Have texts translated in a thread, and charge for them.
 
         Args:
@@ -53,12 +55,14 @@ class Call:
             src: Its language, or `auto`.
             tgt: Language to translate to.
             work: Translates them and makes the answer.
+            markup: `html` or `xml`, whose tags say nothing about the language.
 
         Raises:
             ApiError: If a limit is passed or the pair is not served.
         """
         with self.charged(texts, src, tgt):
-            return await self.run(lambda stop: work(self.service.pairs.way_of(texts, src, tgt), stop))
+            way_of = partial(self.service.pairs.way_of, texts, src, tgt, markup=markup)
+            return await self.run(lambda stop: work(way_of(), stop))
 
     def charge(self, characters: int) -> None:
         """Count characters.
@@ -129,7 +133,7 @@ async def translate_marked(
         )
         return then(way, [Translation(text, score=math.nan) for text in marked])
 
-    return await call.translate(texts, src=src, tgt=tgt, work=work)
+    return await call.translate(texts, src=src, tgt=tgt, work=work, markup=markup)
 
 
 @lru_cache(maxsize=8)

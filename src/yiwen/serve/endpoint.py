@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, get_type_hints
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 import sqlalchemy as sa
 from pydantic import BaseModel, Field, ValidationError
@@ -271,7 +271,9 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
     file = form.get("file")
     if isinstance(file, UploadFile):  # some clients send the name beside the file
-        fields = {"filename": file.filename or "", "file": await file.read()} | fields
+        star = re.search(r"filename\*=utf-8''([^;\s]+)", file.headers["content-disposition"], re.IGNORECASE)  # .NET
+        name = unquote(star[1]) if star else file.filename or ""
+        fields = {"filename": name, "file": await file.read()} | fields
     await form.close()
     return fields
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from yiwen.documents import web
 from yiwen.errors import ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
@@ -173,7 +174,7 @@ class Pairs:
         if src != AUTO or self.code(tgt) not in self.targets():
             self.way(src, tgt)
 
-    def way_of(self, texts: Sequence[str], src: str, tgt: str) -> Way:
+    def way_of(self, texts: Sequence[str], src: str, tgt: str, *, markup: str | None = None) -> Way:
         """How to translate these texts; what `auto` means is told from all of them together.
 
         Raises:
@@ -182,11 +183,13 @@ class Pairs:
         if src != AUTO:
             return self.way(src, tgt)
         possible = [a for a, b in self.ways if b == self.code(tgt)] or [src]
-        found, _ = self.detect("\n".join(texts), possible)
+        found, _ = self.detect("\n".join(texts), possible, markup=markup)
         return self.way(found if found in possible else possible[0], tgt)  # a number is no language's own
 
-    def detect(self, text: str, among: Sequence[str] = ()) -> tuple[str, float]:
-        """The likeliest of some languages, else of all that are served, and how sure that is."""
+    def detect(self, text: str, among: Sequence[str] = (), *, markup: str | None = None) -> tuple[str, float]:
+        """The likeliest of some languages, else of all that are served, and how sure that is; tags say nothing."""
+        if markup in ("html", "xml"):
+            text = "\n".join(web.said(text, is_html=markup == "html"))
         found = detect(text[:_DETECTED_CHARS], among or self.languages)
         return found.language, found.confidence
 

@@ -36,7 +36,8 @@ def listen(config: ServeConfig) -> socket.socket:
         return socket.create_server((config.host, config.port), family=family, backlog=1024)
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {config.host} port {config.port} ({error.strerror or error}); choose another --port"
+            f"cannot listen on {config.host} port {config.port} ({error.strerror or error}); choose another --port, or "
+            "give an address of this machine as --host"
         ) from error
 
 

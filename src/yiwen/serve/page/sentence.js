@@ -1,6 +1,6 @@
 /** @file One sentence, looked at closely: other translations of it, a correction, and where the model looked. */
 
-import { correct, translate } from "./api.js";
+import { ApiError, correct, translate } from "./api.js";
 import { setUpAttention } from "./attention.js";
 import { byId, el, heading } from "./dom.js";
 import { t } from "./i18n.js";
@@ -64,8 +64,13 @@ export function createSentencePanel({ replace, closed }) {
   /** @param {Chosen} of @param {string} prefix @param {HTMLElement} list @param {HTMLElement} place */
   function offer(of, prefix, list, place) {
     return attempt(place, async () => {
-      const question = { text: of.source, source: of.from, target: of.to, glossary: of.glossary, alternatives: N_ALTERNATIVES };
-      const { translations: [translation] } = await translate(prefix ? { ...question, prefix } : question);
+      const question = { text: of.source, source: of.from, target: of.to, glossary: of.glossary };
+      const ask = (/** @type {number} */ alternatives) => translate({ ...question, alternatives, ...(prefix && { prefix }) });
+      const { translations: [translation] } = await ask(N_ALTERNATIVES).catch((error) => {
+        // A service may be told to give fewer: then one is asked for.
+        if (error instanceof ApiError && error.code === "invalid") return ask(1);
+        throw error;
+      });
       if (chosen !== of) return;
       if (!prefix && translation.confidence !== null) showConfidence(translation.confidence);
       const texts = [translation.text, ...translation.alternatives.map((alternative) => alternative.text)];

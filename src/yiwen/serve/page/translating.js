@@ -92,6 +92,14 @@ export function createTranslating({ pending, part, done, failed }) {
     try {
       return await translate({ text: group, source, target, glossary: terms }, signal);
     } catch (error) {
+      // A service may be told to take less at a time.
+      if (error instanceof ApiError && error.kind === "large" && group.length > 1) {
+        const halves = [group.slice(0, group.length / 2), group.slice(group.length / 2)];
+        const first = await translateGroup(asked, halves[0], known, signal);
+        const second = await translateGroup(asked, halves[1], known, signal);
+        const translations = [...first.translations, ...second.translations];
+        return { ...second, translations, took_ms: first.took_ms + second.took_ms };
+      }
       // The list of another pair is sent where nobody knows the language yet; it must not be in the way.
       if (asked.source !== "auto" || !(error instanceof ApiError) || error.code !== "glossary") throw error;
       return translate({ text: group, source, target, glossary: [] }, signal);
