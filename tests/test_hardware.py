@@ -15,9 +15,10 @@ from yiwen import hardware
 from yiwen.errors import ConfigError
 from yiwen.hardware import Hardware
 from yiwen.measured import computing_with
-from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import MultiHeadAttention, fused_attention, plain_attention
+from yiwen.model.config import ModelConfig
 from yiwen.model.linear import Linear, onednn_product, torch_product
+from yiwen.model.transformer import Transformer
 
 
 @pytest.fixture(autouse=True)

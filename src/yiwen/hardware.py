@@ -10,7 +10,7 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
@@ -89,7 +89,7 @@ def choose(
         device = "cuda" if has_cuda else "cpu"
     check_device(device)
     is_cpu = device == "cpu"
-    threads = threads or default_threads()
+    threads = usable(threads or default_threads())
     shards = _shards(threads, batch_tokens) if is_cpu else 1
     if precision == "auto" and is_cpu:  # some processors multiply bf16 themselves, and float32 faster
         precision = _measured("precision", "", threads // shards) if has_native_bf16() else "float32"
@@ -111,6 +111,19 @@ def choose(
         shards=shards,
         keeps_memory=is_cpu and platform.libc_ver()[0] == "glibc" and os.environ.get("YIWEN_KEEP_MEMORY", "1") != "0",
     )
+
+
+@cache
+def _first_process() -> int:
+    return os.getpid()
+
+
+def usable(threads: int) -> int:
+    """As many threads, but one in a child that was forked from a process that has computed.
+
+    The threads of that process did not come along: with more than one the child would wait for them for ever.
+    """
+    return threads if os.getpid() == _first_process() else 1
 
 
 def _shards(threads: int, batch_tokens: int) -> int:
@@ -176,7 +189,7 @@ def apply(hardware: Hardware) -> None:
     import torch
 
     keep_kernels()
-    torch.set_num_threads(hardware.threads // hardware.shards)
+    torch.set_num_threads(usable(hardware.threads // hardware.shards))
     if hardware.keeps_memory:
         keep_memory()
 

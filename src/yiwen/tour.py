@@ -93,6 +93,8 @@ def take_tour(
         raise ConfigError(f"--pairs {n_pairs}; use {_FEWEST_PAIRS} or more")
     earlier = _is_earlier_demo(run)
     loaded = load_recipe(RECIPE, settings)  # a wrong setting is told before anything is written
+    if not {"bleu", "chrf"} <= {*loaded.recipe.evaluation.metrics}:
+        raise ConfigError("evaluation.metrics lacks bleu or chrf, which the demo shows; name both")
 
     def stage(number: int, name: str) -> None:
         poll(stop, "the demo")

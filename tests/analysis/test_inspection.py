@@ -128,11 +128,16 @@ def test_what_cannot_be_looked_at_is_refused(tiny_run: TinyRun, sentence: str, t
         inspect_sentence(bundle, "a " * 200)
     with pytest.raises(DataError, match=r"target 1 has \d+ subwords, the model has positions for 95"):
         inspect_sentence(bundle, sentence, target="a " * 200)
-    with pytest.raises(ConfigError, match=r"search\.sampling=true has no tree of hypotheses"):
-        inspect_sentence(bundle, sentence, search=SearchConfig(sampling=True))
     light = exported(tiny_run.best, tmp_path / "light", has_weights=False)
     with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         inspect_sentence(open_bundle(light), sentence)
+
+
+def test_what_draws_at_random_is_looked_at_by_its_beam(tiny_run: TinyRun, sentence: str) -> None:
+    bundle = open_bundle(tiny_run.best)
+    rules = SearchConfig(beam_size=3)
+    drawn = inspect_sentence(bundle, sentence, search=rules.changed(sampling=True, mbr=5))
+    assert drawn.tree == inspect_sentence(bundle, sentence, search=rules).tree
 
 
 def test_a_bundle_that_knows_no_alignment_head_is_looked_at_in_the_usual_place(

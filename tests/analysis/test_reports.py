@@ -70,6 +70,16 @@ def test_heads_that_there_is_no_room_for_are_counted(seen: Inspection) -> None:
     assert "; first" not in shown(seen)
 
 
+def test_a_head_that_looks_a_step_late_is_said_to(seen: Inspection) -> None:
+    late = dataclasses.replace(seen, place=dataclasses.replace(seen.place, is_late=True))
+    assert re.search(
+        r"Attention of the alignment head: layer \d, (head \d|mean of its heads), read a row below", shown(late)
+    )
+    assert "read a row below" not in shown(
+        dataclasses.replace(seen, place=dataclasses.replace(seen.place, is_late=False))
+    )
+
+
 def test_a_given_translation_has_no_search_to_show(seen: Inspection) -> None:
     given = dataclasses.replace(seen, candidates=[], tree=[], winner=[], gradient=None, erasure=None)
     text = shown(given)

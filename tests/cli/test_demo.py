@@ -161,12 +161,20 @@ def test_a_folder_named_demo_with_something_else_is_left_alone(
     assert [path.name for path in (tmp_path / "demo").iterdir()] == ["recipe.toml"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("training.max_stepz=3", "did you mean 'max_steps'?"),
+        ('evaluation.metrics=["bleu"]', "evaluation.metrics lacks bleu or chrf, which the demo shows; name both"),
+        ('evaluation.metrics=["chrf"]', "evaluation.metrics lacks bleu or chrf"),
+    ],
+)
 def test_a_wrong_setting_is_told_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    setting: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
-    assert main(["demo", "--set", "training.max_stepz=3"]) == 2
-    assert "did you mean 'max_steps'?" in capsys.readouterr().err
+    assert main(["demo", "--set", setting]) == 2
+    assert said in capsys.readouterr().err.replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
 
 

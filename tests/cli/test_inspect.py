@@ -53,6 +53,12 @@ def test_inspect_wants_one_of_sentence_and_gold(run: Commands, tiny_run: TinyRun
         assert "give a sentence to look into, or gold alignments with --gold; one of the two" in done.err
 
 
+def test_inspect_says_what_a_given_translation_has_no_use_for(run: Commands, tiny_run: TinyRun, sentence: str) -> None:
+    done = run("inspect", tiny_run.folder, sentence, "--target", "Nobu.", "--beam-size", 3)
+    assert done.code == 2
+    assert "--beam-size: for a search; --target has none" in done.err
+
+
 def test_inspect_says_what_gold_alignments_have_no_use_for(run: Commands, tiny_run: TinyRun) -> None:
     done = run("inspect", tiny_run.folder, "--gold", "gold.jsonl", "--output", "a.html", "--beam-size", 3)
     assert done.code == 2

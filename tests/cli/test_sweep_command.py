@@ -41,6 +41,7 @@ def test_every_combination_is_one_cell_the_last_setting_changing_fastest(recipe:
     last = cells[-1].loaded.recipe
     assert (last.training.rdrop, last.model.dropout, last.training.max_steps) == (1.5, 0.2, 6)
     assert cells[0].folder.parent.name == "tiny-sweep"
+    assert grid(recipe, ["model.dropout=0.1,0.2"], folder="there")[1].folder == Path("there/dropout=0.2")
 
 
 def test_values_that_are_toml_as_a_whole_or_no_file_names_are_taken_as_they_are(recipe: str) -> None:

@@ -15,6 +15,7 @@ from commands import Commands
 
 from tiny_model import TinyRun, write_tiny_recipe
 from yiwen.bundle import open_bundle
+from yiwen.evaluations import run_of
 
 SHORT = ("--set", "training.max_steps=4", "--set", "training.validate_every=2", "--set", "training.checkpoint_every=2")
 
@@ -50,9 +51,10 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
     mean = run("average", folder, "--output", tmp_path / "mean", "--last", 2)
     assert mean.lines == [f"{tmp_path / 'mean'}: mean of 2 checkpoints"]
     assert mean.err == ""
-    fewer = run("average", folder, "--output", tmp_path / "fewer", "--last", 7)
+    fewer = run("average", folder, "--output", folder / "averaged", "--last", 7)
     assert fewer.err == "note: the run has 3 scheduled checkpoints, fewer than --last 7\n"
     assert open_bundle(tmp_path / "mean").info.weights == "average of 2 checkpoints"
+    assert [run_of(mean) for mean in (tmp_path / "mean", folder / "averaged")] == [None, folder]
 
 
 def test_another_run_folder_can_be_given(recipe: Path, run: Commands, tmp_path: Path) -> None:

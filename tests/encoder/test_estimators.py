@@ -91,6 +91,8 @@ def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch
     assert classifier.predict(more).tolist() == classifier.classes_[probabilities.argmax(axis=1)].tolist()
     assert classifier.score(more, [{"b": 7, "d": -3, "equal": 2}[label] for label in right]) > 0.8
     again = pickle.loads(pickle.dumps(classifier))  # noqa: S301
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")  # a relative folder stays where it was at the fit
     assert np.array_equal(again.predict_proba(more), probabilities)
     assert not (tmp_path / "runs").exists()
     other = clone(classifier).set_params(settings="training.max_steps=1")
@@ -158,6 +160,11 @@ def test_a_label_whose_texts_are_all_alike_is_never_held_out() -> None:
     texts, labels = ["yes", "Yes", "yes ", *map(str, range(7))], np.array([1] * 3 + [0] * 7)
     assert np.flatnonzero(_held_out(texts, labels, 9)).min() >= 3
     assert sum(_held_out(["same"] * 5 + ["other"], np.zeros(6, dtype=int), 9)) == 1  # one stands for its copies
+
+
+def test_a_text_whose_copies_differ_in_label_is_never_held_out() -> None:
+    texts, labels = ["odd", "Odd", "odd ", "a", "b", "c"], np.array([0, 1, 0, 0, 0, 1])
+    assert np.flatnonzero(_held_out(texts, labels, 9)).tolist() in ([3], [4])
 
 
 def test_texts_of_which_none_can_be_held_out_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,11 @@ def test_an_embedder_is_scored_by_finding_translations(tiny_embedder: Path, capf
 
 
 def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
-    for output in (tmp_path / "scores.html", tmp_path):
-        with pytest.raises(ConfigError, match=r"a page lies beside the JSON file; give the path of a \.json file"):
+    (tmp_path / "file").touch()
+    for output in (tmp_path / "scores.html", tmp_path, tmp_path / "file" / "scores.json"):
+        with pytest.raises(
+            ConfigError, match=r"a page lies beside it; give the path of a \.json file that you may write"
+        ):
             measuring.measure_encoder(tmp_path / "nothing", output=output)
 
 
@@ -108,6 +112,18 @@ def test_scores_are_printed_with_their_intervals_and_a_pair_is_two_texts(capsys:
         "written: out.json",
         "",
     ]
+
+
+def test_scores_in_a_run_of_somebody_elses_are_shown_and_kept_nowhere(
+    tiny_embedder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tiny_embedder.parent))
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)  # root may write everywhere
+    before = sorted(tiny_embedder.rglob("*"))
+    assert main(["evaluate", str(tiny_embedder), "--threads", "1"]) == 0
+    assert "\n  accuracy " in (said := "".join(capfd.readouterr()))
+    assert "note: nothing is kept; give --output" in said
+    assert sorted(tiny_embedder.rglob("*")) == before
 
 
 def test_an_mlm_has_nothing_to_be_scored_by(

@@ -12,8 +12,8 @@ from random_models import random_model, sources_for
 from tiny_model import TinyRun, signed, tampered
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import ConfigError
-from yiwen.model import ModelConfig
-from yiwen.search import SearchConfig
+from yiwen.model.config import ModelConfig
+from yiwen.search.config import SearchConfig
 from yiwen.text.subword import TokenizerConfig, train_subword
 from yiwen.translator import Translator
 

@@ -1,4 +1,7 @@
-"""A model that was loaded before the process was forked: in the child torch computes on, CTranslate2 says so."""
+"""A process that was forked after it computed: in the child torch computes on, CTranslate2 says what it lacks.
+
+What a child loads or trains itself works: it has one thread, whatever is asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from tiny_model import TinyRun
+from toy_task import write_task
+from yiwen.bundle import open_bundle
+from yiwen.encoder.exporting import export_encoder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -41,11 +47,25 @@ ask = load()  # which frees the other one
 assert ask() == before
 print("loaded", flush=True)
 """
+TRAINING = """
+import os, sys
+from pathlib import Path
+from yiwen.recipe import load_recipe
+from yiwen.runs import train_recipe
+from yiwen.translator import Translator
+
+bundle, recipe, run = sys.argv[1:]
+Translator.load(bundle, engine="torch", threads=2).translate(["Ba be. Bi bo."] * 40)
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+settings = ["training.max_steps=2", "training.validate_every=2", "training.threads=2"]
+print("trained to step", train_recipe(load_recipe(recipe, settings), run=Path(run))[1].step, flush=True)
+"""
 
 
-def said(kind: str, folder: Path, engine: str) -> list[str]:
+def said(program: str, *arguments: str | Path) -> list[str]:
     """What a forked child prints, which then ends as any program does."""
-    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, kind, str(folder), engine]
+    command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             output, _ = process.communicate(timeout=240)
@@ -58,20 +78,25 @@ def said(kind: str, folder: Path, engine: str) -> list[str]:
 
 def test_a_forked_child_computes_with_torch(tiny_run: TinyRun) -> None:
     for kind in ("translator", "encoder"):
-        assert said(kind, tiny_run.best, "torch") == ["computed", "loaded"]
+        assert said(PROGRAM, kind, tiny_run.best, "torch") == ["computed", "loaded"]
 
 
-def test_a_forked_child_is_told_to_load_an_exported_model_itself(exported_bundle: Path, exported_encoder: Path) -> None:
-    for kind, folder in (("translator", exported_bundle), ("encoder", exported_encoder)):
-        message, end = said(kind, folder, "ctranslate2")
-        assert "was loaded before this process was forked, and its threads did not come along; load it in" in message
-        assert end == "loaded"
+@pytest.mark.parametrize("exported", ["translator", "float32 encoder", "int8 encoder"])
+def test_a_forked_child_is_told_to_load_an_exported_model_itself(
+    request: pytest.FixtureRequest, tmp_path: Path, exported: str
+) -> None:
+    *dtype, kind = exported.split(" ")
+    if dtype:
+        bundle = open_bundle(request.getfixturevalue("tiny_classifier") / "best")
+        folder = export_encoder(bundle, dtype=dtype[0], valid=None, output=tmp_path / "bundle").folder
+    else:
+        folder = request.getfixturevalue("exported_bundle")
+    message, end = said(PROGRAM, kind, folder, "ctranslate2")
+    assert "was loaded before this process was forked, and its threads did not come along; load it in" in message
+    assert end == "loaded"
 
 
-@pytest.fixture
-def exported_encoder(tiny_classifier: Path, tmp_path: Path) -> Path:
-    from yiwen.bundle import open_bundle
-    from yiwen.encoder.exporting import export_encoder
-
-    bundle = open_bundle(tiny_classifier / "best")
-    return export_encoder(bundle, dtype="float32", valid=None, output=tmp_path / "bundle").folder
+def test_a_forked_child_trains(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    recipe = write_task(tmp_path, "copy")
+    assert said(TRAINING, tiny_run.best, recipe, tmp_path / "run")[-1] == "trained to step 2"

@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from yiwen.engines.packed import SMALL, PackedLinear, pack
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
 from yiwen.model.linear import has_onednn
+from yiwen.model.transformer import Transformer
 
 needs_packing = pytest.mark.skipif(not has_onednn(torch.float32), reason="this build of torch has no oneDNN")
 

@@ -11,8 +11,9 @@ import torch
 
 from yiwen.engines import torch_engine
 from yiwen.engines.torch_engine import TorchEngine
-from yiwen.model import ModelConfig, Transformer
-from yiwen.search import SearchConfig
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 V = 29

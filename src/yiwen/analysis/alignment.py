@@ -7,7 +7,7 @@ Japanese, where nothing marks where words end. Shapes: S source and T target sub
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,8 +79,7 @@ def cut(text: str, subword: Subword, language: str = "") -> Cut:
     clean = as_read(clean, language, subword)
     ids, pieces = subword.encode_with_spans(clean)
     found = _grouped(clean, ids, pieces)
-    words = tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words)
-    return Cut(ids, words, found.first)
+    return replace(found, words=tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words))
 
 
 def uncut(ids: Sequence[int], subword: Subword) -> tuple[str, Cut]:
@@ -124,9 +123,8 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
     if weights is None or not src.words or not tgt.words:
         return Alignment(src.words, tgt.words, (), (0.0,) * len(src.words))
     rows = weights[1:] if is_late else weights[:-1]
-    by_word_JI = between_words(rows[:, :-1], src.first, tgt.first)
-    n_pieces = np.diff([*tgt.first, len(tgt.ids)])
-    nothing_J = np.add.reduceat(rows[:, -1], tgt.first) / n_pieces  # attention to eos: made from no word
+    found_JI = between_words(rows, [*src.first, len(src.ids)], tgt.first)
+    by_word_JI, nothing_J = found_JI[:, :-1], found_JI[:, -1]  # attention to eos: made from no word
     strongest_J = by_word_JI.max(axis=1)
     is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]
     links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size, split_graphemes
@@ -160,8 +160,7 @@ def _printable(token: str) -> str:
 def _word_starts(pieces: Sequence[str]) -> list[int]:
     """Index of the first piece of each word."""
     starts = [0]
-    for index in range(1, len(pieces)):
-        before, piece = pieces[index - 1], pieces[index]
+    for index, (before, piece) in enumerate(pairwise(pieces), 1):
         # A ▁ alone belongs to what follows.
         if piece.startswith(_WORD_START) or not (before == _WORD_START or goes_on(before, piece)):
             starts.append(index)
@@ -177,14 +176,11 @@ def goes_on(before: str, piece: str) -> bool:
 def stands_alone(piece: str) -> bool:
     """True for text of scripts without blanks, for punctuation that ends or brackets words, and for special pieces."""
     text = piece.removeprefix(_WORD_START)
-    if not text:
-        return False
-    if text.startswith("<") and text.endswith(">"):
-        return True
+    is_special = text.startswith("<") and text.endswith(">")
     is_mark = all(unicodedata.category(char) in ("Po", "Ps", "Pe", "Pi") and char != "'" for char in text)
-    return is_mark or all(unicodedata.east_asian_width(char) in "WF" or is_unspaced(char) for char in text)
+    is_run_on = all(unicodedata.east_asian_width(char) in "WF" or is_unspaced(char) for char in text)
+    return bool(text) and (is_special or is_mark or is_run_on)
 
 
 def _joined(pieces: Sequence[str], starts: list[int]) -> list[str]:
-    ends = [*starts[1:], len(pieces)]
-    return ["".join(pieces[start:end]).replace(_WORD_START, "") for start, end in zip(starts, ends, strict=True)]
+    return ["".join(pieces[start:end]).replace(_WORD_START, "") for start, end in pairwise([*starts, len(pieces)])]

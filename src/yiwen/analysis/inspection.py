@@ -115,11 +115,11 @@ def inspect_sentence(
         bundle: With weights.
         text: Raw text; it is one segment, whatever its length, and addresses in it stay.
         target: A translation to look at instead of the model's own.
-        search: Search rules but `mbr`; those of the bundle where not given.
+        search: Search rules but `mbr` and `sampling`; those of the bundle where not given.
 
     Raises:
         CheckpointError: If the bundle has no weights.
-        ConfigError: If the text or the translation is blank, or the search draws at random.
+        ConfigError: If the text or the translation is blank.
         DataError: If one is longer than the model has positions for.
     """
     info = bundle.info
@@ -166,9 +166,7 @@ def inspect_sentence(
 
 def _search_rules(bundle: Bundle, text: str, search: SearchConfig) -> SearchConfig:
     """Rules by which a search finds what a translator finds, and hands out all its hypotheses."""
-    if search.sampling:
-        raise ConfigError("search.sampling=true has no tree of hypotheses to look at; set it to false")
-    search = search.changed(n_best=search.beam_size, mbr=0)
+    search = search.changed(n_best=search.beam_size, mbr=0, sampling=False)
     info = bundle.info
     reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
     if search.beam_size > 1 and reader.read(text, must=True).is_word:

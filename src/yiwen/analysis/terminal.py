@@ -40,6 +40,7 @@ def _parts(seen: Inspection) -> Iterator[tuple[str, RenderableType]]:
         yield "The tree: where hypotheses that ended part ways", _tree(seen)
     yield "Word alignment", _alignment(seen)
     where = "mean of its heads" if seen.place.head is None else f"head {seen.place.head + 1}"
+    where += ", read a row below" * seen.place.is_late
     yield f"Attention of the alignment head: layer {seen.place.layer + 1}, {where}", picture(seen, seen.aligning)
     if seen.erasure is not None:
         yield "Erasure: without which source word a target word would be less likely", picture(seen, seen.erasure)

@@ -49,6 +49,8 @@ def inspect(
     from yiwen.analysis.terminal import show
 
     assert text is not None
+    if target is not None:
+        refuse({"--beam-size": beam_size, "--length-penalty": length_penalty}, "for a search; --target has none")
     bundle = open_bundle(model)
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, n_best=1)
     seen = inspect_sentence(bundle, text, target=target, search=search)

@@ -51,7 +51,9 @@ COMMANDS: Final[tuple[Callable[..., Any], ...]] = (
 )  # fmt: skip
 
 _NO_ACCESS: Final = "give one whose folder is there and that you may read or write"
+_FULL: Final = "free some, or write to another disk (runs are in the folder YIWEN_RUNS), and run the same command again"
 _REMEDIES: Final = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR), _NO_ACCESS),
     errno.EISDIR: "give the path of a file",
     errno.ENAMETOOLONG: "give a shorter name",
@@ -140,13 +142,8 @@ def _os_error_message(error: OSError) -> str:
 
     name = error.filename2 or error.filename  # of a copy, what was written
     where = f": {meant(str(name))}" if name else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return (
-            f"no space left on the disk{where}; free some, or write to another disk (runs are in the folder "
-            "YIWEN_RUNS), and run the same command again"
-        )
-    remedy = _REMEDIES.get(error.errno or 0, "YIWEN_TRACEBACK=1 shows where it happened")
-    return f"{error.strerror or error}{where}; {remedy}"
+    what = "no space left on the disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or error
+    return f"{what}{where}; {_REMEDIES.get(error.errno or 0, 'YIWEN_TRACEBACK=1 shows where it happened')}"
 
 
 def _report(error: BaseException, message: str, *, code: int, is_error: bool = True) -> int:

@@ -132,7 +132,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
                 f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
             )
         temporary = TemporaryDirectory() if self.folder is None else None
-        folder = Path(self.folder or temporary.name) / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
+        folder = Path(self.folder or temporary.name).absolute() / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
         run, fits, dropped = _trained(loaded, texts, numbers, folder)
         self.classes_, self.model_, self._kept = classes, str(run / "best"), temporary
@@ -209,10 +209,13 @@ def _opened(estimator: Any, model: str | Path) -> Encoder:
 def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
     """Which texts to validate with: the same at every call, and never the last one of a label.
 
-    Of equal texts one counts: preparation takes those like a held-out text from the training text.
+    Of equal texts one counts, and none where their labels differ: preparation takes those like a held-out text from the
+    training text.
     """
-    last = {normalise(text).casefold(): place for place, text in enumerate(texts)}
-    places = set(last.values())
+    keys = [normalise(text).casefold() for text in texts]
+    last = {key: place for place, key in enumerate(keys)}
+    differing = {key for place, key in enumerate(keys) if labels[place] != labels[last[key]]}
+    places = {place for key, place in last.items() if key not in differing}
     left = np.bincount(labels[[*places]])
     chosen = [False] * len(labels)
     for place in np.random.default_rng(1).permutation(len(labels)).tolist():

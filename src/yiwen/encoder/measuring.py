@@ -17,7 +17,7 @@ from yiwen.evaluation.classification import Classification, evaluate_labels
 from yiwen.evaluation.label_report import label_report
 from yiwen.evaluation.retrieval import retrieval
 from yiwen.evaluations import Test, kept_at, settings_of, tests_of
-from yiwen.files import write_json, write_text
+from yiwen.files import may_write, write_json, write_text
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.normalise import normalise
@@ -76,8 +76,8 @@ def measure_encoder(
         ConfigError: If the task has nothing to be scored by, there is no test set, or output can be no JSON file.
         DataError: If the text is missing, or has labels that the model does not know.
     """
-    if output is not None and (output.is_dir() or output.suffix.lower() == ".html"):
-        raise ConfigError(f"--output {output}: a page lies beside the JSON file; give the path of a .json file")
+    if output is not None and (output.is_dir() or output.suffix.lower() == ".html" or not may_write(output)):
+        raise ConfigError(f"--output {output}: a page lies beside it; give the path of a .json file that you may write")
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     bundle = encoder.bundle
     if bundle.info.task == "mlm":
@@ -90,6 +90,7 @@ def measure_encoder(
         written = output or kept_at(bundle.folder, test, is_given=src is not None, how=how)
         if output is not None and number:  # a file for each test
             written = output.with_stem(f"{output.stem}-{test.name}")
+        written = written if written and may_write(written) else None  # the run may be somebody else's
         found.append(_measured(encoder, test, written, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))
     return found
 
@@ -143,6 +144,5 @@ def print_encoder_measurement(measurement: EncoderMeasurement, console: Console)
     for name, value in measurement.scores.items():
         interval = "  (95 %: {:.2f} to {:.2f})".format(*intervals[name]) if name in intervals else ""
         lines.append(f"  {name.replace('_', ' ')} {value:.2f}{interval}")
-    if measurement.written is not None:
-        lines.append(f"written: {measurement.written}")
+    lines.append(f"written: {measurement.written}" if measurement.written else "note: nothing is kept; give --output")
     console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

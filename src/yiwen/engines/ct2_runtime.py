@@ -15,6 +15,7 @@ from yiwen.engines.ct2_rules import Seen, exponent
 from yiwen.engines.engine import Ids, Sentences, longest_first
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
+from yiwen.hardware import usable
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import EOS_ID, Subword
@@ -61,7 +62,8 @@ class Runtime:
             **options,
         }
         starts = [[self.target_tokens[id_] for id_ in prefix]] if len(prefix) else None
-        return list(self._translator.translate_batch([self._tokens(ids) for ids in sources], starts, **settings))
+        tokens = [[self._source_tokens[id_] for id_ in ids] for ids in sources]
+        return list(self._translator.translate_batch(tokens, starts, **settings))
 
     def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
         """What CTranslate2 found for each sentence, its scores turned back into sums."""
@@ -112,8 +114,9 @@ class Runtime:
         longest = [max(len(src), len(tgt)) for src, tgt in zip(sources, targets, strict=True)]
 
         def submit(batch: list[int]) -> list[Any]:
-            tokens = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
-            return list(call([self._tokens(sources[i]) for i in batch], tokens, max_input_length=0, asynchronous=True))
+            read = [[self._source_tokens[id_] for id_ in sources[i]] for i in batch]
+            written = [[self.target_tokens[id_] for id_ in targets[i]] for i in batch]
+            return list(call(read, written, max_input_length=0, asynchronous=True))
 
         for batch, calls in self.in_flight(longest_first(longest, size), submit, stop, doing):
             yield from zip(batch, (waiting.result() for waiting in calls), strict=True)
@@ -131,9 +134,6 @@ class Runtime:
         while waiting:
             poll(stop, doing)
             yield waiting.popleft()
-
-    def _tokens(self, ids: Ids) -> list[str]:
-        return [self._source_tokens[id_] for id_ in ids]
 
 
 class _OfItsProcess:
@@ -192,7 +192,7 @@ def open_model(
             device_index=number,
             compute_type=compute_type,
             inter_threads=replicas,
-            intra_threads=max(1, threads // replicas),
+            intra_threads=usable(max(1, threads // replicas)),
             max_queued_batches=-1,
         )
     except (RuntimeError, ValueError) as error:

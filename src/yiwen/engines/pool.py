@@ -60,8 +60,7 @@ def ahead(
                 yield result(under_way.popleft(), stop, doing)
         finally:
             given_up.signum = signal.SIGTERM
-            for future in under_way:
-                future.cancel()
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 def result(future: Future[R], stop: StopFlag, doing: str) -> R:

@@ -201,12 +201,10 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Seq
 
 
 @cache
-def _first_process(set_threads: Callable[[int], None]) -> int:
-    """The process that torch was first set up in. Its threads do not come along where it is forked: with more than one
-    a child would wait for ever for the others."""
+def _leave_children_one(set_threads: Callable[[int], None]) -> None:
+    """A forked child goes on with the models of torch that it has inherited, by one thread (`hardware.usable`)."""
     if hasattr(os, "register_at_fork"):  # Windows has no fork
         os.register_at_fork(after_in_child=partial(set_threads, 1))
-    return os.getpid()
 
 
 def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]:
@@ -217,7 +215,7 @@ def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]
 
     dtype = "float32" if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
-    threads = threads if os.getpid() == _first_process(torch.set_num_threads) else 1
+    _leave_children_one(torch.set_num_threads)
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
     return chosen.device, torch.bfloat16 if dtype == "bf16" else torch.float32

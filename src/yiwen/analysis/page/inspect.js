@@ -320,7 +320,7 @@
     const bits = data.entropy[kind]?.[layer][head];
     at("map-title").textContent = isSigned(kind) ? KINDS[kind][0]
       : `Layer ${layer + 1}, head ${head + 1} · entropy ${bits.toFixed(1)} bits · importance ${data.importance[kind][layer][head].toFixed(2)}`
-        + (kind === "cross" && layer === data.place.layer && head === data.place.head ? " · the alignment head" : "");
+        + (kind === "cross" && layer === data.place.layer && head === data.place.head ? ` · the alignment head${data.place.is_late ? ", read a row below" : ""}` : "");
     canvas.setAttribute("aria-label", `${KINDS[kind][0]}: ${at("map-title").textContent}`);
     fit();
   }
