@@ -14,7 +14,7 @@ from tiny_model import TinyRun
 from yiwen.errors import ConfigError
 from yiwen.evaluation import calibration
 from yiwen.measure import calibrate_once, measure
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 from yiwen.translator import Translator
 
 GREEDY = SearchConfig(beam_size=1)

@@ -22,7 +22,7 @@ from yiwen import translator as module
 from yiwen.engines.engine import Ids
 from yiwen.errors import ConfigError, DataError, MissingDependencyError, Stopped
 from yiwen.plan import plan
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary

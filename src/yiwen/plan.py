@@ -95,10 +95,9 @@ def plan(
                 continue
             for left, right in fitting(text[start:end], reader, limit):
                 part = reader.read(text[start + left : start + right], must=True)
-                if not part.text:  # what shows nothing stands between two pieces, not in them
-                    continue
-                (ids,) = reader.subword.encode([part.text])
-                stretches.append(Stretch(start + left, start + right, part, ids, ("segmented", *part.flags)))
+                if part.text:  # what shows nothing stands between two pieces, not in them
+                    (ids,) = reader.subword.encode([part.text])
+                    stretches.append(Stretch(start + left, start + right, part, ids, ("segmented", *part.flags)))
         plans.append(stretches)
     return plans
 

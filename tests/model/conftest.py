@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from yiwen.model import DecoderCache, Transformer
 from yiwen.model.attention import fused_attention, use_attention
+from yiwen.model.cache import DecoderCache
 from yiwen.model.masks import padding_mask
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 POSITIONS = ["sinusoidal", "learned", "rotary", "alibi"]

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
 from yiwen.model.encoder import Encoder
 from yiwen.model.masks import attention_bias, padding_mask
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 POSITIONS = ["sinusoidal", "learned", "rotary", "alibi"]

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import CrossAttention, SelfAttention
+from yiwen.model.config import ModelConfig
 from yiwen.model.layers import GatedFeedForward
+from yiwen.model.transformer import Transformer
 
 
 def fresh(seed: int = 1, **changes: Any) -> Transformer:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from yiwen.model import Transformer
 from yiwen.model.dropout import drawing_from, is_left_out
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 SRC, TGT = (torch.randint(4, 31, (3, n), generator=torch.Generator().manual_seed(n)) for n in (7, 11))

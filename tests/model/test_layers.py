@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from yiwen.model import ModelConfig
+from yiwen.model.config import ModelConfig
 from yiwen.model.dropout import Dropout, dropout
 from yiwen.model.layers import (
     FeedForward,

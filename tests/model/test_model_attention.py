@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import (
     CrossAttention,
     MultiHeadAttention,
@@ -23,9 +22,11 @@ from yiwen.model.attention import (
     split_heads,
     use_attention,
 )
+from yiwen.model.config import ModelConfig
 from yiwen.model.dropout import drawing_from
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
 from yiwen.model.positions import RotaryPositions
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 B, H, Q, M, K = 2, 3, 5, 7, 11

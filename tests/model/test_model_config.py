@@ -10,7 +10,7 @@ import pytest
 
 from yiwen.config import attribute_docs, parse
 from yiwen.errors import ConfigError
-from yiwen.model import PRESETS, ModelConfig
+from yiwen.model.config import PRESETS, ModelConfig
 
 
 def test_defaults_are_the_base_model_of_the_paper() -> None:

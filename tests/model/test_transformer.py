@@ -13,9 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.errors import ConfigError
-from yiwen.model import ModelConfig, Transformer
 from yiwen.model.attention import fused_attention, use_attention
+from yiwen.model.config import ModelConfig
 from yiwen.model.masks import padding_mask
+from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
 POSITIONS = ["sinusoidal", "learned", "rotary", "alibi"]

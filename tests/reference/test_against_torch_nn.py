@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from yiwen.model import ModelConfig, Transformer
+from yiwen.model.config import ModelConfig
 from yiwen.model.decoder import DecoderLayer
 from yiwen.model.encoder import EncoderLayer
+from yiwen.model.transformer import Transformer
 
 PAD, B, S, T, V_SRC, V_TGT = 0, 3, 7, 5, 29, 31
 SRC_LENGTHS, TGT_LENGTHS = (7, 4, 2), (3, 5, 1)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from yiwen.model import PRESETS, ModelConfig, Transformer
+from yiwen.model.config import PRESETS, ModelConfig
+from yiwen.model.transformer import Transformer
 
 V = 37_000
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "parameters.py"

@@ -10,8 +10,8 @@ import torch
 from fake_model import EOS, FakeModel, Ids, V, all_sequences, make_task, random_table
 from torch import Tensor
 
-from yiwen.search import SearchConfig
 from yiwen.search.beam import beam_search
+from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.penalties import length_divisor
 

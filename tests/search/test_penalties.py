@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 from yiwen.search.penalties import length_divisor
 
 

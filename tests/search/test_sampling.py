@@ -10,7 +10,7 @@ import torch
 from fake_model import FakeModel, Ids, make_task, random_table
 from torch import Tensor
 
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 from yiwen.search.greedy import extend
 from yiwen.search.sampling import sampler, truncated_probs
 

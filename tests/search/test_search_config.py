@@ -11,7 +11,7 @@ import pytest
 
 from yiwen.config import attribute_docs
 from yiwen.errors import ConfigError
-from yiwen.search import SearchConfig
+from yiwen.search.config import SearchConfig
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from yiwen.model import DecoderCache, ModelConfig, Transformer
+from yiwen.model.cache import DecoderCache
+from yiwen.model.config import ModelConfig
 from yiwen.model.masks import padding_mask
-from yiwen.search import SearchConfig
+from yiwen.model.transformer import Transformer
 from yiwen.search.beam import beam_search
+from yiwen.search.config import SearchConfig
 from yiwen.search.greedy import greedy_search
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.search.step import Task

@@ -33,7 +33,6 @@ PLACEHOLDER: Final = re.compile(
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
-_DIGIT: Final = re.compile(r"\d")
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}]|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
@@ -128,7 +127,7 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     """
     is_known = knows_words(src_lang) and knows_words(tgt_lang)
     src = numbers_in(source, src_lang, is_strict=is_known)
-    if not (src.digits or src.words or _DIGIT.search(translation)):
+    if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     spelt_up_to = 1 if is_known else 12
@@ -149,6 +148,5 @@ def _has(known: frozenset[float], values: Collection[float]) -> bool:
 def _is_alike(a: float, b: float) -> bool:
     """The same year (1994, '94, the 20th century) or hour (3 p.m., 15 Uhr)."""
     low, high = sorted((a, b))
-    if high - low == 12 and high <= 24:
-        return True
-    return 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)
+    is_same_year = 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)
+    return is_same_year or (high - low == 12 and high <= 24)

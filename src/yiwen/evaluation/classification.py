@@ -56,7 +56,7 @@ def evaluate_labels(
         for g, p in zip(one, other, strict=True)
     ]
     lengths = np.array([len(one) for one in gold])
-    spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)])  # (N, 3)
+    spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)]).reshape(-1, 3)
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
@@ -66,7 +66,8 @@ def evaluate_labels(
     def scores(times: Counts) -> dict[str, float]:
         table = confusion(times)
         found = {"accuracy": accuracy(table), "macro_f1": macro_f1(table)}
-        return found | ({"span_f1": _f1(*(times @ spans))} if spans.any() else {})
+        n_right, *n_marked = times @ spans
+        return found | ({"span_f1": float(200 * n_right / max(sum(n_marked), 1))} if spans.any() else {})
 
     once = np.ones(len(gold), dtype=np.int64)
     whole = scores(once)
@@ -77,8 +78,7 @@ def evaluate_labels(
     bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in whole if drawn}
     bins = _bins(gold, predicted, confidences) if confidences is not None else ()
     if bins:
-        error = sum(n * abs(mean - right) for n, mean, right in bins) / len(gold)
-        whole["calibration_error"] = 100 * error
+        whole["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / len(gold))
     return Classification(
         labels=labels,
         confusion=tuple(map(tuple, confusion(once).tolist())),
@@ -123,10 +123,6 @@ def _span_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int, in
     """Spans that are right, predicted, there."""
     there, found = spans_of(gold), spans_of(predicted)
     return len(there & found), len(found), len(there)
-
-
-def _f1(n_right: int, n_predicted: int, n_there: int) -> float:
-    return float(200 * n_right / max(n_predicted + n_there, 1))
 
 
 def _bins(

@@ -197,13 +197,11 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     Raises:
         DataError: If the counts differ, naming both, or there is nothing to score.
     """
-    if len(hypotheses) != len(references):
+    if len(hypotheses) != len(references) or not references:
         raise DataError(
             f"{len(hypotheses)} hypotheses against {len(references)} references; "
-            "every line needs exactly one reference, empty lines included"
+            "every line needs exactly one reference, empty lines included, and there has to be at least one line"
         )
-    if not references:
-        raise DataError("0 hypotheses and 0 references: there is nothing to score; give at least one line")
 
 
 def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:

@@ -27,16 +27,15 @@ def retrieval(
     Returns:
         `accuracy`, the mean of both ways, `accuracy_src` (from source to target) and `accuracy_tgt`.
     """
-    n_texts = max(len(src_texts), 1)
-    forth = _n_right(src, tgt, src_texts, tgt_texts) / n_texts
-    back = _n_right(tgt, src, tgt_texts, src_texts) / n_texts
+    forth = _accuracy(src, tgt, src_texts, tgt_texts)
+    back = _accuracy(tgt, src, tgt_texts, src_texts)
     return {"accuracy": 50 * (forth + back), "accuracy_src": 100 * forth, "accuracy_tgt": 100 * back}
 
 
-def _n_right(one: npt.NDArray[Any], other: npt.NDArray[Any], texts: Sequence[str], partners: Sequence[str]) -> int:
+def _accuracy(one: npt.NDArray[Any], other: npt.NDArray[Any], texts: Sequence[str], partners: Sequence[str]) -> float:
     pairs = set(zip(texts, partners, strict=True))
     n_right = 0
     for start in range(0, len(texts), _BLOCK):
         nearest = (one[start : start + _BLOCK] @ other.T).argmax(axis=1)
         n_right += sum((text, partners[i]) in pairs for text, i in zip(texts[start:], nearest.tolist(), strict=False))
-    return n_right
+    return n_right / max(len(texts), 1)

@@ -19,7 +19,8 @@ class ModelConfig:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     preset: Literal["tiny", "small", "base", "big", "tiny-fast", "base-fast"] | None = None
-    """Named shape that supplies the settings not given here; in Python `ModelConfig(**PRESETS["small"])` does."""
+    """Named shape that supplies the settings not given here; in Python `ModelConfig(**PRESETS["small"])` does. If
+    `--set` changes it, settings that only repeat the old one's give way."""
     d_model: int = 512
     """Width of embeddings and layers."""
     n_heads: int = 8

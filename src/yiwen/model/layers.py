@@ -109,10 +109,6 @@ def build_final_norm(config: ModelConfig) -> nn.Module:
 
 def build_feed_forward(config: ModelConfig) -> nn.Module:
     """The position-wise network with the configured non-linearity."""
-    match config.activation:
-        case "relu":
-            return FeedForward(config.d_model, config.d_ff, F.relu)
-        case "gelu":
-            return FeedForward(config.d_model, config.d_ff, F.gelu)
-        case "swiglu":
-            return GatedFeedForward(config.d_model, config.d_ff)
+    if config.activation == "swiglu":
+        return GatedFeedForward(config.d_model, config.d_ff)
+    return FeedForward(config.d_model, config.d_ff, F.relu if config.activation == "relu" else F.gelu)
