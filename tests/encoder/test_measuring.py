@@ -83,6 +83,20 @@ def test_an_embedder_is_scored_by_finding_translations(tiny_embedder: Path, capf
     assert "labels" not in found
 
 
+def test_a_pair_that_comes_again_with_another_blank_is_the_same_pair(
+    tiny_embedder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sides = [list(side) for side in held_out(tiny_embedder)]
+    scores = []
+    for change in (str, lambda line: f"{line} ", lambda line: line.replace(" ", "\u00a0")):
+        files = (tmp_path / "a.en", tmp_path / "a.de")
+        for path, side in zip(files, sides, strict=True):
+            path.write_text("".join(f"{line}\n" for line in (*side, *map(change, side))), encoding="utf-8")
+        found = evaluate(tiny_embedder, "--src", str(files[0]), "--ref", str(files[1]), capfd=capfd)
+        scores.append(found["scores"])
+    assert scores[0] == scores[1] == scores[2]
+
+
 def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for output in (tmp_path / "scores.html", tmp_path, tmp_path / "file" / "scores.json"):

@@ -52,6 +52,16 @@ def test_the_exported_engine_is_used_where_nothing_asks_for_another(
     assert found.note == ""
 
 
+def test_the_trained_model_beside_an_exported_one_is_found_from_another_folder(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(exported_bundle.parent)
+    found = opened(Path(exported_bundle.name))
+    monkeypatch.chdir(tmp_path)
+    assert found.finder is not None
+    assert found.finder().description.startswith("torch")
+
+
 def test_without_an_export_torch_translates(tiny_run: TinyRun) -> None:
     assert opened(tiny_run.best, device="cpu").engine.description == "torch float32 on cpu"
 

@@ -108,6 +108,10 @@ def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:
         Glossary([("dog", "Hund")])  # type: ignore[arg-type]
 
 
+def test_rows_without_a_term_are_none_and_a_term_without_a_translation_stays() -> None:
+    assert Glossary({"": "x", "\u200b": "y", "bike": "", "dog": " "}).terms == {"bike": "bike", "dog": "dog"}
+
+
 def test_terms_made_in_python_are_read_as_those_of_a_table() -> None:
     found = Glossary({"cafe\u0301": "Kaffee", "the\u00a0grass": "Gras"})
     assert found.terms == {"café": "Kaffee", "the grass": "Gras"}

@@ -171,6 +171,21 @@ def test_dropout_depends_on_run_step_and_place_alone() -> None:
     assert not torch.equal(found((1, 2), [[2], [0, 1]]), first)
 
 
+def test_dropout_is_the_same_beside_a_thread_that_sets_torchs_random_numbers_back() -> None:
+    usual = translation_loss(0.1)
+
+    def disturbed(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, int]:
+        torch.manual_seed(0)
+        return usual(model, batch)
+
+    model = tiny_transformer()
+    found = []
+    for loss in (usual, disturbed):
+        gradients(model, [[0, 1, 2]], loss_fn=loss)
+        found.append(flat(model).clone())
+    assert torch.equal(*found)
+
+
 def test_bf16_rounds_products_and_keeps_weights_and_gradients_float32() -> None:
     model = ToyModel().eval()
     exact = gradients(model, [[0, 1]])

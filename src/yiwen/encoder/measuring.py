@@ -107,7 +107,7 @@ def _measured(
     if info.task == "embed":
         vectors = [encoder.features(side, stop=stop) for side in (test.sources, test.references)]
         seconds = time.perf_counter() - began
-        scores = retrieval(vectors[0], vectors[1], test.sources, test.references)
+        scores = retrieval(vectors[0], vectors[1], texts, [*map(normalise, test.references)])
     else:
         if info.task == "tag":
             predicted = encoder.tag([text.split(" ") for text in texts], stop=stop)

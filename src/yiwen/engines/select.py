@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -99,7 +99,8 @@ def open_engine(
         obstacle = _obstacle(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
-            finder = _once(partial(_torch, bundle, device="cpu", dtype="auto", threads=threads))
+            trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
+            finder = _once(partial(_torch, trained, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)
             return Opened(engine=exported, n_at_once=2, finder=finder if has_trained else None)
         note = f"{obstacle}; using torch"

@@ -72,8 +72,9 @@ def compute_gradients(
         if pool.n_shards > 1:
             loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, hardware)
             continue
-        torch.manual_seed(seed_of(*seeds, place, 1))
-        with autocast(hardware):
+        seed = seed_of(*seeds, place, 1)
+        torch.manual_seed(seed)  # for a GPU; on a CPU other threads may draw from that generator, or set it back
+        with drawing_from(torch.Generator().manual_seed(seed)), autocast(hardware):
             micro_loss, _ = loss_fn(model, batch.to(hardware.device))
         # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
         (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
