@@ -296,3 +296,12 @@ def test_what_can_be_written_is_known_before_the_work(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "a.txt", tmp_path / "new" / "deep" / "a.txt", Path(os.devnull)):
         assert files.may_write(path)
     assert not files.may_write(tmp_path / "file" / "a.txt")
+
+
+def test_a_file_that_is_protected_is_not_written_although_its_folder_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path / "file")  # root may write everywhere
+    assert not files.may_write(tmp_path / "file")
+    assert files.may_write(tmp_path / "another")

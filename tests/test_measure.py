@@ -250,15 +250,25 @@ def test_a_recipe_without_test_set_is_told(model: Path, monkeypatch: pytest.Monk
 
 
 def test_a_folder_is_no_output(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a folder; give the path of a JSON file"):
+    with pytest.raises(ConfigError, match="is a folder or may not be written; give the path of a JSON file of yours"):
         measure(model, src=texts[0], ref=texts[1], output=tmp_path, threads=1)
+
+
+def test_the_text_that_is_read_is_no_output(model: Path, texts: tuple[Path, Path]) -> None:
+    before = texts[1].read_bytes()
+    for name in ("output", "report"):
+        with pytest.raises(ConfigError, match=rf"--{name} .* is named twice; give it a file of its own"):
+            measure(model, src=texts[0], ref=texts[1], threads=1, **{name: texts[1]})  # type: ignore[arg-type]
+    assert texts[1].read_bytes() == before
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_translated(
     model: Path, texts: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match=r"--report .*file/r\.html cannot be written there; give the path of an HTML"):
+    with pytest.raises(
+        ConfigError, match=r"--report .*file/r\.html is a folder or may not be written; give the path of an HTML"
+    ):
         measure(model, src=texts[0], ref=texts[1], report=tmp_path / "file" / "r.html", threads=1)
 
 

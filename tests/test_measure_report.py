@@ -56,7 +56,9 @@ def test_without_a_report_there_are_no_details(model: Path, tmp_path: Path) -> N
 
 
 def test_a_report_cannot_be_a_folder(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--report .* is a folder; give the path of an HTML file"):
+    with pytest.raises(
+        ConfigError, match=r"--report .* is a folder or may not be written; give the path of an HTML file of yours"
+    ):
         measure(model, report=tmp_path, threads=1)
 
 

@@ -17,7 +17,7 @@ def test_an_unset_flag_lets_everything_pass() -> None:
     stop.check("prepare")
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, code: int) -> None:
     with stop_on_signals() as stop:
         signal.raise_signal(signum)
@@ -25,6 +25,16 @@ def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, cod
         with pytest.raises(Stopped, match=f"stopped by {signum.name} during validation") as stopped:
             stop.check("validation")
     assert stopped.value.exit_code == code
+
+
+def test_under_nohup_a_closed_terminal_stops_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_signal_stops_at_once() -> None:

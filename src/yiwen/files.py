@@ -220,7 +220,8 @@ def absolute_path(path: Path) -> Path:
 def may_write(path: Path) -> bool:
     """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
     above = next(folder for folder in path.absolute().parents if folder.exists())
-    return (path.exists() and not path.is_file()) or (above.is_dir() and os.access(above, os.W_OK | os.X_OK))
+    is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+    return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
 
 
 def swap_link(link: Path, target: Path) -> None:

@@ -112,11 +112,11 @@ def measure(
 
     Raises:
         ConfigError: If only one of src and ref is given, there is no recipe to take a test set from, `output` or
-            `report` cannot be written or are one, or the two models translate between other languages.
+            `report` cannot be written or are named twice, or the two models translate between other languages.
         DataError: If the text is missing, empty, no UTF-8, or the sides differ in length.
     """
     # All that can be wrong is looked at first: translating may take long.
-    _check_outputs(output, report)
+    _check_outputs(output, report, read={src, ref})
     load = partial(Translator.load, engine=engine, device=device, dtype=dtype, threads=threads)
     translator = load(model, ensemble=ensemble)
     other = None if compare_with is None else load(compare_with)
@@ -158,14 +158,13 @@ def measure(
     return first
 
 
-def _check_outputs(output: Path | None, report: Path | None) -> None:
+def _check_outputs(output: Path | None, report: Path | None, *, read: set[Path | None]) -> None:
+    named = [path.resolve() for path in (output, report, *read) if path is not None]
     for name, path, kind in (("output", output, "a JSON file"), ("report", report, "an HTML file")):
-        if path is not None and path.is_dir():
-            raise ConfigError(f"--{name} {path} is a folder; give the path of {kind}")
-        if path is not None and not may_write(path):
-            raise ConfigError(f"--{name} {path} cannot be written there; give the path of {kind} in a folder of yours")
-    if output is not None and report is not None and output.resolve() == report.resolve():
-        raise ConfigError(f"--output and --report are both {output}; give each a file of its own")
+        if path is not None and (path.is_dir() or not may_write(path)):
+            raise ConfigError(f"--{name} {path} is a folder or may not be written; give the path of {kind} of yours")
+        if path is not None and named.count(path.resolve()) > 1:
+            raise ConfigError(f"--{name} {path} is named twice; give it a file of its own")
 
 
 @dataclass(frozen=True, kw_only=True)

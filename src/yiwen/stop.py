@@ -52,7 +52,7 @@ def poll(stop: StopFlag | None, doing: str) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopFlag]:
-    """Give a StopFlag that SIGINT and SIGTERM set; the old handlers return at the end.
+    """Give a StopFlag that SIGINT, SIGTERM and a closed terminal (SIGHUP) set; the old handlers return at the end.
 
     Outside the main thread, where Python allows no handlers, the flag simply stays unset.
     """
@@ -68,7 +68,9 @@ def stop_on_signals() -> Iterator[StopFlag]:
             name = signal.Signals(signum).name
             raise Stopped(f"stopped at once by a second {name}", signum=signum, is_immediate=True)
 
-    before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
+    hangup = getattr(signal, "SIGHUP", signal.SIGTERM)  # which Windows has not, and nohup ignores
+    caught = {signal.SIGINT, signal.SIGTERM} | ({hangup} if signal.getsignal(hangup) != signal.SIG_IGN else set())
+    before = {signum: signal.signal(signum, handle) for signum in caught}
     try:
         yield stop
     finally:

@@ -65,13 +65,13 @@ def test_a_report_is_written_and_named(run: Commands, model: Path, tmp_path: Pat
         (["--src", "none.en", "--ref", "test.de"], 3, "none.en is no file; give the path of an existing text"),
         (["--src", "test.en", "--ref", "valid.de"], 3, "test.en has 40 lines, valid.de has 30; give one reference"),
         (["--compare", "nothing"], 4, "nothing is no folder; give a bundle"),
-        (["--output", "."], 2, "--output . is a folder; give the path of a JSON file"),
+        (["--output", "."], 2, "--output . is a folder or may not be written; give the path of a JSON file"),
         (
             ["--report", "test.en/r.html"],
             2,
-            "--report test.en/r.html cannot be written there; give the path of an HTML file",
+            "--report test.en/r.html is a folder or may not be written; give the path of an HTML file",
         ),
-        (["--output", "r", "--report", "./r"], 2, "--output and --report are both r; give each a file of its own"),
+        (["--output", "r", "--report", "./r"], 2, "--output r is named twice; give it a file of its own"),
         (["--beam-size", "0"], 2, "search.beam_size is 0"),
     ],
 )

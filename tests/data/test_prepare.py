@@ -10,11 +10,13 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from made_text import contents, pair, run, texts, write
 
+from yiwen.data import pipeline
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.prepare import DataConfig, _progress, prepare
 from yiwen.data.store import Store
@@ -282,6 +284,20 @@ def test_a_stop_signal_leaves_nothing_that_could_be_taken_for_a_store(tmp_path: 
     stop.signum = signal.SIGTERM
     with pytest.raises(Stopped, match="stopped by SIGTERM during prepare"):
         run(tmp_path, write(tmp_path, "train", [pair(n) for n in range(30)]), stop=stop)
+    assert [path.name for path in (tmp_path / "runs" / ".prepared").iterdir()] == ["locks"]
+
+
+def test_a_text_that_changes_while_it_is_read_makes_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(30)])
+    read = pipeline.run
+
+    def saved_meanwhile(*given: Any) -> Any:
+        write(tmp_path, "train", [pair(n) for n in range(1, 31)])
+        return read(*given)
+
+    monkeypatch.setattr(pipeline, "run", saved_meanwhile)
+    with pytest.raises(DataError, match="a text was changed while it was read; run the same command again"):
+        run(tmp_path, corpus)
     assert [path.name for path in (tmp_path / "runs" / ".prepared").iterdir()] == ["locks"]
 
 

@@ -25,7 +25,7 @@ from typing import Final
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
-from yiwen.errors import TrainingError, needing
+from yiwen.errors import DataError, TrainingError, needing
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
@@ -82,16 +82,15 @@ def prepare(
         from yiwen.data.fingerprint import fingerprint_of
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
-    shelf = root / ".prepared"
-    folder = shelf / fingerprint
+    folder = root / ".prepared" / fingerprint
     with ExitStack() as stack:
         reused = is_whole(folder)
         if not reused:
             tick = stack.enter_context(_progress(progress))
-            _wait_for(shelf / LOCKS / fingerprint, stack, stop, tick)
+            _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_whole(folder)  # asked again: another process may just have finished it
         if not reused:
-            _remove_leftovers(shelf)
+            _remove_leftovers(folder.parent)
             with new_folder(folder) as temporary:
                 job = intake.Job(
                     data=data,
@@ -104,6 +103,8 @@ def prepare(
                     tick=tick,
                 )
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
+                if fingerprint_of(data, tokenizer, base=base, targets=targets) != fingerprint:
+                    raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
     return Prepared(folder, dataclasses.replace(report, seconds=time.perf_counter() - started), reused)
 

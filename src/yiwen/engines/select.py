@@ -74,15 +74,14 @@ def open_engine(
     if engine not in ENGINES:
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     check_means(dtype, threads)
-    has_export = (bundle.folder / EXPORTED).is_dir()
+    has_export, note = (bundle.folder / EXPORTED).is_dir(), ""
     if others:
         if engine == "ctranslate2":
             raise ConfigError("engine='ctranslate2' holds one model; an ensemble needs engine='torch' or 'auto'")
         for other in others:
             _check_alike(bundle, other)
         note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
-        return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads, others=others), note=note)
-    if engine == "ctranslate2":
+    elif engine == "ctranslate2":
         if not has_export:
             raise ConfigError(
                 f"engine='ctranslate2', but {bundle.folder} holds no {EXPORTED} folder; make one: "
@@ -94,8 +93,7 @@ def open_engine(
                 "dtype out, or export again with --dtype"
             )
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
-    note = ""
-    if engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
+    elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
@@ -104,7 +102,7 @@ def open_engine(
             exported = _exported(bundle, device="cpu", threads=threads)
             return Opened(engine=exported, n_at_once=2, finder=finder if has_trained else None)
         note = f"{obstacle}; using torch"
-    return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads), note=note)
+    return Opened(engine=_torch(bundle, device=device, dtype=dtype, threads=threads, others=others), note=note)
 
 
 def check_means(dtype: str, threads: int) -> None:
