@@ -182,7 +182,7 @@ def test_a_search_that_the_engine_cannot_do_is_refused_whatever_the_text(run: Co
         (["--dtype", "int4"], "dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"),
         (["--device", "tpu"], "device='tpu' is unknown"),
         (["--output", "missing/out.txt"], "--output missing/out.txt: the folder missing does not exist; make it first"),
-        (["--output", "."], "--output . is a folder; give the path of a file"),
+        (["--output", "."], "--output . is a folder or may not be written; give the path of a file"),
         (["--beam-sise", "5"], "No such option"),
     ],
 )

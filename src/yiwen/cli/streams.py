@@ -15,7 +15,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from yiwen.data.lines import BLOCK_LINES, COMPRESSED, blocks, decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import new_file
+from yiwen.files import may_write, new_file
 from yiwen.stop import StopFlag, stop_on_signals
 from yiwen.text.glossary import Glossary
 
@@ -65,8 +65,8 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
     if path.suffix.lower() in COMPRESSED:
         raise ConfigError(f"--output {path} is written as it is, not compressed; leave {path.suffix!r} out")
-    if path.is_dir():  # found now, not after an hour of translating
-        raise ConfigError(f"--output {path} is a folder; give the path of a file")
+    if path.is_dir() or not may_write(path):  # found now, not after an hour of translating
+        raise ConfigError(f"--output {path} is a folder or may not be written; give the path of a file of yours")
     with new_file(path) as file:
         yield file
 
