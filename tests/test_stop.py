@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from yiwen.errors import Stopped
 from yiwen.stop import ECHO, StopFlag, stop_on_signals
+
+
+@pytest.fixture(autouse=True)
+def _no_nohup() -> Iterator[None]:
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests were started by
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_an_unset_flag_lets_everything_pass() -> None:
@@ -28,13 +36,10 @@ def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, cod
 
 
 def test_under_nohup_a_closed_terminal_stops_nothing() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stop_on_signals() as stop:
-            signal.raise_signal(signal.SIGHUP)
-            assert not stop
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signals() as stop:
+        signal.raise_signal(signal.SIGHUP)
+        assert not stop
 
 
 def test_a_second_signal_stops_at_once() -> None:
