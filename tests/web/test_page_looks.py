@@ -117,6 +117,7 @@ def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web,
 def test_both_columns_of_a_glossary_are_as_wide_on_a_phone(web: Web, service: FakeService) -> None:
     page = web.open(service.url, viewport={"width": 400, "height": 800})
     page.click("#open-glossary")
+    page.locator(".terms .field").nth(1).wait_for()
     widths = page.locator(".terms .field").evaluate_all("fields => fields.map((field) => field.offsetWidth)")
     assert widths[0] == widths[1]
 

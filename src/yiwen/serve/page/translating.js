@@ -82,6 +82,7 @@ export function createTranslating({ pending, part, done, failed }) {
    * @param {string[]} group paragraphs to translate together
    * @param {Known[]} known those of the same text that are translated already
    * @param {AbortSignal} signal
+   * @returns {ReturnType<typeof translate>}
    */
   async function translateGroup(asked, group, known, signal) {
     const { target, glossary = [] } = asked;
