@@ -313,7 +313,7 @@ def main() -> None:
         stem += f"-{options.device.replace(':', '_')}-attention"
     if options.rivals:
         command, stem = f"{command} --rivals {options.rivals}", f"{stem}-rivals"
-    sizes = {"batch-tokens": BATCH_TOKENS, "update-tokens": 0, "warm-up": None, "seconds": math.inf}
+    sizes = {"batch-tokens": BATCH_TOKENS, "update-tokens": 0, "warm-up": options.updates, "seconds": math.inf}
     for name, usual in sizes.items():  # another size is another result
         given = getattr(options, name.replace("-", "_"))
         if given != usual:
