@@ -3,13 +3,18 @@
     python benchmarks/batches.py                                    # torch, `tiny`, in bf16 where the processor has it
     python benchmarks/batches.py --model base --dtype float32
     python benchmarks/batches.py --engine ctranslate2 --model base --dtype int8 --output
+    python benchmarks/batches.py --engine both --model base         # torch against CTranslate2 int8, the same sentences
     python benchmarks/batches.py --quick                            # shows that it runs
 
 Random weights over 8,000 subwords, sources as long as captions (4 to 30 subwords), translations 15 long, given ones as
 long as captions. Each text fills eight of the engine's own batches, and has 400 sentences or more. Sizes count source
 positions times hypotheses for searches, positions of the longer side for given translations. By the least processor
 time of the rounds, in turn. The ratio is that of the row that could gain most: the time of its best size divided by
-that of the engine's own. Prints one JSON object as its last line.
+that of the engine's own.
+
+With `--engine both` the two engines search the same sentences in turn, in one process, each in batches of its own size,
+twice and four times that; what counts is the best of these. The ratio is torch's sentences a second of processor time
+divided by the other's, the lower one of greedy search and a beam of 5. Prints one JSON object as its last line.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import random
+import statistics
 import string
 import tempfile
 import time
@@ -29,7 +35,7 @@ import ctranslate2
 import torch
 
 import yiwen
-from sides.report import RESULTS, machine_lines, publish
+from sides.report import RESULTS, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.engines import torch_engine
 from yiwen.engines.ct2_engine import CT2Engine, search_once
@@ -46,6 +52,7 @@ VOCAB_SIZE = 8000
 TARGET_LEN = 15
 FEWEST_POSITIONS = 6_000
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+DUEL_FACTORS = (1, 2, 4)
 BEAMS = {"greedy": 1, "beam 5": 5}
 
 Sentences = list[list[int]]
@@ -122,7 +129,7 @@ def given_work(engine: Engine, own: int, part: int, use: Callable[[int], None]) 
 
 
 def opened(options: argparse.Namespace, folder: Path) -> list[Work]:
-    """An engine with random weights, and what it can do."""
+    """The engine with random weights, and what it can do."""
     torch.manual_seed(1)
     config = ModelConfig(**PRESETS[options.model])
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).eval()
@@ -184,6 +191,64 @@ def measure(work: Work, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def compare(ours: Work, other: Work, options: argparse.Namespace) -> dict[str, Any]:
+    """The same sentences searched by both engines in turn; a round's rate is that of its best size."""
+    n_positions = max(8 * max(work.own for work in (ours, other)) // ours.width, FEWEST_POSITIONS)
+    sources = sentences(n_positions, random.Random(1))
+    rates: dict[str, list[float]] = {"ours": [], "other": []}
+    for number in range(options.rounds + 1):
+        for side, work in (("ours", ours), ("other", other)):
+            seconds = []
+            for factor in DUEL_FACTORS:
+                before = time.process_time()
+                work.run(factor * work.own, sources, [])
+                seconds.append(time.process_time() - before)
+            if number:
+                rates[side].append(len(sources) / min(seconds))
+    ratios = [a / b for a, b in zip(rates["ours"], rates["other"], strict=True)]
+    found = {
+        "name": ours.name,
+        "sentences": len(sources),
+        "sentences_per_s": {side: round(statistics.median(of_side), 1) for side, of_side in rates.items()},
+        "ratio": spread(ratios),
+    }
+    print(f"{ours.name}: {found['sentences_per_s']}, {shown(spread(ratios))}", flush=True)
+    return found
+
+
+def duel(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Torch in its fastest type against CTranslate2 in int8."""
+    sides = []
+    for engine, dtype in (("torch", options.dtype), ("ctranslate2", "int8")):
+        works = opened(argparse.Namespace(**{**vars(options), "engine": engine, "dtype": dtype}), folder)
+        sides.append([work for work in works if work.name in BEAMS])
+    rows = [compare(ours, other, options) for ours, other in zip(*sides, strict=True)]
+    return {"ratio": min(row["ratio"]["median"] for row in rows), "rows": rows}
+
+
+def duel_as_markdown(result: dict[str, Any]) -> str:
+    """The comparison for a reader."""
+    machine = result["hardware"]
+    rows = "\n".join(
+        f"| {row['name']} | {row['sentences']} | {row['sentences_per_s']['ours']} | {row['sentences_per_s']['other']} |"
+        f" {shown(row['ratio'])} |"
+        for row in result["rows"]
+    )
+    return f"""# Torch in {result["dtype"]} against CTranslate2 in int8, `{result["model"]}`, {result["date"]}
+
+`python benchmarks/batches.py --engine both --model {result["model"]} --dtype {result["dtype"]} \
+--threads {machine["threads"]} --rounds {result["rounds"]}`
+
+{machine_lines(machine, machine["threads"])}
+
+Sentences a second of processor time, random weights, translations 15 long, each engine at its best size of batches:
+
+| | Sentences | torch | CTranslate2 | ratio (over rounds) |
+|---|---:|---:|---:|---:|
+{rows}
+"""
+
+
 def as_markdown(result: dict[str, Any]) -> str:
     """The result for a reader."""
     machine = result["hardware"]
@@ -211,7 +276,7 @@ How many times as fast as with the size that the engine chooses, by processor ti
 def main() -> None:
     """Measure, show, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=["torch", "ctranslate2"], default="torch")
+    parser.add_argument("--engine", choices=["torch", "ctranslate2", "both"], default="torch")
     parser.add_argument("--model", choices=sorted(PRESETS), default="tiny")
     parser.add_argument("--dtype", help="torch: bf16 (where the processor has it) or float32; ctranslate2: int8 ...")
     parser.add_argument("--threads", type=int, default=1)
@@ -230,20 +295,23 @@ def main() -> None:
         parser.error("--rounds and --threads are 1 or more")
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as name:
-        rows = [measure(work, options) for work in opened(options, Path(name))]
+        if options.engine == "both":
+            found, report = duel(options, Path(name)), duel_as_markdown
+        else:
+            rows = [measure(work, options) for work in opened(options, Path(name))]
+            found, report = {"ratio": min(row["ratio"] for row in rows), "rows": rows}, as_markdown
     result = {
         "benchmark": "batches",
         "date": datetime.date.today().isoformat(),
-        "ratio": min(row["ratio"] for row in rows),
+        **found,
         "engine": options.engine,
         "model": options.model,
         "dtype": options.dtype,
         "rounds": options.rounds,
-        "rows": rows,
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__, "threads": options.threads},
     }
     stem = f"batches-{result['date']}-{options.engine}-{options.model}-{options.dtype}"
-    publish(result, as_markdown(result), folder=options.output, stem=stem)
+    publish(result, report(result), folder=options.output, stem=stem)
 
 
 if __name__ == "__main__":
