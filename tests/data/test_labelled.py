@@ -85,6 +85,12 @@ def test_truth_values_are_the_same_labels_in_every_form(tmp_path: Path) -> None:
         assert read(CorpusConfig(path=name, **LABELLED), tmp_path) == [(b"a", b"True"), (b"b", b"False")]
 
 
+def test_remarks_among_lines_with_tabs_are_no_words(tmp_path: Path) -> None:
+    text = "# sent-id = 3\n# text[en] = # 5\n# one more free remark\n1\t#\tSYM\n2\t5\tNUM\n"
+    (tmp_path / "a.conll").write_text(text, encoding="utf-8")
+    assert read(CorpusConfig(path="a.conll", src_column="2", tgt_column="3"), tmp_path) == [(b"# 5", b"SYM NUM")]
+
+
 def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text(
         "-DOCSTART- -X- O\n\n# newdoc id = a\n# newpar\n"
