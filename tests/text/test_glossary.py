@@ -80,6 +80,13 @@ def test_a_letter_that_is_two_in_small_letters_is_found() -> None:
     assert Glossary({"dog": "Hund", "istanbul": "X"}).find("bana İstanbul.") == [(5, 13, "X")]
 
 
+def test_a_term_with_a_letter_that_is_two_in_capitals_is_found_in_capitals() -> None:
+    glossary = Glossary({"straße": "street", "Maß's": "measure", "große": "große"})
+    assert [target for *_, target in glossary.find("STRASSE, MASS’S, Straße, GROSSE")] == [
+        "street", "measure", "street", "GROSSE",
+    ]  # fmt: skip
+
+
 def test_scripts_without_blanks_have_no_whole_words() -> None:
     assert Glossary({"ラーメン": "ramen"}).find("このラーメンは旨い。") == [(2, 6, "ramen")]
     assert Glossary({"กรุงเทพ": "Bangkok"}).find("ฉันรักกรุงเทพมาก") == [(6, 13, "Bangkok")]

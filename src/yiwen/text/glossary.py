@@ -95,13 +95,13 @@ class Glossary:
     def _pattern(self) -> re.Pattern[str]:
         words = []
         for term in sorted(self.terms, key=lambda term: (-len(term), term == term.lower())):
-            word = _as_written(term)
-            words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{_as_written(term.upper())})")
+            words.append(f"(?{'i' if term == term.lower() else ''}:{_as_written(term)})")
         # A term that begins (ends) with a letter has none before (behind) it.
         before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
 
 
 def _as_written(term: str) -> str:
-    """A term with either apostrophe: editors write ', and Word ’."""
-    return re.sub("['’]", "['’]", re.escape(term))
+    """A term, also in capitals (of ß these are SS), with either apostrophe: editors write ', and Word ’."""
+    forms = [term] if term.upper().lower() == term else [term, term.upper()]
+    return re.sub("['’]", "['’]", "|".join(map(re.escape, forms)))
