@@ -163,7 +163,7 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
         ends = [*first[1:], src.index(3)]
         assert store.source.decode([src[i:j] for i, j in zip(first, ends, strict=True)]) == words
     (tmp_path / "valid.conll").write_text("one O\ntwo\n", encoding="utf-8")
-    with pytest.raises(DataError, match="validation sentence 1 has 1 tags for another number of words: 'one two'"):
+    with pytest.raises(DataError, match="validation sentence 1 has 1 tags: 'one two'; give one a word, no word"):
         run(tmp_path, targets="tags", valid=CorpusConfig(path="valid.conll"))
 
 
