@@ -280,6 +280,17 @@ def test_a_language_that_the_memory_does_not_hold_is_named_beside_those_it_does(
         new_recipe((tmx(),), src_lang="en", tgt_lang="de")
 
 
+def test_a_memory_with_several_regions_of_a_language_is_read_in_the_one_asked_for() -> None:
+    sides = {"en": "A bus number {0}.", "pt-PT": "Um autocarro número {0}.", "pt-BR": "Um ônibus número {0}."}
+    unit = "".join(f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, text in sides.items())
+    units = "".join(f"<tu>{unit.format(n)}</tu>" for n in range(120))
+    memory = write("memory.tmx", [f'<tmx version="1.4"><header/><body>{units}</body></tmx>'])
+    path, survey, _ = new_recipe((memory,), src_lang="English", tgt_lang="pt-BR")
+    assert survey.samples[0] == ("A bus number 0.", "Um ônibus número 0.")
+    data = load_recipe(path).recipe.data
+    assert (data.src_lang, data.tgt_lang) == ("en", "pt-BR")
+
+
 def test_swapped_sides_are_noticed() -> None:
     with pytest.raises(DataError, match=r"the sides seem to be swapped: '这是第0个句子。' should be en"):
         new_recipe((write("a.zh", CHINESE), write("a.en", ENGLISH)), src_lang="en", tgt_lang="zh")

@@ -126,6 +126,8 @@ def new_recipe(
     found = tuple(find(str(file), base=Path()) for file in files)
     if len(files) == 2 and plain_suffix(found[0]) in ONE_FILE:
         raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
+    if plain_suffix(found[0]) == ".tmx":  # which may hold pt-PT and pt-BR
+        src_lang, tgt_lang = (code if {*code} & {*"-_"} else canonical(code) for code in typed)
     corpus = _corpus(files, columns or _columns(found, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:

@@ -154,9 +154,7 @@ def join(
 
 
 def _between(gap: str, before: list[str], after: str, tgt_lang: str, by_sentence: bool) -> str:
-    if "\n" in gap:
-        return gap if by_sentence else "\n"
-    if not before or not after:
-        return gap if by_sentence else ""
+    if "\n" in gap or not before or not after:
+        return gap if by_sentence else "\n" if "\n" in gap else ""
     is_glued = before[-1][-1:].isascii() and before[-1][-1:].isalnum() and after[0].isascii() and after[0].isalnum()
     return "" if base(tgt_lang) in RUN_ON and not is_glued else " "

@@ -85,6 +85,12 @@ def test_truth_values_are_the_same_labels_in_every_form(tmp_path: Path) -> None:
         assert read(CorpusConfig(path=name, **LABELLED), tmp_path) == [(b"a", b"True"), (b"b", b"False")]
 
 
+def test_remarks_among_lines_with_tabs_are_no_words(tmp_path: Path) -> None:
+    text = "# sent-id = 3\n# text[en] = # 5\n# one more free remark\n1\t#\tSYM\n2\t5\tNUM\n"
+    (tmp_path / "a.conll").write_text(text, encoding="utf-8")
+    assert read(CorpusConfig(path="a.conll", src_column="2", tgt_column="3"), tmp_path) == [(b"# 5", b"SYM NUM")]
+
+
 def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text(
         "-DOCSTART- -X- O\n\n# newdoc id = a\n# newpar\n"
@@ -157,7 +163,7 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
         ends = [*first[1:], src.index(3)]
         assert store.source.decode([src[i:j] for i, j in zip(first, ends, strict=True)]) == words
     (tmp_path / "valid.conll").write_text("one O\ntwo\n", encoding="utf-8")
-    with pytest.raises(DataError, match="validation sentence 1 has 1 tags for another number of words: 'one two'"):
+    with pytest.raises(DataError, match="validation sentence 1 has 1 tags: 'one two'; give one a word, no word"):
         run(tmp_path, targets="tags", valid=CorpusConfig(path="valid.conll"))
 
 

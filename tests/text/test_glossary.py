@@ -29,6 +29,8 @@ def test_a_table_has_terms_and_their_translations() -> None:
         ('{\n\t"dog": "Hund"\n}\n', "terms.tsv is JSON; write a line a term"),
         ('[{"source": "dog", "target": "Hund"}]', "terms.tsv is JSON; write a line a term"),
         ('"dog"\t"Hund"\n"cat"\t"Katze"\n', "terms.tsv is a table with quotes; write a line a term"),
+        ("Source\tTarget\ndog\tHund\n", "terms.tsv is a table with a header; write a line a term"),
+        ("src\ttgt\ndog\tHund\n", "terms.tsv is a table with a header"),
         ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
     ],
 )
@@ -78,6 +80,13 @@ def test_a_term_is_found_with_either_apostrophe(term: str) -> None:
 
 def test_a_letter_that_is_two_in_small_letters_is_found() -> None:
     assert Glossary({"dog": "Hund", "istanbul": "X"}).find("bana İstanbul.") == [(5, 13, "X")]
+
+
+def test_a_term_with_a_letter_that_is_two_in_capitals_is_found_in_capitals() -> None:
+    glossary = Glossary({"straße": "street", "Maß's": "measure", "große": "große"})
+    assert [target for *_, target in glossary.find("STRASSE, MASS’S, Straße, GROSSE")] == [
+        "street", "measure", "street", "GROSSE",
+    ]  # fmt: skip
 
 
 def test_scripts_without_blanks_have_no_whole_words() -> None:

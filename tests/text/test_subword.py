@@ -139,7 +139,8 @@ def test_what_sentencepiece_cannot_do_is_passed_on(monkeypatch: pytest.MonkeyPat
         ({"symbols": ("a b",)}, "symbols holds 'a b'; a symbol is normalised text without spaces"),
         ({"symbols": ("<s>",)}, "symbols holds '<s>', which SentencePiece uses itself"),
         ({"symbols": ("<0x0A>",)}, "symbols holds '<0x0A>', which SentencePiece uses itself"),
-        ({"symbols": ("<a>", "<a>")}, "names a symbol twice"),
+        ({"symbols": ("<a>", "<a>")}, "names a symbol or placeholder twice; remove one"),
+        ({"symbols": ("⟦1⟧",), "placeholders": 2}, r"\['⟦1⟧'\] names a symbol or placeholder twice"),
         ({"model": "a.model", "shared": False}, "tokenizer.model 'a.model' is used as it is"),
     ],
 )

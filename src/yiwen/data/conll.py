@@ -1,8 +1,9 @@
 """The CoNLL form: a word a line with its tag in another column, sentences apart by an empty line.
 
 A sentence is handed on as its words with blanks between them, and its tags likewise. `-DOCSTART-` lines and comments
-of the form `# key = value`, `# id ...`, `# newdoc` and `# newpar` are no words, nor is what CoNLL-U has beside its
-words: ranges of several (3-4) and nodes without text (8.1).
+of the form `# key = value`, `# id ...`, `# newdoc` and `# newpar` are no words, nor is any other line with `#` and
+without a tab among lines with tabs, nor what CoNLL-U has beside its words: ranges of several (3-4) and nodes without
+text (8.1).
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
     A line without a tag makes its sentence torn: one tag is missing, which is counted where pairs are cleaned.
     """
-    numbers = [src_column, tgt_column]
-    if src_column == "src" and tgt_column in ("src", "tgt"):  # not named; of text alone both sides are the first
-        numbers = ["1", "0" if tgt_column == "tgt" else "1"]
+    given = src_column, tgt_column  # if not named, the first and the last; of text alone both sides are the first
+    numbers = {("src", "tgt"): ("1", "0"), ("src", "src"): ("1", "1")}.get(given, given)
     if not all(number.isdecimal() for number in numbers):
         raise DataError(
             f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "
@@ -39,7 +39,10 @@ def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
     rows = (line for line in stream if not _NO_WORD.match(line))
     for is_empty, sentence in groupby(rows, key=lambda line: not line.strip()):
         if not is_empty:
-            yield [line.split(b"\t") if b"\t" in line else line.split() for line in sentence]
+            words = [*sentence]
+            if any(b"\t" in line for line in words):
+                words = [line for line in words if b"\t" in line or line[:1] != b"#"]
+            yield [line.split(b"\t") if b"\t" in line else line.split() for line in words]
 
 
 def _column(rows: list[list[bytes]], index: int) -> bytes:

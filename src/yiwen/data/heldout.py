@@ -70,7 +70,7 @@ def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tup
             )
         if targets == "tags" and len(found) != len(normalise(text).split(" ")):
             raise DataError(
-                f"{name} sentence {number} has {len(found)} tags for another number of words: {text[:60]!r}"
+                f"{name} sentence {number} has {len(found)} tags: {text[:60]!r}; give one a word, no word with a blank"
             )
 
 

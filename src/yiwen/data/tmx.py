@@ -38,8 +38,7 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
 
     def pairs() -> Iterator[tuple[bytes | None, bytes | None]]:
         for unit in _units(path):
-            variants = [*unit.iterchildren("{*}tuv")]
-            sides = [(str(v.get(_LANG) or v.get("lang") or "").strip(), v) for v in variants]
+            sides = [(str(v.get(_LANG) or v.get("lang") or "").strip(), v) for v in unit.iterchildren("{*}tuv")]
             found.update(language for language, _ in sides)
             yield _text_in(src_lang, sides), _text_in(tgt_lang, sides)
 

@@ -124,8 +124,7 @@ def to_traditional(text: str) -> str:
 
 def in_script(text: str, lang: str) -> str:
     """Chinese as a language writes it (`zh-Hans`, `zh-Hant`); for other languages the text as it is."""
-    convert = {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)
-    return convert(text)
+    return {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)(text)
 
 
 def rewritten(text: str, lang: str) -> str:

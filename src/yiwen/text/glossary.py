@@ -19,9 +19,9 @@ _WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
 """Any letter or digit of a script with spaces between words, or a part of one."""
 _PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
 """What Korean writes behind a noun without a blank."""
-_QUOTED: Final = r'(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$'
 _FOREIGN: Final = re.compile(
-    rf"""\s*(<\?xml\b|<tbx\b|<martif\b|\{{\s*"[^"\n]*"\s*:|\[\s*(?:\{{\s*"|\[\s*")|{_QUOTED})"""
+    r"""\s*(<\?xml\b|<tbx\b|<martif\b|\{\s*"[^"\n]*"\s*:|\[\s*(?:\{\s*"|\[\s*")|"""
+    r"""(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$|(?i:source|src)\b[^\t\n]*\t *(?i:target|tgt)\b)"""
 )
 """Glossaries in other forms than a table of terms."""
 
@@ -48,7 +48,8 @@ class Glossary:
         """
         # Of these each line would be a term that is kept, and nobody would know.
         if found := _FOREIGN.match(expect(text, str, source, "its text")):
-            what = {"<": "XML, as TBX is", '"': "a table with quotes"}.get(found[1][0], "JSON")
+            forms = {"<": "XML, as TBX is", '"': "a table with quotes", "s": "a table with a header"}
+            what = forms.get(found[1][0].lower(), "JSON")
             raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
         lines = [line for line in text.split("\n") if line.strip()]
         if lines and "\t" not in text and all(re.search("[^,;][,;][^,;]", line) for line in lines):
@@ -95,13 +96,13 @@ class Glossary:
     def _pattern(self) -> re.Pattern[str]:
         words = []
         for term in sorted(self.terms, key=lambda term: (-len(term), term == term.lower())):
-            word = _as_written(term)
-            words.append(f"(?i:{word})" if term == term.lower() else f"(?:{word}|{_as_written(term.upper())})")
+            words.append(f"(?{'i' if term == term.lower() else ''}:{_as_written(term)})")
         # A term that begins (ends) with a letter has none before (behind) it.
         before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
 
 
 def _as_written(term: str) -> str:
-    """A term with either apostrophe: editors write ', and Word ’."""
-    return re.sub("['’]", "['’]", re.escape(term))
+    """A term, also in capitals (of ß these are SS), with either apostrophe: editors write ', and Word ’."""
+    forms = [term] if term.upper().lower() == term else [term, term.upper()]
+    return re.sub("['’]", "['’]", "|".join(map(re.escape, forms)))

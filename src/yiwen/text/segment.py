@@ -134,6 +134,5 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     if is_ordinal or _SELDOM_LAST.fullmatch(last_word):
         is_me = last_word == "I" and before[:-2].endswith(("and", "or", "than", "as", "do", "am", "did"))  # no initial
         return is_me or _STARTER.fullmatch(next_word) is not None
-    own = _OF_LANGUAGE.get(lang, _NEVER_LAST)
-    abbreviations = (_NEVER_LAST, own, _NUMBERED) if next_word[:1].isdigit() else (_NEVER_LAST, own)
-    return not any(each.fullmatch(last_word) for each in abbreviations)
+    abbreviations = (_NEVER_LAST, _OF_LANGUAGE.get(lang), _NUMBERED if next_word[:1].isdigit() else None)
+    return not any(each and each.fullmatch(last_word) for each in abbreviations)

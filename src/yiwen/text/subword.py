@@ -89,8 +89,8 @@ class TokenizerConfig:
                 raise ConfigError(f"tokenizer.symbols holds {symbol!r}; a symbol is normalised text without spaces")
             if symbol in ("<pad>", "<unk>", "<s>", "</s>") or re.fullmatch("<0x[0-9A-F]{2}>", symbol):
                 raise ConfigError(f"tokenizer.symbols holds {symbol!r}, which SentencePiece uses itself; rename it")
-        if len(set(self.symbols)) != len(self.symbols):
-            raise ConfigError(f"tokenizer.symbols {list(self.symbols)} names a symbol twice; remove one")
+        if len({*self.symbols, *symbols(self.placeholders)}) < len(self.symbols) + self.placeholders:
+            raise ConfigError(f"tokenizer.symbols {list(self.symbols)} names a symbol or placeholder twice; remove one")
         if self.model and (self.symbols or self.placeholders or not self.shared):
             raise ConfigError(
                 f"tokenizer.model {self.model!r} is used as it is, for both languages; leave out symbols, placeholders "
