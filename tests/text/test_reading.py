@@ -226,3 +226,9 @@ def test_a_word_inside_of_an_address_a_placeholder_or_code_is_no_term(text: str,
 def test_what_is_a_word_by_itself_or_holds_a_whole_address_is_a_term(term: str, english: Subword) -> None:
     work = replace(reader(english), glossary=Glossary({term: "X"}))
     assert work.read("COVID-19 in {dog} and a dog.txt").terms == ("X",)
+
+
+def test_what_tells_a_model_of_several_languages_which_to_write_stays_in_any_case(english: Subword) -> None:
+    work = replace(reader(english), n_symbols=3)
+    assert work.read("<2de> THE MAN IN THE RED HOUSE").text == "<2de> The man in the red house"
+    assert as_read("<2de> THE MAN IN THE RED HOUSE", "en", english) == "<2de> The man in the red house"

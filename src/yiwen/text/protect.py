@@ -21,7 +21,7 @@ AROUND: Final = r"\s<>\"'`“”‘’«»،؛؟।॥۔։።፣។៕\u3000-\u9
 """The inside of a regular expression's brackets: no part of an address; some scripts stand at it without a blank."""
 SPAN: Final = re.compile(
     rf"""
-    </?[A-Za-z][^<>\n]{{0,200}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});        # tags and entities
+    </?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh> too; entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
     | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+

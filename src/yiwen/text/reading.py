@@ -88,7 +88,7 @@ class Reader:
         prose, spans = masked(line, found if self.uses_symbols else ())
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
-        kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
+        kept = tuple(dict.fromkeys(span for span in spans if not span.startswith("<2")))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
             unmasked(usual, [names.get(span, span) for span in spans]),
