@@ -223,3 +223,18 @@ def test_a_model_that_was_replaced_is_not_asked_for_terms(tiny_run: TinyRun, tmp
     with pytest.raises(CheckpointError, match="bundle holds another model than when it was opened; load it again"):
         translator.translate(["Deti gedi bapu."], glossary=glossary)
     assert "haus" in Translator.load(bundle, threads=1).translate(["Deti gedi bapu."], glossary=glossary)[0].text
+
+
+def test_a_fault_is_searched_for_anew_where_the_text_holds_no_term(
+    tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(tiny_run.best, engine="torch", threads=1)
+    search, beams = translator.engine.search, []
+
+    def watched(sources: Sequence[Ids], *, config: SearchConfig, **how: Any) -> list[list[Hypothesis]]:
+        beams.append((len(sources), config.beam_size))
+        return search(sources, config=config, **how)
+
+    monkeypatch.setattr(translator.engine, "search", watched)
+    translator.translate(["Gedi bapu 1234.", "Deti bapu 1234."], glossary=Glossary({"deti": "haus"}))
+    assert beams == [(2, 5), (1, 10)]

@@ -31,7 +31,6 @@ __all__ = ["Alternative", "Score", "Translation", "Translator"]
 
 if TYPE_CHECKING:
     from yiwen.analysis.alignment import Alignment
-    from yiwen.search.hypothesis import Hypothesis
 
 
 class Translator:
@@ -184,14 +183,13 @@ class Translator:
         found = ask(self.engine, asked, forced, wanted, words=words, with_scores=with_scores, stop=stop)
         if self._finder is not None and glossary is not None:
             found = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
-        texts_of = self._decode([group[: config.mbr or config.n_best] for group in found])
+        texts_of = [target.decode([h.ids for h in group[: config.mbr or config.n_best]]) for group in found]
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
         answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:
-            another = config if glossary is None or reader.uses_symbols else None  # it would not hold the terms
-            rules = Rules(
-                bundle=self.bundle, engine=self.engine, usual=self.usual, search=another, words=words, stop=stop
-            )
+            told = {i for i, stretch in enumerate(asked) if stretch.reading.terms and not reader.uses_symbols}
+            means = partial(Rules, bundle=self.bundle, engine=self.engine, usual=self.usual, stop=stop)
+            rules = means(search=config, words=words, settled=told)
             sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
             answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)
@@ -237,10 +235,9 @@ class Translator:
             texts = [line.decode("utf-8", errors="replace") for line in block]
             # Every search starts its random numbers anew: equal lines of two blocks must not meet the same ones.
             rules = config.changed(seed=config.seed ^ number) if config.sampling else config
-            translations = translate(texts, search=rules, stop=stop)
             return [
                 translation.flagged("invalid_utf8") if text.encode() != line else translation
-                for line, text, translation in zip(block, texts, translations, strict=True)
+                for line, text, translation in zip(block, texts, translate(texts, search=rules, stop=stop), strict=True)
             ]
 
         numbered = enumerate(blocks(lines, BLOCK_LINES))
@@ -334,7 +331,3 @@ class Translator:
             glossary=glossary,
             uses_symbols=self._finder is None,
         )
-
-    def _decode(self, hypotheses: list[list[Hypothesis]]) -> list[list[str]]:
-        texts = iter(self.bundle.target.decode([h.ids for group in hypotheses for h in group]))
-        return [[next(texts) for _ in group] for group in hypotheses]

@@ -213,3 +213,8 @@ def test_a_loop_in_a_script_without_blanks_is_one() -> None:
         assert "loop" in check("a b c d e f g h i j", word * 20, src_lang="en", tgt_lang="ja")
     assert "loop" not in check("a b c", "これはとてもいいほんです。", src_lang="en", tgt_lang="ja")
     assert n_words("これは本です") == 6
+
+
+def test_the_language_that_a_model_of_several_is_to_write_is_no_number() -> None:
+    assert check("<2de> A dog runs.", "Ein Hund rennt.", src_lang="en", tgt_lang="de") == ()
+    assert check("<2de> 7 dogs run.", "Hunde rennen.", src_lang="en", tgt_lang="de") == ("numbers",)

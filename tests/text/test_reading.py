@@ -204,3 +204,31 @@ def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
 def test_capitals_of_a_script_that_nobody_writes_in_capitals_are_left_out(english: Subword) -> None:
     georgian = reader(english, "en", "ka")
     assert georgian.write(georgian.read("THE MAN AND THE WOMAN ARE READING A BOOK"), "ძაღლი") == "ძაღლი"
+
+
+def test_terms_of_both_kinds_of_chinese_are_found_in_one_text(english: Subword) -> None:
+    work = replace(
+        reader(english, "zh", "en"), glossary=Glossary({"北京": "Peking", "软件": "software", "寫": "write"})
+    )
+    assert work.read("我在北京寫軟件。").terms == ("Peking", "write", "software")
+
+
+@pytest.mark.parametrize(
+    "text", ["See https://a.org/dog now.", "Open dog.txt.", 'A <a dog="1"> tag', "Hi {dog}!", "`dog`"]
+)
+def test_a_word_inside_of_an_address_a_placeholder_or_code_is_no_term(text: str, english: Subword) -> None:
+    work = replace(reader(english), glossary=Glossary({"dog": "Hund"}), n_symbols=3, uses_symbols=True)
+    assert work.read(text).terms == ()
+    assert work.read(f"{text} A dog").terms == ("Hund",)
+
+
+@pytest.mark.parametrize("term", ["COVID", "{dog}", "a dog.txt"])
+def test_what_is_a_word_by_itself_or_holds_a_whole_address_is_a_term(term: str, english: Subword) -> None:
+    work = replace(reader(english), glossary=Glossary({term: "X"}))
+    assert work.read("COVID-19 in {dog} and a dog.txt").terms == ("X",)
+
+
+def test_what_tells_a_model_of_several_languages_which_to_write_stays_in_any_case(english: Subword) -> None:
+    work = replace(reader(english), n_symbols=3)
+    assert work.read("<2de> THE MAN IN THE RED HOUSE").text == "<2de> The man in the red house"
+    assert as_read("<2de> THE MAN IN THE RED HOUSE", "en", english) == "<2de> The man in the red house"

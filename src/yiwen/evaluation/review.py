@@ -47,10 +47,12 @@ class Rules:
     engine: Engine
     usual: Usual | None
     """The bundle's calibration, if it has one."""
-    search: SearchConfig | None
-    """How the answers were found, and others may be; None: no other would do."""
+    search: SearchConfig
+    """How the answers were found, and others may be."""
     words: Set[int] = frozenset()
     """Places of the single words, as for `by_rules`."""
+    settled: Set[int] = frozenset()
+    """Places of the answers that hold terms, which no other would."""
     stop: StopFlag | None = None
     """Polled between batches."""
 
@@ -94,10 +96,11 @@ def review(
     """
     search = rules.search
     reviewed = _checked(answers, sources, rules)
-    if search is None or not _may_choose(search):
+    if not _may_choose(search):
         return reviewed
-    _repair(reviewed, sources, {i: answer.hypotheses[1:] for i, answer in enumerate(reviewed) if answer.flags}, rules)
-    again = [i for i, answer in enumerate(reviewed) if {*answer.flags} - {REPAIRED}]
+    faulty = [i for i, answer in enumerate(reviewed) if answer.flags and i not in rules.settled]
+    _repair(reviewed, sources, {i: reviewed[i].hypotheses[1:] for i in faulty}, rules)
+    again = [i for i in faulty if {*reviewed[i].flags} - {REPAIRED}]
     wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
     for places, wanted in by_rules(again, rules.words, wider):
         ids, begun = [sources[i][1] for i in places], prefixes_of(places, prefixes)
@@ -114,11 +117,10 @@ def _repair(
     reviewed: list[Answer], sources: Sequence[Source], others: Mapping[int, Sequence[Hypothesis]], rules: Rules
 ) -> None:
     """Put the first of the others with the fewest faults in an answer's place, if those are fewer than it has."""
-    places = [i for i, group in others.items() for _ in group]
-    hypotheses = [hypothesis for group in others.values() for hypothesis in group]
-    texts = rules.bundle.target.decode([hypothesis.ids for hypothesis in hypotheses])
-    found = [Answer([hypothesis], [text]) for hypothesis, text in zip(hypotheses, texts, strict=True)]
-    for i, other in zip(places, _checked(found, [sources[i] for i in places], rules), strict=True):
+    placed = [(i, hypothesis) for i, group in others.items() for hypothesis in group]
+    texts = rules.bundle.target.decode([hypothesis.ids for _, hypothesis in placed])
+    found = [Answer([hypothesis], [text]) for (_, hypothesis), text in zip(placed, texts, strict=True)]
+    for (i, _), other in zip(placed, _checked(found, [sources[i] for i, _ in placed], rules), strict=True):
         if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}):
             reviewed[i] = replace(other, flags=(*other.flags, REPAIRED))
 

@@ -13,13 +13,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+Place = tuple[int, int, str]
+"""Where a span begins and ends, and what belongs there."""
 MASK: Final = "\ufdd1"
 """Stands for a span; a noncharacter, which no normalised text holds."""
 AROUND: Final = r"\s<>\"'`“”‘’«»،؛؟।॥۔։።፣។៕\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef"
 """The inside of a regular expression's brackets: no part of an address; some scripts stand at it without a blank."""
 SPAN: Final = re.compile(
     rf"""
-    </?[A-Za-z][^<>\n]{{0,200}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});        # tags and entities
+    </?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh> too; entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
     | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+
@@ -43,7 +45,7 @@ _HINT: Final = re.compile(r"[<&`@{%/\\_\d⟦]|\w\.[a-z]|--|\(\)|www\.", re.ASCII
 """What every such span has, and few lines: quicker to look for."""
 
 
-def masked(text: str, more: Sequence[tuple[int, int, str]] = ()) -> tuple[str, list[str]]:
+def masked(text: str, more: Sequence[Place] = ()) -> tuple[str, list[str]]:
     """The text with a mask in place of each span, and what belongs there again.
 
     Args:
@@ -55,15 +57,21 @@ def masked(text: str, more: Sequence[tuple[int, int, str]] = ()) -> tuple[str, l
     """
     found = [*more]
     if _HINT.search(text) or MASK in text:
-        spans = ((*match.span(), match[0].replace(MASK, "")) for match in SPAN.finditer(text))
-        found += [span for span in spans if all(span[1] <= other[0] or other[1] <= span[0] for other in more)]
-    if not found:
-        return text, []
+        found += apart([(*match.span(), match[0].replace(MASK, "")) for match in SPAN.finditer(text)], more)
     parts, done = [], 0
     for start, end, _ in sorted(found):
         parts += [text[done:start], MASK]
         done = end
     return "".join([*parts, text[done:]]), [span for _, _, span in sorted(found)]
+
+
+def apart(spans: Sequence[Place], others: Sequence[Place]) -> list[Place]:
+    """Those of the spans that meet none of the others.
+
+    >>> apart([(0, 2, "a"), (4, 6, "b")], [(1, 3, "c")])
+    [(4, 6, 'b')]
+    """
+    return [one for one in spans if all(one[1] <= other[0] or other[1] <= one[0] for other in others)]
 
 
 def unmasked(text: str, spans: Sequence[str]) -> str:

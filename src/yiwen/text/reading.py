@@ -18,7 +18,7 @@ from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
-from yiwen.text.protect import masked, restored, symbols, unmasked
+from yiwen.text.protect import SPAN, Place, apart, masked, restored, symbols, unmasked
 from yiwen.text.scripts import LETTER, script_of
 from yiwen.text.subword import Subword
 
@@ -88,7 +88,7 @@ class Reader:
         prose, spans = masked(line, found if self.uses_symbols else ())
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
-        kept = tuple(dict.fromkeys(spans))[: self.n_symbols]
+        kept = tuple(dict.fromkeys(span for span in spans if not span.startswith("<2")))[: self.n_symbols]
         names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
             unmasked(usual, [names.get(span, span) for span in spans]),
@@ -101,11 +101,16 @@ class Reader:
             terms=tuple(target for _, _, target in found),
         )
 
-    def _terms(self, line: str) -> list[tuple[int, int, str]]:
+    def _terms(self, line: str) -> list[Place]:
         """Where terms of the glossary stand, and what must stand for them; in either script of Chinese."""
         if self.glossary is None:
             return []
-        return self.glossary.find(line) or self.glossary.find(rewritten(line, self.src_lang))
+        found = self.glossary.find(line)
+        found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
+        # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
+        spans = [(*span.span(), "") for span in SPAN.finditer(line) if not re.fullmatch(r"[A-Z\d-]+", span[0])]
+        torn = [span for span in spans if not any(term[0] <= span[0] and span[1] <= term[1] for term in found)]
+        return sorted(apart(found, torn))
 
     def _left_alone(self, text: str, line: str, terms: Sequence[tuple[int, int, str]]) -> Reading | None:
         """What is written of a text that is not for the model; None for one that is."""
