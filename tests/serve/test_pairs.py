@@ -295,6 +295,17 @@ def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning
     assert pairs.way_of([english], "auto", "en").src == "de", "the likeliest of those that lead there"
 
 
+def test_a_text_certainly_in_a_language_that_does_not_lead_there_is_refused() -> None:
+    hop: Any = Hop(Translation("b", 0.0))
+    pairs = Pairs({("en", "de"): hop, ("en", "fr"): hop})
+    german, english = "Der Hund ist nicht mit dem Mann auf der Straße.", "The dog is in the house with the man."
+    for text, markup in ((german, None), (f"<p>{german}</p>", "html")):
+        with pytest.raises(ApiError, match="'de' to 'fr' is not translated here; there is en to de, en to fr"):
+            pairs.way_of([text], "auto", "fr", markup=markup)
+    for text, tgt in ((german, "de"), (english, "fr"), ("Der Hund.", "fr"), ("42", "fr")):
+        assert pairs.way_of([text], "auto", tgt).src == "en", "its own, the target's, or doubtful"
+
+
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
