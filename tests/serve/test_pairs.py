@@ -160,6 +160,7 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
         ("zh-yue", "yue"),
         ("de-AT", "de"),
         ("zh-TW", "zh-Hant"),
+        ("zt", "zh-Hant"),
         ("ZH_HANT", "zh-Hant"),
         ("zh-hant-hk", "zh-Hant"),
         ("zh", "zh-Hant"),
@@ -179,6 +180,7 @@ def test_a_language_without_a_script_is_the_one_that_is_served() -> None:
     pairs = Pairs({("sr-Latn", "en"): model})
     assert {pairs.code(spelling) for spelling in ("sr", "SRP", "sr_Latn", "sr-RS")} == {"sr-Latn"}
     assert (pairs.code("sr-Cyrl"), pairs.code("latn")) == ("sr-Cyrl", "latn")
+    assert Pairs({("en", "pt"): model}).code("pb") == "pt", "as LibreTranslate calls that of Brazil"
 
 
 def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:

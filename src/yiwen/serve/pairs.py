@@ -28,6 +28,8 @@ _DETECTED_CHARS: Final = 2000
 AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
 """Flags of what no model was asked for."""
 _CHINESE: Final = "zh zh-cn zh-sg zh-hans zh-tw zh-hk zh-mo zh-hant cmn zh-yue chinese 中文"
+_LIBRES: Final = {"zt": "zh-Hant", "pb": "pt"}
+"""What LibreTranslate and its clients call Traditional Chinese and Brazilian Portuguese."""
 
 
 @dataclass(frozen=True)
@@ -234,4 +236,4 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
         for each in short:
             found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
     # Somebody who writes `zh` means the one that there is.
-    return {**{code: canonical(code) for code in _CHINESE.split()}, **found}
+    return {**_LIBRES, **{code: canonical(code) for code in _CHINESE.split()}, **found}
