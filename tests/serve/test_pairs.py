@@ -160,6 +160,7 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
         ("zh-yue", "yue"),
         ("de-AT", "de"),
         ("zh-TW", "zh-Hant"),
+        ("zt", "zh-Hant"),
         ("ZH_HANT", "zh-Hant"),
         ("zh-hant-hk", "zh-Hant"),
         ("zh", "zh-Hant"),
@@ -179,6 +180,7 @@ def test_a_language_without_a_script_is_the_one_that_is_served() -> None:
     pairs = Pairs({("sr-Latn", "en"): model})
     assert {pairs.code(spelling) for spelling in ("sr", "SRP", "sr_Latn", "sr-RS")} == {"sr-Latn"}
     assert (pairs.code("sr-Cyrl"), pairs.code("latn")) == ("sr-Cyrl", "latn")
+    assert Pairs({("en", "pt"): model}).code("pb") == "pt", "as LibreTranslate calls that of Brazil"
 
 
 def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:
@@ -293,6 +295,17 @@ def test_what_language_it_is_is_told_from_all_texts_and_not_from_their_beginning
     for texts, src in (["42", german], "de"), ([german, "42"], "de"), (["42", english], "en"):
         assert pairs.way_of(texts, "auto", "zh-Hant").src == src
     assert pairs.way_of([english], "auto", "en").src == "de", "the likeliest of those that lead there"
+
+
+def test_a_text_certainly_in_a_language_that_does_not_lead_there_is_refused() -> None:
+    hop: Any = Hop(Translation("b", 0.0))
+    pairs = Pairs({("en", "de"): hop, ("en", "fr"): hop})
+    german, english = "Der Hund ist nicht mit dem Mann auf der Straße.", "The dog is in the house with the man."
+    for text, markup in ((german, None), (f"<p>{german}</p>", "html")):
+        with pytest.raises(ApiError, match="'de' to 'fr' is not translated here; there is en to de, en to fr"):
+            pairs.way_of([text], "auto", "fr", markup=markup)
+    for text, tgt in ((german, "de"), (english, "fr"), ("Der Hund.", "fr"), ("42", "fr")):
+        assert pairs.way_of([text], "auto", tgt).src == "en", "its own, the target's, or doubtful"
 
 
 @pytest.mark.parametrize(

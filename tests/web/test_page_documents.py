@@ -82,7 +82,7 @@ def test_a_document_that_a_service_started_anew_does_not_know_is_sent_again(page
     page.select_option("#from", "en")
     page.click("#tab-documents")
     page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"One."})
-    expect(page.locator(".document")).to_contain_text("no document 'a1'")
+    expect(page.locator(".document")).to_contain_text("The service no longer has this document.")
     page.click("#swap")  # for another document
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("button", name="Download")).to_be_visible()

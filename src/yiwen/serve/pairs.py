@@ -17,7 +17,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
 from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
-from yiwen.text.langid import detect
+from yiwen.text.langid import detect, is_in
 from yiwen.text.languages import base, canonical, name_of
 from yiwen.translator import Translation, Translator
 
@@ -28,6 +28,8 @@ _DETECTED_CHARS: Final = 2000
 AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
 """Flags of what no model was asked for."""
 _CHINESE: Final = "zh zh-cn zh-sg zh-hans zh-tw zh-hk zh-mo zh-hant cmn zh-yue chinese 中文"
+_LIBRES: Final = {"zt": "zh-Hant", "pb": "pt"}
+"""What LibreTranslate and its clients call Traditional Chinese and Brazilian Portuguese."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,8 @@ class Way:
         if glossary is not None:
             self.check_glossary()
         found: list[Translation] = []
-        with_scores = options.get("with_scores", True)
         for hop in self.hops[:-1]:
-            found = hop.translate(texts, by_sentence=True, with_scores=with_scores, stop=stop)
+            found = hop.translate(texts, by_sentence=True, with_scores=options.get("with_scores", True), stop=stop)
             texts = [translation.text for translation in found]
         last = self.hops[-1]
         config = _changed(last.bundle.info.search, search or {})
@@ -117,9 +118,8 @@ class Pairs:
                 if middle == other and base(src) != base(tgt):
                     self.ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
         self.sources = sorted({src for src, _ in self.ways})
-        codes = dict.fromkeys(code for pair in direct for code in pair)
-        self.languages = sorted(codes)
-        self._code_of = _spellings(codes)
+        self.languages = list(dict.fromkeys(code for pair in direct for code in pair))
+        self._code_of = _spellings(self.languages)
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Any], SharedEngine], **options: Any) -> Pairs:
@@ -159,11 +159,10 @@ class Pairs:
         Raises:
             ApiError: 400 where no loaded bundle leads from one to the other.
         """
-        way = self.ways.get((self.code(src), self.code(tgt)))
-        if way is None:
-            known = ", ".join(f"{a} to {b}" for a, b in sorted(self.ways))
-            raise ApiError(400, "language", f"{src[:35]!r} to {tgt[:35]!r} is not translated here; there is {known}")
-        return way
+        if way := self.ways.get((self.code(src), self.code(tgt))):
+            return way
+        known = ", ".join(f"{a} to {b}" for a, b in sorted(self.ways))
+        raise ApiError(400, "language", f"{src[:35]!r} to {tgt[:35]!r} is not translated here; there is {known}")
 
     def check(self, src: str, tgt: str) -> None:
         """Make sure that a pair is served, as far as that is known before there is a text: `src` may be `auto`.
@@ -178,13 +177,16 @@ class Pairs:
         """How to translate these texts; what `auto` means is told from all of them together.
 
         Raises:
-            ApiError: 400 as for `way`.
+            ApiError: 400 as for `way`, also where the texts are certainly in a language that does not lead there.
         """
         if src != AUTO:
             return self.way(src, tgt)
-        possible = [a for a, b in self.ways if b == self.code(tgt)] or [src]
-        found, _ = self.detect("\n".join(texts), possible, markup=markup)
-        return self.way(found if found in possible else possible[0], tgt)  # a number is no language's own
+        text, possible = "\n".join(texts), [a for a, b in self.ways if b == self.code(tgt)] or [src]
+        found, told = (self.detect(text, among, markup=markup)[0] for among in (possible, self.languages))
+        src = found if found in possible else possible[0]  # a number is no language's own
+        if base(told) not in map(base, (*possible, self.code(tgt))) and is_in(text, told, rather_than=src):
+            src = told  # from which no way leads there: better said than translated as another language
+        return self.way(src, tgt)
 
     def detect(self, text: str, among: Sequence[str] = (), *, markup: str | None = None) -> tuple[str, float]:
         """The likeliest of some languages, else of all that are served, and how sure that is; tags say nothing."""
@@ -195,13 +197,11 @@ class Pairs:
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""
-        code = spelling.strip().lower().replace("_", "-")
-        while code:
+        code, last = spelling.strip().lower().replace("_", "-"), ""
+        while code and len(last) != 4:
             if code in self._code_of:
                 return self._code_of[code]
             code, _, last = code.rpartition("-")
-            if len(last) == 4:
-                break
         return spelling
 
     def targets(self, src: str | None = None) -> list[str]:
@@ -235,5 +235,5 @@ def _spellings(codes: Iterable[str]) -> dict[str, str]:
             short += [langcodes.get(code).to_alpha3(variant=variant) for variant in ("T", "B")]
         for each in short:
             found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
-    chinese = {spelling: canonical(spelling) for spelling in _CHINESE.split()}
-    return {**chinese, **found}  # somebody who writes `zh` means the one that there is
+    # Somebody who writes `zh` means the one that there is.
+    return {**_LIBRES, **{code: canonical(code) for code in _CHINESE.split()}, **found}

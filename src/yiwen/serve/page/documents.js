@@ -111,7 +111,8 @@ export function setUpDocuments(pair, show, onKey) {
         if (!(error instanceof ApiError)) throw error;
         item.classList.add("trouble");
         bar.hidden = true;
-        report(() => explain(error));
+        const isGone = error.kind === "missing" && id !== "";
+        report(() => (isGone ? t("document_gone") : explain(error)));
         if (error.kind === "key") onKey(error);
         if (["network", "busy", "rate", "key"].includes(error.kind)) offer("again", () => void guarded(work));
         if (error.kind === "missing") {

@@ -64,6 +64,7 @@ export const en = {
   document_sending: "Sending…",
   document_running: "Translating into {language}: {percent}",
   document_done: "Done",
+  document_gone: "The service no longer has this document.",
   download: "Download",
   again: "Try again",
   again_in: "Trying again in {n} s.",

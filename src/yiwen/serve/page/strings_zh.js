@@ -65,6 +65,7 @@ export const zh = {
   document_sending: "正在上传……",
   document_running: "正在译成{language}：{percent}",
   document_done: "完成",
+  document_gone: "服务上已经没有这个文档了。",
   download: "下载",
   again: "重试",
   again_in: "{n} 秒后自动重试。",
