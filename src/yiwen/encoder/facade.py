@@ -91,8 +91,7 @@ class Encoder:
         """
         check_means(dtype, threads)
         bundle = open_bundle(folder)
-        info = bundle.info
-        exported = bundle.folder / EXPORTED
+        info, exported = bundle.info, bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
             raise ConfigError(
