@@ -227,8 +227,14 @@ def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_p
 
 @pytest.mark.parametrize(
     "labels",
-    [[1.0, np.nan] * 5, np.array(["a", np.nan] * 5, dtype=object), ["a", np.nan] * 5, ["a", None] * 5],
-    ids=["numbers", "column of strings", "list", "None"],
+    [
+        [1.0, np.nan] * 5,
+        np.array(["a", np.nan] * 5, dtype=object),
+        ["a", np.nan] * 5,
+        ["a", None] * 5,
+        np.ma.array([1, 2] * 5, mask=[0, 1] * 5),
+    ],
+    ids=["numbers", "column of strings", "list", "None", "masked"],
 )
 def test_a_missing_label_is_refused(labels: Any) -> None:
     with pytest.raises(

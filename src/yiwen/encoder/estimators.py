@@ -123,7 +123,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         texts = [rewritten(normalise(text), loaded.recipe.data.src_lang) for text in as_texts(X, "an encoder")]
         if len(texts) < 10:
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
-        for n, label in enumerate(np.asarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
+        for n, label in enumerate(np.asanyarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
