@@ -114,7 +114,7 @@ print(measure_alignment(translator.bundle, folder / "test.align.jsonl"))
 # ## What training made of the positions
 #
 # Lesson 1 drew $PE\, W_q W_k^T PE^T$ for random matrices: no pattern to be seen. Here are the trained matrices of
-# the first encoder layer. After so short a training, on sentences of at most a dozen tokens, there is structure again,
+# the first encoder layer. After so short a training, on sentences of some ten tokens, there is structure again,
 # but no clean band along the diagonal: words matter more than positions.
 
 # %% [markdown] lang="zh"

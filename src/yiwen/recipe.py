@@ -72,7 +72,7 @@ def _check_task(recipe: Recipe) -> None:
         raise ConfigError(
             f"training.metric={recipe.training.metric!r} is no score of task={task!r}; use {' or '.join(METRICS[task])}"
         )
-    if TARGETS[task] == "text" and not data.tgt_lang:
+    if TARGETS[task] in ("text", "read") and not data.tgt_lang:
         raise ConfigError(f"data.tgt_lang is missing; task={task!r} needs both languages")
     corpora = (*data.corpora, data.valid, data.test, *data.more_tests)
     alone = [corpus.src for corpus in corpora if corpus and corpus.src and not corpus.tgt]

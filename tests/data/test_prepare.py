@@ -19,10 +19,11 @@ from made_text import contents, pair, run, texts, write
 from yiwen.data import pipeline
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.prepare import DataConfig, _progress, prepare
-from yiwen.data.store import Store
+from yiwen.data.store import Store, TextPairs
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
 from yiwen.files import MANIFEST, one_writer, verify_manifest
 from yiwen.stop import StopFlag
+from yiwen.tasks.config import TARGETS
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import TokenizerConfig
@@ -462,3 +463,15 @@ def test_traditional_sources_under_zh_are_read_as_they_are_translated(tmp_path: 
     assert store.valid.src[0] == "這個軟體有 50 個問題"
     assert store.valid.normalised("zh").src[0] == "这个软体有 50 个问题"
     assert store.valid.normalised("zh-Hant").src == store.valid.src
+
+
+def test_traditional_targets_under_zh_are_converted_where_they_are_read(tmp_path: Path) -> None:
+    for language, text in (("en", "this software has {} faults"), ("zh", "這個軟體有 {} 個問題")):
+        (tmp_path / f"train.{language}").write_text("".join(text.format(n) + "\n" for n in range(60)), encoding="utf-8")
+    corpus = CorpusConfig(src="train.en", tgt="train.zh")
+    data = DataConfig(src_lang="en", tgt_lang="zh", corpora=(corpus,), valid_pairs=5, test_pairs=0)
+    tokenizer = TokenizerConfig(vocab_size=350, sampling=0.1)
+    for task, beginning in (("embed", "这个软体有"), ("translate", "這個軟體有")):
+        prepared = prepare(data, tokenizer, root=tmp_path / task, base=tmp_path, targets=TARGETS[task])
+        assert Store.open(prepared.folder).texts(np.arange(1), "tgt")[0].startswith(beginning)
+    assert TextPairs(["A"], ["這個軟體"]).normalised("en", "zh").tgt == ["这个软体"]

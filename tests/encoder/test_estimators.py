@@ -22,6 +22,7 @@ from yiwen.bundle import open_bundle
 from yiwen.encoder import Encoder
 from yiwen.encoder.exporting import export_encoder
 from yiwen.errors import ConfigError, DataError
+from yiwen.text.chinese import rewritten
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -173,10 +174,10 @@ def test_texts_of_which_none_can_be_held_out_are_refused(tmp_path: Path) -> None
             fitted(tmp_path, texts, labels)
 
 
-def fitted(folder: Path, texts: list[str], labels: list[str]) -> EncoderClassifier:
+def fitted(folder: Path, texts: list[str], labels: list[str], *more: str) -> EncoderClassifier:
     """A tiny classifier of texts that say by their form what they are."""
     recipe = write_labelled(folder, "classify", max_steps=60)
-    settings = ["data.test_pairs=0", "tokenizer.character_coverage=0.98"]
+    settings = ["data.test_pairs=0", "tokenizer.character_coverage=0.98", *more]
     return EncoderClassifier(str(recipe), settings=settings, folder=folder).fit(texts, labels)
 
 
@@ -187,6 +188,18 @@ def test_texts_that_cleaning_would_drop_are_learnt(tmp_path: Path) -> None:
     classifier = fitted(tmp_path, words + rates + chinese, ["en"] * 60 + ["rate"] * 30 + ["zh"] * 30)
     found = classifier.predict(["ba be bi", "4/5 31", "好菜"])
     assert found.tolist() == ["en", "rate", "zh"]
+
+
+def test_traditional_texts_are_as_long_as_the_simplified_ones_that_they_are_read_as(tmp_path: Path) -> None:
+    texts = [
+        f"這間飯店的房間很{'乾淨' if i % 2 else '骯髒'}，服務員{'滿意' if i % 3 else '難過'}，電視{i}臺。"
+        for i in range(40)
+    ]
+    simplified = [rewritten(text, "zh") for text in texts]
+    settings = ["tokenizer.vocab_size=320", "data.src_lang=zh", "data.max_tokens=45", "training.max_steps=2"]
+    folder = Path(fitted(tmp_path, simplified + texts, ["净", "脏"] * 40, *settings).model_).parents[1]
+    kept = [line for name in ("train.jsonl", "valid.jsonl") for line in (folder / name).read_text().splitlines()]
+    assert len(kept) == 80
 
 
 def test_a_fit_that_fails_leaves_the_fit_before_as_it_was(tmp_path: Path) -> None:
@@ -214,8 +227,14 @@ def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_p
 
 @pytest.mark.parametrize(
     "labels",
-    [[1.0, np.nan] * 5, np.array(["a", np.nan] * 5, dtype=object), ["a", np.nan] * 5, ["a", None] * 5],
-    ids=["numbers", "column of strings", "list", "None"],
+    [
+        [1.0, np.nan] * 5,
+        np.array(["a", np.nan] * 5, dtype=object),
+        ["a", np.nan] * 5,
+        ["a", None] * 5,
+        np.ma.array([1, 2] * 5, mask=[0, 1] * 5),
+    ],
+    ids=["numbers", "column of strings", "list", "None", "masked"],
 )
 def test_a_missing_label_is_refused(labels: Any) -> None:
     with pytest.raises(

@@ -37,9 +37,9 @@ _READERS: Final = {
 ENTITY: Final = re.compile(rb"&(#[0-9]{1,9};|#[xX][0-9A-Fa-f]{1,8};|[A-Za-z][A-Za-z0-9]*;)")
 """What may be an entity of HTML, for `CorpusConfig.unescape`."""
 
-Targets = Literal["text", "label", "tags", "none"]
-"""What the target side of a pair is: a translation; one label; a tag for each word of the source, separated by
-blanks; nothing, where the text is all there is."""
+Targets = Literal["text", "read", "label", "tags", "none"]
+"""What the target side of a pair is: a translation to be written; one that is read, too (embed); one label; a tag for
+each word of the source, separated by blanks; nothing, where the text is all there is."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def hold_out(
             known = {*labels}
             is_known = [known.issuperset(labels_of(normalise(target), job.targets)) for target in pairs.tgt]
             rest, fault = pairs.only(is_known), "with labels that no training text has"
-        elif job.targets == "text":
+        elif job.targets != "none":
             rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
         if n_left_out := len(pairs.src) - len(rest.src):
             findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")

@@ -108,9 +108,9 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
 
 def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Findings) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
-    data = intake.job.data
+    data, tgt_lang = intake.job.data, intake.job.data.tgt_lang if intake.job.targets == "read" else ""
     held_out = {
-        name: keys_of(*pairs.normalised(data.src_lang), is_labelled=intake.job.cleaning.is_labelled)
+        name: keys_of(*pairs.normalised(data.src_lang, tgt_lang), is_labelled=intake.job.cleaning.is_labelled)
         for name, pairs in given.items()
     }
     if {"valid", "test"} <= held_out.keys():
@@ -176,7 +176,7 @@ def _trained_models(intake: Intake, split: Split, findings: Findings) -> list[Pa
     if len(rows) > tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, tokenizer.sample_pairs, replace=False))
     columns: dict[str, tuple[str, ...]] = {"source": ("src",), "target": ("tgt",)}
-    if job.targets != "text":
+    if job.targets not in ("text", "read"):
         columns = {"shared": ("src",)}
     elif tokenizer.shared:
         columns = {"shared": ("src", "tgt")}

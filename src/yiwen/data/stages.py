@@ -67,6 +67,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
             if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
                 src = rewritten(src, task.src_lang)
+                tgt = rewritten(tgt, task.tgt_lang) if task.targets == "read" else tgt
                 reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
         except UnicodeDecodeError:
             reason = INVALID_UTF_8
@@ -148,7 +149,7 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     fits = longest + 1 <= task.max_tokens  # + 1 for eos
     stored = pa.record_batch(columns).filter(pa.array(fits))
     src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
-    n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets == "text" else 0
+    n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets in ("text", "read") else 0
     return Encoded(
         stored,
         overlong=rows[~fits],
@@ -172,7 +173,7 @@ def _with_symbols(batch: Any, n: int) -> Any:
 
 @lru_cache(maxsize=2)
 def _checks(task: CleanTask) -> tuple[tuple[str, Check], ...]:
-    tgt_lang = task.tgt_lang if task.targets == "text" else task.src_lang
+    tgt_lang = task.tgt_lang if task.targets in ("text", "read") else task.src_lang
     return checks(task.config, src_lang=task.src_lang, tgt_lang=tgt_lang)
 
 
@@ -189,7 +190,7 @@ def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[in
     """Ids of both sides; of labels their numbers."""
     source = _subword(task.vocabulary.source)
     match task.targets:
-        case "text":
+        case "text" | "read":
             return source.encode(src), _subword(task.vocabulary.target).encode(tgt)
         case "label" | "tags":
             return numbered(source, src, tgt, labels=task.vocabulary.labels, targets=task.targets)

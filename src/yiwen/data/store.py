@@ -51,9 +51,10 @@ class TextPairs(NamedTuple):
         """Those for which it is true."""
         return TextPairs(list(compress(self.src, is_kept)), list(compress(self.tgt, is_kept)))
 
-    def normalised(self, src_lang: str) -> TextPairs:
-        """Both sides as a model reads them; Chinese sources in the script of their language."""
-        return TextPairs([rewritten(normalise(src), src_lang) for src in self.src], list(map(normalise, self.tgt)))
+    def normalised(self, src_lang: str, tgt_lang: str = "") -> TextPairs:
+        """Both sides as a model reads them; Chinese in the script of its language, targets where that is given."""
+        sides = zip(self, (src_lang, tgt_lang), strict=True)
+        return TextPairs(*([rewritten(normalise(text), lang) for text in texts] for texts, lang in sides))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError, DataError, needing
 from yiwen.recipe import LoadedRecipe, load_recipe
 from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.text.chinese import rewritten
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import as_texts, normalise
 from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
@@ -118,14 +119,14 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         Warns:
             UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
         """
-        texts = [normalise(text) for text in as_texts(X, "an encoder")]
+        loaded = load_recipe(self.recipe, self.settings)
+        texts = [rewritten(normalise(text), loaded.recipe.data.src_lang) for text in as_texts(X, "an encoder")]
         if len(texts) < 10:
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
-        for n, label in enumerate(np.asarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
+        for n, label in enumerate(np.asanyarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
-        loaded = load_recipe(self.recipe, self.settings)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
                 f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "

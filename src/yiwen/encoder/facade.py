@@ -91,8 +91,7 @@ class Encoder:
         """
         check_means(dtype, threads)
         bundle = open_bundle(folder)
-        info = bundle.info
-        exported = bundle.folder / EXPORTED
+        info, exported = bundle.info, bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
             raise ConfigError(
@@ -146,9 +145,7 @@ class Encoder:
         vectors = self._pooled(pieces, layer=layer, pooling=pooling, stop=stop)
         if flags is not None:
             flags.update(itertools.chain.from_iterable(map(_flags, pieces)))
-        if normalised is None:
-            normalised = self.bundle.info.task == "embed"
-        if normalised:
+        if normalised or (normalised is None and self.bundle.info.task == "embed"):
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
 

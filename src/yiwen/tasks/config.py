@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # it imports numpy, which translating does without
 Task = Literal["translate", "classify", "tag", "mlm", "embed"]
 Pooling = Literal["mean", "max", "first", "attention"]
 
-TARGETS: dict[Task, Targets] = {"translate": "text", "classify": "label", "tag": "tags", "mlm": "none", "embed": "text"}
+TARGETS: dict[Task, Targets] = {"translate": "text", "classify": "label", "tag": "tags", "mlm": "none", "embed": "read"}
 """What the target side of the text is for each task."""
 
 COMMANDS: Final = {task: "embed" if task == "mlm" else task for task in TARGETS}

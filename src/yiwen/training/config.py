@@ -78,8 +78,8 @@ class TrainingConfig:
     max_bad_updates: int = 5
     """Updates in a row with an infinite or undefined loss or gradient, after which training stops."""
     init_from: str = ""
-    """A model folder or run to start from: its weights and its vocabulary are used instead of new ones, and
-    [tokenizer] may then only set `sampling`. Relative to the recipe, else to the current folder."""
+    """A model folder or run to start from: its weights and its vocabulary are used instead of new ones; of
+    [tokenizer] only `sampling` still counts. Relative to the recipe, else to the current folder."""
     seed: int = 1
     """Where all randomness starts: first weights, order, dropout."""
     precision: Literal["auto", "float32", "bf16"] = "auto"

@@ -124,7 +124,7 @@ def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
-    sides = [store.source.encode(texts) for texts in store.valid.normalised(store.src_lang)]
+    sides = [store.source.encode(texts) for texts in store.valid.normalised(store.src_lang, store.tgt_lang)]
     chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
