@@ -236,12 +236,12 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe, recipe_path, hardware_path = loaded.recipe, run / "recipe.toml", run / "hardware.json"
     refuse_changes(run, recipe)
-    if hardware_path.exists() and _has_begun(run):
+    if _has_begun(run):
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
             hardware.check_products(chosen.products, device=chosen.device, precision=chosen.precision)
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "
                 f"device, or {NEW_RUN}"
