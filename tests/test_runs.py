@@ -205,6 +205,22 @@ def test_a_broken_choice_of_hardware_is_refused(
     assert "hardware.json cannot be used" in capsys.readouterr().err
 
 
+def test_a_run_whose_recipe_is_gone_is_compared_with_that_of_its_start(
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "recipe.toml").unlink()
+    assert train(text, run, "--resume", "--set", "training.seed=5") == 2
+    assert "training.seed: 1 -> 5" in capsys.readouterr().err
+
+
+def test_a_run_whose_choice_of_hardware_is_gone_is_not_given_another(
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "hardware.json").unlink()
+    assert train(text, run, "--resume", settings=[*FAST, "max_steps=10"]) == 4
+    assert "hardware.json cannot be used" in capsys.readouterr().err
+
+
 def test_a_run_goes_on_with_the_hardware_it_began_with(
     text: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

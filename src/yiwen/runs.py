@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -236,12 +235,12 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe, recipe_path, hardware_path = loaded.recipe, run / "recipe.toml", run / "hardware.json"
     refuse_changes(run, recipe)
-    if hardware_path.exists() and _has_begun(run):
+    if _has_begun(run):
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
             hardware.check_products(chosen.products, device=chosen.device, precision=chosen.precision)
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "
                 f"device, or {NEW_RUN}"
@@ -289,18 +288,19 @@ def refuse_changes(run: Path, now: Recipe) -> None:
         ConfigError: With every setting that differs.
     """
     path = run / "recipe.toml"
-    if not path.exists() or not _has_begun(run):
+    if not _has_begun(run):
         return
-    table = read_toml(path)
-    with suppress(OSError, ValueError, KeyError, TypeError):  # else a change of that very file would change the run
+    try:  # a change of recipe.toml itself would change the run
         table = tomllib.loads(json.loads((run / "hardware.json").read_text("utf-8"))["recipe"])
+    except (OSError, ValueError, KeyError, TypeError):
+        table = read_toml(path)
+    free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
     before = parse(Recipe, table, source=str(path))
-    allowed = {f"training.{name}" for name in MAY_CHANGE}
     old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
     changes = [
         f"{key}: {old.get(key)!r} -> {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and key not in allowed and not key.startswith(("search.", "evaluation."))
+        if old.get(key) != new.get(key) and not key.startswith(free)
     ]
     if changes:
         raise ConfigError(

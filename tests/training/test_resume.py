@@ -139,6 +139,14 @@ def test_every_validation_stopped_once_gives_the_same_digits(tmp_path: Path, kin
         assert "SIGINT during validation" in str(stopped)
     assert len(seen) >= 3
     assert results(run) == results(tmp_path / "whole")
+    ends = [
+        (
+            read_progress(checkpoints(each / "checkpoints")[-1]),
+            sorted(path.name for path in (each / "bundles").iterdir()),
+        )
+        for each in (run, tmp_path / "whole")
+    ]
+    assert ends[0] == ends[1], "the last checkpoint knows of the validation, and of the best model"
 
 
 def test_best_never_dangles_when_a_killed_run_is_stopped_before_its_old_place(tmp_path: Path) -> None:
