@@ -253,10 +253,11 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed writer left behind in `folder`, if there is one."""
+def remove_leftovers(folder: Path, *, is_ours: bool = True) -> None:
+    """Remove what a killed writer left behind in `folder`, if there is one; elsewhere what others write stays."""
     for leftover in list(folder.glob(f"{_TEMPORARY}*")):
-        remove(leftover)
+        if is_ours or not _is_written(leftover):
+            remove(leftover)
 
 
 @contextmanager
