@@ -381,14 +381,15 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_leftovers_of_a_killed_start_are_removed(text: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_start_are_removed_and_an_export_into_the_run_goes_on(text: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
         folder.mkdir(exist_ok=True, parents=True)
-        (folder / ".tmp-step-00000003").mkdir()
-        (folder / ".tmp-step-00000003" / "half").write_bytes(b"x")
+        (folder / ".tmp-99999999-step-00000003").mkdir()
+        (folder / ".tmp-99999999-step-00000003" / "half").write_bytes(b"x")
+    (written := run / f".tmp-{os.getppid()}-exported").mkdir()  # of a process that lives
     assert train(text, run) == 0
-    assert not list(run.rglob(".tmp-*"))
+    assert [*run.rglob(".tmp-*")] == [written]
 
 
 def signalling(real: Callable[..., Any], signum: int, *, nth: int = 1, is_after: bool = False) -> Callable[..., Any]:

@@ -108,9 +108,11 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        files = sorted(file for file in temporary.rglob("*") if file.is_file())
-        for file in (*files, *(folder for folder in temporary.rglob("*") if folder.is_dir())):
-            fsync(file)
+        written = [*temporary.rglob("*")]
+        for each in written:
+            fsync(each)
+        # A folder inside that was published by itself has a manifest of its own.
+        files = sorted(file for file in written if file.is_file() and not is_complete(file.parent))
         write_json(temporary / MANIFEST, {file.relative_to(temporary).as_posix(): sha256(file) for file in files})
     except BaseException:
         remove(temporary)
@@ -134,7 +136,7 @@ def meant(path: str) -> str:
     >>> meant("runs/.tmp-7.0a1b2c3d-recipe.toml")
     'runs/recipe.toml'
     """
-    return re.sub(rf"({re.escape(_TEMPORARY)}(\d+\.\w+|ctranslate2)-)+", "", path)
+    return re.sub(rf"({re.escape(_TEMPORARY)}\d+\.\w+-)+", "", path)
 
 
 def _is_written(temporary: Path) -> bool:
@@ -251,10 +253,11 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed writer left behind in `folder`, if there is one."""
+def remove_leftovers(folder: Path, *, is_ours: bool = True) -> None:
+    """Remove what a killed writer left behind in `folder`, if there is one; elsewhere what others write stays."""
     for leftover in list(folder.glob(f"{_TEMPORARY}*")):
-        remove(leftover)
+        if is_ours or not _is_written(leftover):
+            remove(leftover)
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def train_recipe(
     with one_writer(run):
         for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
             folder.mkdir(exist_ok=True)
-            remove_leftovers(folder)
+            remove_leftovers(folder, is_ours=folder != run)  # an export or an average may be written into the run
         recipe = loaded.recipe
         chosen = _settle(run, loaded)
         hardware.apply(chosen)

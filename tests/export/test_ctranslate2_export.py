@@ -226,14 +226,26 @@ def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:
 def test_a_copy_that_fails_half_way_leaves_no_folder(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rename, output = Path.rename, tmp_path / "new"
+    def full(source: Path, target: Path) -> Any:
+        raise OSError(errno.ENOSPC, "no space left")
 
-    def full(path: Path, target: Path) -> Any:
-        if target == output / "ctranslate2":
-            raise OSError(errno.ENOSPC, "no space left")
-        return rename(path, target)
-
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(shutil, "copyfile", full)
     with pytest.raises(OSError, match="no space left"):
-        export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
+        export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=tmp_path / "new")
     assert [*tmp_path.iterdir()] == [bundle]
+
+
+def test_of_two_exports_to_one_folder_at_once_the_first_stays(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, real = tmp_path / "new", verify.choose_golden
+
+    def another_is_quicker(*given: Any) -> Any:
+        shutil.copytree(bundle, output)
+        return real(*given)
+
+    monkeypatch.setattr(verify, "choose_golden", another_is_quicker)
+    with pytest.raises(ConfigError, match="new exists already; give another --output"):
+        export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
+    assert (output / "model.safetensors").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "new"]

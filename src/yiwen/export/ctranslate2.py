@@ -24,7 +24,7 @@ from yiwen.errors import ConfigError
 from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
 from yiwen.export.shortlist import add_shortlist
-from yiwen.files import may_write, new_folder, remove
+from yiwen.files import may_write, new_folder
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
 
@@ -88,23 +88,20 @@ def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, outpu
     if output is None and not may_write(bundle.folder / EXPORTED):
         raise ConfigError(f"{bundle.folder} cannot be written; give a new folder by --output")
     home = output or bundle.folder
-    # Beside the new bundle at first: what takes long or fails comes before anything is published.
-    folder = home / EXPORTED if output is None else home.with_name(f".tmp-{EXPORTED}-{home.name}")
-    with new_folder(folder) as temporary:
-        info = write(temporary)
-    if output is not None:
-        try:
-            with new_folder(output) as copied:
-                (copied / CARD).write_bytes(card_of(bundle))
-                for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
-                    shutil.copyfile(bundle.folder / name, copied / name)
+    if output is None:
+        with new_folder(home / EXPORTED) as temporary:
+            info = write(temporary)
+    else:
+        with new_folder(output) as copied:
+            with new_folder(copied / EXPORTED) as temporary:
+                info = write(temporary)
+            (copied / CARD).write_bytes(card_of(bundle))
+            for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
+                shutil.copyfile(bundle.folder / name, copied / name)
             if (bundle.folder / CALIBRATION).is_dir():
-                shutil.copytree(bundle.folder / CALIBRATION, output / CALIBRATION)
-            folder.rename(output / EXPORTED)
-        except BaseException:
-            remove(folder)
-            remove(output)
-            raise
+                shutil.copytree(bundle.folder / CALIBRATION, copied / CALIBRATION)
+            if output.exists():  # another export was quicker
+                raise ConfigError(f"{output} exists already; give another --output")
     n_bytes = sum(file.stat().st_size for file in (home / EXPORTED).iterdir())
     return ExportReport(folder=home, dtype=info.dtype, n_bytes=n_bytes, verification=info.verification)
 
