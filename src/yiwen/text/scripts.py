@@ -32,13 +32,14 @@ SPACED_MARKS: Final = re.sub(f"[{UNSPACED_LETTERS}]", "", MARKS)
 """Those of scripts with spaces between words."""
 
 _UNIT = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W\d_{UNSPACED_LETTERS}]+")
+_UNSPACED_LETTER = re.compile(f"[{UNSPACED_LETTERS}]")
 LETTER: Final = re.compile(r"[^\W\d_]")
 """Of any script."""
 
 
 def is_unspaced(character: str) -> bool:
     """True for a character of a script that puts no blanks between words."""
-    return re.match(f"[{UNSPACED_LETTERS}]", character) is not None
+    return _UNSPACED_LETTER.match(character) is not None
 
 
 @cache
