@@ -139,6 +139,8 @@ def test_a_link_that_its_own_words_name_is_named_with_the_marks_in_them() -> Non
         ("**[He](x)** is **there**", "他是那", "**[他](x)** 是**那**"),
         ("**[He](x)** **is** there", "他是那", "**[他](x)是**那"),
         ("[**![i](a.png)He** is](x) there", "他是那", "[**![i](a.png)他**是](x)那"),
+        ("He **~~is~~** there", "他是那", "他 **~~是~~** 那"),
+        ("He ~~**is**~~ there", "他是那", "他 ~~**是**~~ 那"),
     ],
 )
 def test_stars_beside_a_sign_still_mark_what_they_marked(source: str, target: str, written: str) -> None:
@@ -149,6 +151,12 @@ def test_stars_beside_a_sign_still_mark_what_they_marked(source: str, target: st
         re.findall("<(strong|em|s)>", MarkdownIt().enable("strikethrough").render(text)) for text in (source, out)
     )
     assert {*was} == {*now}
+
+
+def test_an_exclamation_mark_before_a_link_makes_no_picture_of_it() -> None:
+    assert translated_here("Look [here](u)[^1]\n", "md", lambda text: "看!这").decode() == "看! [这](u)[^1]\n"
+    assert translated_here("Look\\![here](u) now\n", "md").decode() == "LOOK! [HERE](u) NOW\n"
+    assert translated_here("Look![^1] Now\n", "md").decode() == "LOOK![^1] NOW\n"
 
 
 def test_stars_around_a_word_that_was_lost_are_none() -> None:
