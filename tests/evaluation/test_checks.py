@@ -84,6 +84,8 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "Half a million", "2.500.000"),
         ("en-de", "Five dozen eggs", "50 Eier"),
         ("de-en", "Der Zug fährt um halb acht.", "The train leaves at half past eight."),
+        ("de-en", "1 Billion Euro", "1 billion euros"),  # a thousand times as much
+        ("en-de", "two billion euros", "zwei Billionen Euro"),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -115,6 +117,11 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "He is 5'10\" tall.", "他身高5英尺10英寸。"),
         ("en-zh", "at 10.30 am", "上午10:30"),
         ("de-en", "3 Mrd. Euro", "3 billion euros"),
+        ("de-en", "1 Billion Euro, 2,5 Billionen Dollar", "1 trillion euros, $2.5 trillion"),
+        ("en-de", "two trillion euros", "zwei Billionen Euro"),
+        ("fr-en", "2 billions d'euros", "2 trillion euros"),
+        ("de-zh", "1 Billion Euro", "1万亿欧元"),
+        ("en-de", "1/3 of it, 3/4, 4 times", "ein Drittel davon, drei Viertel, viermal"),
         ("zh-en", "三点一刻", "at a quarter past three"),
         ("zh-en", "他睡了八个半小时。", "He slept for 8.5 hours."),
         ("en-de", "3.5 hours", "dreieinhalb Stunden"),

@@ -34,7 +34,8 @@ _NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對
 _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _ABOUT: Final = re.compile("(.*)(一二|[二两]三|三四|四五|五六|六七|七八|八九)(.*)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
-_SCALE: Final = {word: value for language in _WORDS.values() for word, value in language["scales"].items()}
+_SCALE: Final = {word: value for code in ("de", "fr", "en") for word, value in _WORDS[code]["scales"].items()}
+"""Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
 """Blanks that no line is broken at, as French has them inside and behind of numbers; separators of Arabic."""
 _COMPOUND: Final = re.compile(
@@ -80,9 +81,9 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text.translate(_NARROW)))
     if language == "de":
         text = _HALF_TO.sub(lambda half: f"{(int(half[1] or _HOURS.index(half[2].lower())) - 2) % 12 + 1}:30", text)
-    digits: list[frozenset[float]] = []
+    digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
     for number, han, word in _DIGITS.findall(text):
-        scale = math.prod(_HAN_UNITS[sign] for sign in han) * _SCALE.get(word.lower(), 1)
+        scale = math.prod(_HAN_UNITS[sign] for sign in han) * scales.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
     if digits:
         text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
