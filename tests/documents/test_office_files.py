@@ -51,6 +51,20 @@ def test_without_a_change_the_file_is_the_same(word: bytes) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm"])
+def test_what_a_comment_or_a_bookmark_is_about_moves_with_its_words(name: str) -> None:
+    def run(text: str) -> str:
+        return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+    start, end = f'<w:{name}Start w:id="3"/>', f'<w:{name}End w:id="3"/>'
+    fake = Fake({"a big red dog": "chien rouge grand un"}, {"a big red dog": [(0, 3), (1, 2), (2, 1), (3, 0)]})
+    out = translated_here(
+        docx_of(f"<w:p>{run('a ')}{start}{run('big red')}{end}{run(' dog')}</w:p>"), "docx", fake=fake
+    )
+    body = zipfile.ZipFile(io.BytesIO(out)).read("word/document.xml").decode()
+    assert f"{run('chien ')}{start}{run('rouge grand')}{end}{run(' un')}" in body
+
+
 def test_how_a_word_is_read_is_no_part_of_its_sentence() -> None:
     def run(text: str) -> str:
         return f"<w:r><w:t>{text}</w:t></w:r>"

@@ -26,7 +26,7 @@ _CODED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[0-7x]")
 """A byte by its number, as in \\033: what holds one is left alone."""
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
-_PAIRS: Final = {"bpt": "open", "bx": "open", "sc": "open", "ept": "close", "ex": "close", "ec": "close"}
+_PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm"), "open") | dict.fromkeys(("ept", "ex", "ec", "em"), "close")
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")

@@ -29,6 +29,8 @@ BODY: Final = re.compile(r"word/document|ppt/slides/slide")
 """How the parts begin without which there is hardly a document."""
 
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
+_RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
+"""What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
 _APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*\t\s*|\s+\Z))")
 """What gets a run of its own: blanks at an edge, and a tab, which ends a text wherever it stands."""
@@ -52,8 +54,7 @@ def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
     is_leftwards = scripts.is_leftwards(tgt_lang)
     if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
         return list(_with_paragraphs(xml_pieces(source)))
-    source = direction.turned_tables(source, is_leftwards=is_leftwards)
-    parts = _with_paragraphs(xml_pieces(source))
+    parts = _with_paragraphs(xml_pieces(direction.turned_tables(source, is_leftwards=is_leftwards)))
     return direction.turned(parts, is_leftwards=is_leftwards, is_known=bool(src_lang))
 
 
@@ -99,6 +100,8 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield source_of(inner[:start])
             yield from running(_tokens(inner[start:stop]), _units)
             yield source_of(inner[stop:])
+        elif found := _RANGE.fullmatch(piece.name):
+            yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))
         elif piece.name not in _IGNORED:
             yield raw if piece.name in _BREAKS else Token("point", raw)
 
@@ -121,9 +124,7 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             text = "".join(p.text for p in inner[names.index("rubyBase") :]) if "rubyBase" in names else ""
             yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
         elif any(p.name == "p" for p in inner):  # a text box
-            yield f"{opening}{props}"
-            yield from _with_paragraphs(inner)
-            yield closing
+            yield from (f"{opening}{props}", *_with_paragraphs(inner), closing)
         elif piece.name and piece.name not in _IGNORED:
             run = f"{opening}{props}{raw}{closing}"
             yield run if piece.name in _BREAKS else Token("point", run)
