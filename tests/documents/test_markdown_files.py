@@ -159,6 +159,11 @@ def test_an_exclamation_mark_before_a_link_makes_no_picture_of_it() -> None:
     assert translated_here("Look![^1] Now\n", "md").decode() == "LOOK![^1] NOW\n"
 
 
+def test_code_beside_code_stays_code() -> None:
+    fake = Fake({"a b now": "书书红", "7 8 now": "书书红"}, {"7 8 now": [(1, 0), (0, 1)]})
+    assert translated_here("`a` `b` now\n", "md", fake=fake).decode() == "`b` `a`红\n"
+
+
 def test_stars_around_a_word_that_was_lost_are_none() -> None:
     for source, target, written in (
         ("**Big** *dog* here", "狗", "**狗**"),
