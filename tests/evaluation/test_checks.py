@@ -86,6 +86,8 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("de-en", "Der Zug fährt um halb acht.", "The train leaves at half past eight."),
         ("de-en", "1 Billion Euro", "1 billion euros"),  # a thousand times as much
         ("en-de", "two billion euros", "zwei Billionen Euro"),
+        ("en-zh", "Call 13812345678.", "请拨打13812345679。"),
+        ("en-de", "It has 9 rooms.", "Es hat 9.000 Zimmer."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -120,6 +122,8 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("de-en", "1 Billion Euro, 2,5 Billionen Dollar", "1 trillion euros, $2.5 trillion"),
         ("en-de", "two trillion euros", "zwei Billionen Euro"),
         ("fr-en", "2 billions d'euros", "2 trillion euros"),
+        ("zh-en", "四十八亿五千五百一十二万八千九百三十七人", "4,855,128,937 people"),
+        ("en-de", "9.000 seconds", "9,000 Sekunden"),
         ("de-zh", "1 Billion Euro", "1万亿欧元"),
         ("en-de", "1/3 of it, 3/4, 4 times", "ein Drittel davon, drei Viertel, viermal"),
         ("zh-en", "三点一刻", "at a quarter past three"),

@@ -149,11 +149,11 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
     if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
         return [frozenset((float(part),)) for part in parts]
     values = {float("".join(parts))} if is_grouped else set()
-    if len(parts) == 2 or not is_grouped:
+    if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
         values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
     factors = {scale} if is_strict and scale >= 10_000 else {1, scale}
     # Rounded: 8.063 billion and 80.63亿 are the same number.
-    return [frozenset(float(f"{value * factor:.9g}") for value in values for factor in factors)]
+    return [frozenset(float(f"{value * factor:.15g}") for value in values for factor in factors)]
 
 
 def _numeral(numeral: str) -> tuple[float, ...]:
