@@ -452,3 +452,16 @@ def test_a_line_is_cut_at_its_tabs() -> None:
     source = "- A man\tTwo dogs run.\t12:30\n"
     assert [unit.text for unit in _units(source, "txt")] == ["A man", "Two dogs run."]
     assert translated_here(source, "txt").decode() == source.upper()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "written"),
+    [
+        ("Use `foo` and the `n`th item", "Nimm foo und das nth Teil", "Nimm `foo` und das `n`th Teil"),
+        ("An item has `n` and no sum", "Ein Ding hat n und no Sum", "Ein Ding hat `n` und no Sum"),
+        ("Take a value of `a`", "Nimm a Wert von a", "Nimm a Wert von `a`"),
+        ("Press `Ctrl``C` now", "现在按Ctrl``C键", "现在按`Ctrl``C`键"),
+    ],
+)
+def test_a_name_of_one_letter_is_not_looked_for_inside_of_words(source: str, target: str, written: str) -> None:
+    assert translated_here(f"{source}\n", "md", lambda text: target).decode() == f"{written}\n"

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -93,9 +93,8 @@ def linked(
     for source, span in same:
         by_src |= {i: [(j, 1.0) for j in _reached(tgt, *span)] for i in _reached(src, *source)}
     mass = [0.0] * len(tgt)
-    for links in by_src.values():
-        for j, weight in links:
-            mass[j] += weight
+    for j, weight in chain.from_iterable(by_src.values()):
+        mass[j] += weight
     return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(sorted(span for _, span in same)))
 
 
@@ -141,8 +140,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
                 found[number] = (at, at)
         spans |= found
         todo += found.items()
-    edges = (spans[number] for number in range(len(marks)))
-    return [(_outside(start, known.kept), _outside(end, known.kept)) for start, end in edges]
+    return [(_outside(start, known.kept), _outside(end, known.kept)) for _, (start, end) in sorted(spans.items())]
 
 
 def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> Span:
@@ -185,9 +183,8 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     has_signs = any(not sign.isalnum() and not sign.isspace() for sign in known.text[mark.start : mark.end])
 
     def is_free(j: int) -> bool:  # a word without signs takes no bare comma
-        if j not in allowed or j in taken:
-            return False
-        return has_signs or any(map(str.isalnum, known.target[slice(*known.tgt[j])]))
+        is_there = j in allowed and j not in taken
+        return is_there and (has_signs or any(map(str.isalnum, known.target[slice(*known.tgt[j])])))
 
     own = {j: weights[j] for j in sorted(weights) if is_free(j)}
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
@@ -208,8 +205,7 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
 
 def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[float], taken: set[int]) -> Span:
     """First and last of the neighbours whose links lead into a mark more than out of it."""
-    best, best_sum = None, 0.0
-    start, total = 0, 0.0
+    best, best_sum, start, total = None, 0.0, 0, 0.0
     for j in range(min(own), max(own) + 1):
         if j in taken:
             total = 0.0

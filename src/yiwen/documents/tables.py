@@ -67,8 +67,7 @@ def _is_wrapped(rows: Sequence[Row]) -> bool:
     (head, _), *later = rows
     widths = [len(indent) + len(text) for indent, text in rows]
     indents = {len(indent) for indent, _ in later}
-    least = 1 if head.strip() else 0
-    if len(indents) != 1 or not least <= min(indents) <= len(head):
+    if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head):
         return False
     if max(widths) not in _WIDTHS or any("\t" in part for row in rows for part in row):
         return False

@@ -15,7 +15,10 @@ from yiwen.documents.placing import Piece, linked, place
 from yiwen.documents.unit import Answer, Span, Unit
 from yiwen.errors import DataError, expect
 from yiwen.evaluation.checks import changes_placeholders
+from yiwen.text.scripts import UNSPACED_LETTERS
 
+_EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W\d_{UNSPACED_LETTERS}]|(?<=\d)\d)")
+"""A place that is not between two letters of a word, nor two digits of a number."""
 AT_ONCE: Final = 256
 """Texts that are translated together: enough to sort by length, few enough that progress is seen."""
 
@@ -58,7 +61,7 @@ def translated(
         firsts = units[start : start + AT_ONCE]
         block = list(firsts)
         drafts = _drafts([unit.text for unit in block], translate)
-        broken = [n for n, unit in enumerate(block) if not _has_kept(unit, drafts[n].text)]
+        broken = [n for n, unit in enumerate(block) if len([*_same(unit, drafts[n].text)]) < len(unit.keep)]
         numbered = [block[n].with_stand_ins() for n in broken]
         second = _drafts([unit.text for unit in numbered], again or translate)
         for number, unit, draft in zip(broken, numbered, second, strict=True):
@@ -94,11 +97,6 @@ def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
         yield "placeholders"
 
 
-def _has_kept(unit: Unit, target: str) -> bool:
-    """Every placeholder stands there as often as in the text."""
-    return all(target.count(literal) == unit.text.count(literal) for literal in set(unit.literals()))
-
-
 def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
     """Where the model says the number of a placeholder once more, the placeholder itself stands then."""
     stands_for, seen = dict(zip(unit.literals(), literals, strict=True)), set[str]()
@@ -131,13 +129,22 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
 
 
 def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
-    """Where each placeholder stands in the text and in the translation; of equal ones the first is the first."""
-    left = target
+    """Where each placeholder stands in the text and in the translation, if both hold it as often, in the same order."""
+    sides = [unit.text, target]
     for source, literal in sorted(zip(unit.keep, unit.literals(), strict=True), key=lambda found: -len(found[1])):
-        if target.count(literal) == unit.text.count(literal) and (start := left.find(literal)) >= 0:
-            end = start + len(literal)
-            left = left[:start] + "\0" * len(literal) + left[end:]  # `id` is not looked for inside of `user_id`
-            yield source, (start, end)
+        is_torn = source[0] not in _starts(literal, sides[0])
+        src, tgt = (_starts(literal, side, is_torn=is_torn) for side in sides)
+        if len(src) == len(tgt) and source[0] in src:
+            starts, size = (source[0], tgt[src.index(source[0])]), len(literal)
+            yield source, (starts[1], starts[1] + size)
+            # `id` is not looked for inside of `user-id`.
+            sides = [side[:at] + "\0" * size + side[at + size :] for side, at in zip(sides, starts, strict=True)]
+
+
+def _starts(literal: str, text: str, *, is_torn: bool = False) -> list[int]:
+    """Where something kept starts, and not in a word (unless it is torn from one): no variable `n` is in "and"."""
+    found = [match.span() for match in re.finditer(re.escape(literal), text)]
+    return [start for start, end in found if is_torn or (_EDGE.match(text, start) and _EDGE.match(text, end))]
 
 
 def _aligned(wanted: Mapping[_Place, tuple[str, str]], align: Align | None) -> dict[_Place, Any]:
