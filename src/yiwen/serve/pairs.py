@@ -118,8 +118,9 @@ class Pairs:
                 if middle == other and base(src) != base(tgt):
                     self.ways.setdefault((src, tgt), Way(src, tgt, (first, second)))
         self.sources = sorted({src for src, _ in self.ways})
-        self.languages = list(dict.fromkeys(code for pair in direct for code in pair))
-        self._code_of = _spellings(self.languages)
+        codes = dict.fromkeys(code for pair in direct for code in pair)
+        self.languages = sorted(codes)
+        self._code_of = _spellings(codes)
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Any], SharedEngine], **options: Any) -> Pairs:
