@@ -67,16 +67,18 @@ def choose(
     attention: str = "auto",
     products: str = "auto",
     batch_tokens: int = 0,
+    may_pack: bool = False,
 ) -> Hardware:
     """Decide everything that is left open; on a CPU by measurements, once per machine.
 
     Args:
         device: `auto`, or a device of torch.
         precision: `auto`, `float32` or `bf16`.
-        threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected).
+        threads: 0 for all cores that this process may use (OMP_NUM_THREADS is respected); beside a GPU for one.
         attention: `auto`, `plain`, `fused` or `packed`.
         products: `auto`, `torch` or `onednn`.
         batch_tokens: Positions of a training micro-batch, to be computed in shards; 0: in one piece.
+        may_pack: Whether `auto` may be packed sentences.
 
     Raises:
         ConfigError: If a device or a library is asked for that is not there.
@@ -89,17 +91,19 @@ def choose(
         device = "cuda" if has_cuda else "cpu"
     check_device(device)
     is_cpu = device == "cpu"
-    threads = usable(threads or default_threads())
+    threads = usable(threads or (default_threads() if is_cpu else 1))  # more get in each other's way there
     shards = _shards(threads, batch_tokens) if is_cpu else 1
     if precision == "auto" and is_cpu:  # some processors multiply bf16 themselves, and float32 faster
         precision = _measured("precision", "", threads // shards) if has_native_bf16() else "float32"
     elif precision == "auto":
         precision = "bf16" if has_cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     check_products(products, device=device, precision=precision)
-    if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
+    can_pack = device.startswith("cuda") and precision == "bf16"
+    if attention == "packed" and not can_pack:
         raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
     if attention == "auto":
-        attention = _measured("attention", precision, threads // shards) if is_cpu else "fused"
+        there = "packed" if may_pack and can_pack else "fused"
+        attention = _measured("attention", precision, threads // shards) if is_cpu else there
     if products == "auto":
         products = _measured("products", precision, threads // shards) if is_cpu else "torch"
     return Hardware(

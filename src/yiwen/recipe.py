@@ -88,17 +88,8 @@ def _check_task(recipe: Recipe) -> None:
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")
     elif recipe.encoder != EncoderConfig():
         raise ConfigError("[encoder] is for tasks without a decoder, task='translate' reads none of it; leave it out")
-    if recipe.training.attention == "packed":
-        reasons = {
-            f"task={task!r}": task != "translate",
-            "model.positions='alibi'": recipe.model.positions == "alibi",
-            "model.attention_dropout": recipe.model.attention_dropout > 0,
-            "heads whose width is no multiple of 8 up to 256": recipe.model.d_head % 8 > 0 or recipe.model.d_head > 256,
-            "training.guided_alignment": recipe.training.guided_alignment > 0,
-            "tokenizer.sampling": recipe.tokenizer.sampling > 0,
-        }
-        if found := [name for name, is_so in reasons.items() if is_so]:
-            raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
+    if recipe.training.attention == "packed" and (found := against_packing(recipe)):
+        raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if recipe.training.word_dropout and recipe.training.guided_alignment:
@@ -171,3 +162,17 @@ def builtin_names() -> list[str]:
 def runs_root() -> Path:
     """The folder of all runs: YIWEN_RUNS, or `runs` here."""
     return Path(os.environ.get("YIWEN_RUNS") or "runs")
+
+
+def against_packing(recipe: Recipe) -> list[str]:
+    """Settings with which sentences cannot be packed into one row."""
+    reasons = {
+        f"task={recipe.task!r}": recipe.task != "translate",
+        "model.positions='alibi'": recipe.model.positions == "alibi",
+        "model.attention_dropout": recipe.model.attention_dropout > 0,
+        "model.layer_dropout": recipe.model.layer_dropout > 0,
+        "heads whose width is no multiple of 8 up to 256": recipe.model.d_head % 8 > 0 or recipe.model.d_head > 256,
+        "training.guided_alignment": recipe.training.guided_alignment > 0,
+        "tokenizer.sampling": recipe.tokenizer.sampling > 0,
+    }
+    return [name for name, is_so in reasons.items() if is_so]

@@ -26,7 +26,7 @@ from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
-from yiwen.recipe import LoadedRecipe, Recipe, runs_root
+from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
 from yiwen.stop import NEW_RUN, StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.languages import canonical
@@ -255,6 +255,7 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
             attention=training.attention,
             products=training.products,
             batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
+            may_pack=not against_packing(recipe),
         )
         _write_hardware(run, chosen, loaded)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))

@@ -210,15 +210,20 @@ def test_a_batch_worked_by_hand() -> None:
     assert batch.real_tokens().tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.to("cpu").src_ids.dtype == torch.int64
     packed = batch.packed()
-    assert packed.src_ids.tolist() == [[5, 6, EOS, 7, EOS]]
-    assert packed.tgt_in.tolist() == [[BOS, 8, BOS, 9, 10, 11]]
-    assert packed.tgt_out.tolist() == [[8, EOS, 9, 10, 11, EOS]]
+    # 5 and 6 tokens, at least one for each of 32 fillers, and from 32 tokens on a multiple of 8.
+    assert packed.src_ids.tolist() == [[5, 6, EOS, 7, EOS] + 35 * [0]]
+    assert packed.tgt_in.tolist() == [[BOS, 8, BOS, 9, 10, 11] + 34 * [0]]
+    assert packed.tgt_out.tolist() == [[8, EOS, 9, 10, 11, EOS] + 34 * [0]]
     assert packed.packings is not None
-    for packing, starts, places, longest in zip(
-        packed.packings, ([0, 3, 5], [0, 2, 6]), ([0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 3]), (3, 4), strict=True
+    for packing, starts, places, n_two in zip(
+        packed.packings, ([0, 3, 5], [0, 2, 6]), ([0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 3]), (3, 2), strict=True
     ):
-        assert (packing.starts.tolist(), packing.starts.dtype) == (starts, torch.int32)
-        assert (packing.places.tolist(), packing.longest) == (places, longest)
+        fillers = [2] * n_two + [1] * (32 - n_two)
+        ends = [starts[-1] + sum(fillers[: i + 1]) for i in range(32)]
+        assert packing.starts.tolist() == starts + ends + 30 * [40]  # 34 sequences, empty ones up to 64
+        assert packing.starts.dtype == torch.int32
+        assert packing.places.tolist() == places + [0, 1] * n_two + [0] * (32 - n_two)
+        assert packing.longest == 128
     assert packed.n_tokens == 6
     assert packed.to("cpu") is packed
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-import yiwen.tasks.rdrop as module
+import yiwen.tasks.loss as module
 from yiwen.data.batching import Batch, collate
 from yiwen.hardware import Hardware
 from yiwen.model.config import ModelConfig

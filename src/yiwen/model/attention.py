@@ -224,6 +224,8 @@ class CrossAttention(nn.Module):
 
 def use_attention(model: nn.Module, attend: Attend) -> None:
     """Give every attention in the model the same way to compute equation 1."""
+    # Of PyTorch's kernels the one of cuDNN plans anew for every shape, a tenth of a second each: not for sentences.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.attend = attend

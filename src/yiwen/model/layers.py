@@ -90,9 +90,21 @@ class PreNorm(Residual):
         return self.dropout.add(x_BLD, sublayer(self.norm(x_BLD)))
 
 
+class LayerNorm(nn.LayerNorm):
+    """`nn.LayerNorm` whose output has the type of its input, also under autocast on a GPU; sums are float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        if x.device.type == "cpu" or x.dtype == self.weight.dtype:  # a processor takes bf16 with float32 weights
+            return super().forward(x)
+        with torch.autocast(x.device.type, enabled=False):
+            weight, bias = self.weight.to(x.dtype), self.bias.to(x.dtype)
+            return F.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
+
+
 def build_norm(config: ModelConfig) -> nn.Module:
     """LayerNorm or RMSNorm over D, epsilon 1e-6."""
-    norm = nn.LayerNorm if config.norm == "layer" else nn.RMSNorm
+    norm = LayerNorm if config.norm == "layer" else nn.RMSNorm
     return norm(config.d_model, eps=1e-6)
 
 

@@ -19,6 +19,9 @@ LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
 CHUNK_TOKENS = 256
 """Rows of logits that exist at a time: 256 x 8,000 float32 numbers are 8 MB, which stays in a processor's cache."""
 
+DEVICE_TOKENS = 4096
+"""The same on a GPU, which is kept busy by fewer rows no longer."""
+
 BLOCK_TOKENS = 1024
 """Rows whose logit gradients wait, in bf16, for one product with their states: a multiple of CHUNK_TOKENS."""
 
@@ -29,7 +32,7 @@ _SMALLEST_P = 1e-30
 def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float) -> Tensor:
     """Cross-entropy against smoothed targets straight from decoder states, summed over tokens.
 
-    Never more than CHUNK_TOKENS rows of logits are held.
+    Never more than `rows_at_once` rows of logits are held.
 
     Args:
         states_ND: Decoder states of real target positions.
@@ -46,6 +49,11 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
     """
     needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
     return _ChunkedLoss.apply(states_ND, weight_VD, targets_N, smoothing, needs_gradient)  # type: ignore[no-untyped-call]
+
+
+def rows_at_once(states: Tensor) -> int:
+    """Rows of logits to hold, where the states are."""
+    return CHUNK_TOKENS if states.device.type == "cpu" else DEVICE_TOKENS
 
 
 def saved_gradients(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
@@ -76,12 +84,14 @@ class _ChunkedLoss(torch.autograd.Function):
             weight_grad = torch.zeros_like(weight_VD, dtype=torch.float32) if needs_gradient else None
             loss_sum = -smoothing * (states_sum @ mean_row)
             n_tokens = targets_N.numel()
-            z_grad = states.new_empty(min(BLOCK_TOKENS, n_tokens), weight.size(0))
-            p_room = torch.empty(min(CHUNK_TOKENS, n_tokens), weight.size(0), device=states.device)
-            for start in range(0, n_tokens, CHUNK_TOKENS):
-                end = min(start + CHUNK_TOKENS, n_tokens)
+            n_rows = rows_at_once(states)
+            block = max(BLOCK_TOKENS, n_rows)
+            z_grad = states.new_empty(min(block, n_tokens), weight.size(0))
+            p_room = torch.empty(min(n_rows, n_tokens), weight.size(0), device=states.device)
+            for start in range(0, n_tokens, n_rows):
+                end = min(start + n_rows, n_tokens)
                 chunk, gold = states[start:end], targets_N[start:end, None]
-                place = start % BLOCK_TOKENS
+                place = start % block
                 grad, p = z_grad[place : place + end - start], p_room[: end - start]
                 torch.mm(chunk, weight.t(), out=grad)  # the logits, where their gradient will stand
                 p.copy_(grad)
@@ -93,9 +103,8 @@ class _ChunkedLoss(torch.autograd.Function):
                 p.scatter_add_(1, gold, p.new_full(gold.shape, smoothing - 1))
                 grad.copy_(p)
                 states_grad[start:end] = grad @ weight - (smoothing * mean_row).to(dtype)
-                if place + CHUNK_TOKENS >= BLOCK_TOKENS or end == n_tokens:
-                    block = slice(start - place, end)
-                    weight_grad.add_(z_grad[: end - start + place].t() @ states[block])
+                if place + n_rows >= block or end == n_tokens:
+                    weight_grad.add_(z_grad[: end - start + place].t() @ states[start - place : end])
             if weight_grad is not None:
                 weight_grad -= smoothing / weight_VD.size(0) * states_sum
         ctx.save_for_backward(states_grad, weight_grad)

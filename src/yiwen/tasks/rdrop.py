@@ -19,11 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from yiwen.tasks.loss import CHUNK_TOKENS, saved_gradients
+from yiwen.tasks.loss import rows_at_once, saved_gradients
 
 
 def rdrop_loss(states_2ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float, alpha: float) -> Tensor:
-    """The loss of both passes from their decoder states, never holding more than CHUNK_TOKENS rows of logits.
+    """The loss of both passes from their decoder states, never holding more than `rows_at_once` rows of logits.
 
     Args:
         states_2ND: Decoder states of real target positions, first and second pass.
@@ -52,8 +52,9 @@ class _RDropLoss(torch.autograd.Function):
             states_grad = torch.empty_like(states_2ND)
             weight_grad = torch.zeros_like(weight_VD, dtype=torch.float32)
             loss_sum = torch.zeros((), device=states.device)
-            for start in range(0, targets_N.numel(), CHUNK_TOKENS // 2):
-                chunk = slice(start, start + CHUNK_TOKENS // 2)
+            n_rows = rows_at_once(states) // 2
+            for start in range(0, targets_N.numel(), n_rows):
+                chunk = slice(start, start + n_rows)
                 states_2CD = states[:, chunk]
                 loss, z_grad_2CV = _loss_of_logits(
                     (states_2CD @ weight.t()).float(), targets_N[chunk], smoothing=smoothing, alpha=alpha

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import torch
@@ -22,17 +23,24 @@ def translation_loss(smoothing: float, *, rdrop: float = 0.0) -> LossFn:
         weight_VD = transformer.output_weight
         states_PND, gold_N = _states(transformer, batch, n_passes=2 if rdrop > 0 else 1)
         if rdrop > 0:
-            return rdrop_loss(states_PND, weight_VD, gold_N, smoothing=smoothing, alpha=rdrop), batch.n_tokens
-        return chunked_loss(states_PND[0], weight_VD, gold_N, smoothing=smoothing), batch.n_tokens
+            loss = rdrop_loss(states_PND, weight_VD, gold_N, smoothing=smoothing, alpha=rdrop)
+        else:
+            loss = chunked_loss(states_PND[0], weight_VD, gold_N, smoothing=smoothing)
+        if batch.packings is not None:  # each token of padding has cost log V
+            loss = loss - (gold_N == PAD_ID).sum() * math.log(weight_VD.size(0))
+        return loss, batch.n_tokens
 
     return loss_fn
 
 
 def _states(model: Transformer, batch: Batch, *, n_passes: int) -> tuple[Tensor, Tensor]:
-    """Decoder states of all real target tokens, (P, N, D), each pass with dropout of its own; and the tokens, (N,)."""
+    """Decoder states of all real target tokens, (P, N, D), each pass with dropout of its own; and the tokens, (N,).
+
+    A packed batch keeps its padding, with states of zeros: all tokens are alike to them, and they give no gradient.
+    """
     if batch.packings is not None:
         states = [model.forward_packed(batch.src_ids, batch.tgt_in, *batch.packings)[0] for _ in range(n_passes)]
-        return torch.stack(states), batch.tgt_out[0]
+        return torch.stack(states) * (batch.tgt_out[0] != PAD_ID)[:, None], batch.tgt_out[0]
     real_N = batch.real_tokens()
     # All passes at once, as one batch of so many times the rows.
     states_BTD = model(batch.src_ids.repeat(n_passes, 1), batch.tgt_in.repeat(n_passes, 1))

@@ -16,6 +16,7 @@ from yiwen.data.batching import Batch, Rows, Update
 from yiwen.hardware import Hardware
 from yiwen.model.dropout import drawing_from
 from yiwen.tasks.loss import LossFn
+from yiwen.training.graphs import StepGraphs
 from yiwen.training.optimizer import Optimizers
 from yiwen.training.state import seed_of
 
@@ -62,7 +63,11 @@ def compute_gradients(
         batch_tokens: What loaded batches are cut to, where they do not have the lengths that the plan was made for; 0:
             they do.
     """
-    model.zero_grad(set_to_none=True)
+    uses_graphs = hardware.attention == "packed" and hardware.device != "cpu"
+    if uses_graphs:
+        pool.graphs.clear(model)
+    else:
+        model.zero_grad(set_to_none=True)
     batches = [load(rows, seed_of(*seeds, place)) for place, rows in enumerate(plan)]
     if batch_tokens:
         batches = [part for batch in batches for part in batch.cut(batch_tokens)]
@@ -73,6 +78,9 @@ def compute_gradients(
             loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, hardware)
             continue
         seed = seed_of(*seeds, place, 1)
+        if uses_graphs:
+            loss_sum += pool.graphs.add(model, batch, loss_fn=loss_fn, seed=seed, n_tokens=n_tokens, hardware=hardware)
+            continue
         torch.manual_seed(seed)  # for a GPU; on a CPU other threads may draw from that generator, or set it back
         with drawing_from(torch.Generator().manual_seed(seed)), autocast(hardware):
             micro_loss, _ = loss_fn(model, batch.to(hardware.device))
@@ -107,7 +115,7 @@ def try_batch(
 
 
 class ShardPool:
-    """Threads that compute shards of a batch side by side, on a CPU.
+    """Threads that compute shards of a batch side by side, on a CPU; and what a GPU has recorded of a model.
 
     Each operation then runs in one thread and nothing waits for anything until the shard is done. Threads inside of
     operations meet thousands of times an update, and spin while they wait: beside other programs that costs most of
@@ -116,6 +124,7 @@ class ShardPool:
 
     def __init__(self, n_shards: int) -> None:
         self.n_shards = n_shards
+        self.graphs = StepGraphs()
         self._threads = ThreadPoolExecutor(max(1, n_shards - 1), thread_name_prefix="shard")
 
     def run(self, work: Callable[[int], T]) -> list[T]:

@@ -1,0 +1,91 @@
+"""Forward and backward passes of packed sentences as CUDA graphs.
+
+An update of a small model is a thousand kernels, each of which a GPU is through with sooner than a processor can ask
+for the next. A graph is recorded once for each kind of batch, and asked for as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from yiwen.data.batching import Batch
+from yiwen.hardware import Hardware
+from yiwen.tasks.loss import LossFn
+
+MOST: Final = 128
+"""Graphs kept: the oldest goes, and is recorded anew when it is needed."""
+
+
+class Graph(NamedTuple):
+    """One kind of batch."""
+
+    graph: torch.cuda.CUDAGraph
+    batch: Batch
+    """What it reads: other batches of the kind are copied here."""
+    share: Tensor
+    """1 / tokens of the update, ()."""
+    loss_sum: Tensor
+    """What it writes besides gradients, ()."""
+
+
+class StepGraphs:
+    """The graphs of one model, and the gradients that they add to."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[tuple[int, ...], Graph] = {}
+        self._gradients: dict[nn.Parameter, Tensor] = {}
+        self._stream: torch.cuda.Stream | None = None
+
+    def __len__(self) -> int:
+        return len(self._graphs)
+
+    def clear(self, model: nn.Module) -> None:
+        """Give the model's parameters gradients of zeros, always the same tensors."""
+        if not self._gradients:
+            self._gradients = {p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad}
+        torch._foreach_zero_(list(self._gradients.values()))
+        for parameter, gradient in self._gradients.items():
+            parameter.grad = gradient
+
+    def add(
+        self, model: nn.Module, batch: Batch, *, loss_fn: LossFn, seed: int, n_tokens: int, hardware: Hardware
+    ) -> Tensor:
+        """Add the gradients of a batch's loss, divided by n_tokens; gives the summed loss, () until the next call."""
+        there, kind = batch.to(hardware.device), batch.kind()
+        if kind not in self._graphs:
+            if len(self._graphs) >= MOST:
+                self._graphs.pop(next(iter(self._graphs)))
+            self._graphs[kind] = self._record(model, there, loss_fn=loss_fn, hardware=hardware)
+        graph, given, share, loss_sum = self._graphs[kind]
+        for mine, new in zip(given.tensors(), there.tensors(), strict=True):
+            mine.copy_(new)
+        share.fill_(1 / n_tokens)
+        torch.manual_seed(seed)
+        graph.replay()
+        return loss_sum
+
+    def _record(self, model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> Graph:
+        from yiwen.training.step import autocast
+
+        share = torch.ones((), device=hardware.device)
+        parameters = list(self._gradients)
+
+        def passes() -> tuple[Tensor, tuple[Tensor, ...]]:
+            with autocast(hardware):
+                loss, _ = loss_fn(model, batch)
+            return loss.detach(), torch.autograd.grad(loss * share, parameters)
+
+        self._stream = self._stream or torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            passes()  # makes what must not be made while recording; what does not fit into memory is known here
+        torch.cuda.current_stream().wait_stream(self._stream)
+        graph = torch.cuda.CUDAGraph()
+        pool = next(iter(self._graphs.values())).graph.pool() if self._graphs else None
+        with torch.cuda.graph(graph, pool=pool, stream=self._stream):
+            loss_sum, gradients = passes()
+            torch._foreach_add_(list(self._gradients.values()), gradients)
+        return Graph(graph, batch, share, loss_sum)
