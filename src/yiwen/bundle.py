@@ -22,10 +22,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import yiwen
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError, DataError, expect
 from yiwen.files import new_folder, read_json, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
@@ -52,8 +52,6 @@ CALIBRATION: Final = "calibration"
 @dataclass(frozen=True, kw_only=True)
 class BundleInfo:
     """What `bundle.json` says."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     format_version: int = FORMAT_VERSION
     """Layout of the folder; a newer one than this program knows is refused."""

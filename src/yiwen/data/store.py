@@ -26,7 +26,7 @@ from unicodedata import normalize
 import numpy as np
 import pyarrow as pa
 
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
@@ -60,8 +60,6 @@ class TextPairs(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class StoreInfo:
     """What `prepared.json` says."""
-
-    __pydantic_config__ = STRICT
 
     fingerprint: str
     src_lang: str
