@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -197,17 +198,15 @@ class _Ragged(NamedTuple):
 
 def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> None:
     """Write record batches to `train-00000.arrow` and so on."""
-    writer, shard, rows = None, 0, 0
-    for batch in batches:
-        if writer is not None and rows + batch.num_rows > shard_rows:
-            writer.close()
-            writer, shard, rows = None, shard + 1, 0
-        if writer is None:
-            writer = pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema)
-        writer.write_batch(batch)
-        rows += batch.num_rows
-    if writer is not None:
-        writer.close()
+    shard, rows = 0, shard_rows  # full: the first batch opens a shard
+    with ExitStack() as opened:
+        for batch in batches:
+            if rows + batch.num_rows > shard_rows:
+                opened.close()
+                writer = opened.enter_context(pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema))
+                shard, rows = shard + 1, 0
+            writer.write_batch(batch)
+            rows += batch.num_rows
 
 
 def write_text(path: Path, pairs: TextPairs) -> None:
