@@ -290,7 +290,7 @@ def ours(engine: EncoderEngine, config: ModelConfig, ids: list[list[int]]) -> Ca
     encoder.engine, encoder.n_layers = engine, config.n_encoder_layers
     info = types.SimpleNamespace(pooling="mean", model=config)
     encoder.bundle = types.SimpleNamespace(info=info)  # type: ignore[assignment]
-    return lambda: encoder._pooled([[row] for row in ids])
+    return lambda: encoder._pooled([[row] for row in ids], stop=None)
 
 
 def demo_subword(folder: Path) -> Any:
