@@ -67,15 +67,8 @@ def prepare_recipe(
         # An encoder has one vocabulary, of a translator's two that of the source.
         path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
         tokenizer = TokenizerConfig(model=str(path.resolve()), sampling=tokenizer.sampling)
-    return prepare(
-        recipe.data,
-        tokenizer,
-        root=root or runs_root(),
-        base=loaded.base,
-        targets=TARGETS[recipe.task],
-        stop=stop,
-        progress=progress,
-    )
+    root, targets = root or runs_root(), TARGETS[recipe.task]
+    return prepare(recipe.data, tokenizer, root=root, base=loaded.base, targets=targets, stop=stop, progress=progress)
 
 
 def initial_model(loaded: LoadedRecipe) -> Bundle | None:
