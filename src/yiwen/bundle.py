@@ -126,22 +126,20 @@ class Bundle:
                     )
 
 
-def save_bundle(
-    folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], src_model: Path, tgt_model: Path
-) -> None:
+def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], models: tuple[Path, Path]) -> None:
     """Write a bundle, whole or not at all.
 
     Args:
         folder: Where; replaced if it exists.
         info: What to write into `bundle.json`.
         weights: Parameters by name, each once.
-        src_model, tgt_model: SentencePiece models of both sides; the same path where one is shared.
+        models: SentencePiece models of source and target; the same path where one is shared.
     """
     with new_folder(folder) as temporary:
         write_json(temporary / "bundle.json", dataclasses.asdict(info))
         save_tensors(weights, temporary / WEIGHTS)
-        names = ("shared.spm",) if src_model == tgt_model else ("source.spm", "target.spm")
-        for name, model in zip(names, (src_model, tgt_model), strict=False):
+        names = ("shared.spm",) if models[0] == models[1] else ("source.spm", "target.spm")
+        for name, model in zip(names, models, strict=False):
             shutil.copyfile(model, temporary / name)
         (temporary / CARD).write_text(model_card(info), encoding="utf-8")
 

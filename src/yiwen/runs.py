@@ -219,8 +219,7 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
     bundle = open_bundle(run / "best")
     step = read_progress(chosen[-1]).step
     info = dataclasses.replace(bundle.info, step=step, weights=f"average of {len(chosen)} checkpoints", scores={})
-    src_model, tgt_model = subword_paths(bundle.folder)
-    save_bundle(output, info=info, weights=average_weights(chosen), src_model=src_model, tgt_model=tgt_model)
+    save_bundle(output, info=info, weights=average_weights(chosen), models=subword_paths(bundle.folder))
     return len(chosen)
 
 
