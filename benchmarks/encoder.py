@@ -233,7 +233,7 @@ def table_lines(cells: list[dict[str, Any]]) -> list[str]:
 
 def speed(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Texts a second of our encoder, exported ones and Hugging Face's, all with the same weights, in turns."""
-    write_demo(folder)
+    write_demo(folder, n_train=40_000, n_valid=500, n_test=1_000)
     lines = (options.texts or folder / "train.en").read_text(encoding="utf-8").split("\n")
     subword = open_bundle(options.model).source if options.model else demo_subword(folder)
     ids = subword.encode([line for line in lines if line][: 200 if options.quick else 2000])
@@ -290,7 +290,7 @@ def ours(engine: EncoderEngine, config: ModelConfig, ids: list[list[int]]) -> Ca
     encoder.engine, encoder.n_layers = engine, config.n_encoder_layers
     info = types.SimpleNamespace(pooling="mean", model=config)
     encoder.bundle = types.SimpleNamespace(info=info)  # type: ignore[assignment]
-    return lambda: encoder._pooled([[row] for row in ids])
+    return lambda: encoder._pooled([[row] for row in ids], stop=None)
 
 
 def demo_subword(folder: Path) -> Any:

@@ -44,7 +44,7 @@ def test_what_is_saved_is_what_is_loaded(tiny_run: TinyRun, tmp_path: Path) -> N
     first = open_bundle(tiny_run.best)
     weights = dict(load_model(first).named_parameters())
     src_model, tgt_model = subword_paths(first.folder)
-    save_bundle(tmp_path / "copy", info=first.info, weights=weights, src_model=src_model, tgt_model=tgt_model)
+    save_bundle(tmp_path / "copy", info=first.info, weights=weights, models=(src_model, tgt_model))
     again = open_bundle(tmp_path / "copy")
     assert again.info == first.info
     loaded = dict(load_model(again).named_parameters())
@@ -57,9 +57,7 @@ def test_separate_vocabularies_are_kept_apart(tiny_run: TinyRun, tmp_path: Path)
     first = open_bundle(tiny_run.best)
     other = shutil.copyfile(tiny_run.best / "shared.spm", tmp_path / "other.spm")
     weights = dict(load_model(first).named_parameters())
-    save_bundle(
-        tmp_path / "two", info=first.info, weights=weights, src_model=tiny_run.best / "shared.spm", tgt_model=other
-    )
+    save_bundle(tmp_path / "two", info=first.info, weights=weights, models=(tiny_run.best / "shared.spm", other))
     assert subword_paths(tmp_path / "two") == (tmp_path / "two" / "source.spm", tmp_path / "two" / "target.spm")
     bundle = open_bundle(tmp_path / "two")
     assert bundle.source is not bundle.target
@@ -234,7 +232,7 @@ def test_weights_that_do_not_fit_are_all_named(
 def test_a_failed_save_leaves_the_old_bundle_as_it_was(folder: Path, tmp_path: Path) -> None:
     bundle, missing = open_bundle(folder), tmp_path / "missing.spm"
     with pytest.raises(FileNotFoundError):
-        save_bundle(folder, info=bundle.info, weights={}, src_model=missing, tgt_model=missing)
+        save_bundle(folder, info=bundle.info, weights={}, models=(missing, missing))
     assert open_bundle(folder).info == bundle.info
     assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yiwen.config import (
-    STRICT,
     attribute_docs,
     check_bounds,
     describe,
@@ -31,7 +30,6 @@ from yiwen.text.subword import TokenizerConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    __pydantic_config__ = STRICT
     path: str
     """Where it lies."""
     weight: float = 0.0
@@ -39,7 +37,6 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    __pydantic_config__ = STRICT
     beam_size: int = 4
     """Hypotheses kept
     per sentence."""
@@ -56,7 +53,6 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    __pydantic_config__ = STRICT
     name: str = "x"
     search: Search = field(default_factory=Search)
     parts: tuple[Part, ...] = ()
@@ -66,7 +62,6 @@ class Whole:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    __pydantic_config__ = STRICT
     least: int = 1
     most: int = 9
 
@@ -78,7 +73,6 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Limited:
-    __pydantic_config__ = STRICT
     limits: Limits = field(default_factory=Limits)
     spare: Part | None = None
 

@@ -188,7 +188,7 @@ def test_two_vocabularies_are_taken_over_as_two(recipe: Path, tiny_run: TinyRun)
     other = recipe.parent / "other.spm"
     other.write_bytes(spm.read_bytes())
     weights = dict(load_model(bundle).named_parameters())
-    save_bundle(recipe.parent / "two", info=bundle.info, weights=weights, src_model=spm, tgt_model=other)
+    save_bundle(recipe.parent / "two", info=bundle.info, weights=weights, models=(spm, other))
     prepared = prepare_recipe(load_recipe(str(recipe), ["training.init_from=two"]), stop=StopFlag())
     assert {path.name for path in prepared.folder.glob("*.spm")} == {"source.spm", "target.spm"}
     one = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag())

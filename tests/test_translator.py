@@ -50,7 +50,9 @@ def references(tiny_run: TinyRun) -> list[str]:
 
 def segments_of(translator: Translator, text: str) -> list[list[int]]:
     """What the engine is given for a text."""
-    (stretches,) = plan([text], reader=translator.reader, limit=translator.limit, by_sentence=False, wholes=[False])
+    (stretches,) = plan(
+        [text], reader=translator.reader(None), limit=translator.limit, by_sentence=False, wholes=[False]
+    )
     return [stretch.ids for stretch in stretches if stretch.ids]
 
 
@@ -239,7 +241,7 @@ def test_the_translations_of_a_single_word_stand_in_the_order_of_their_scores(tr
 def test_a_model_writes_the_other_kind_of_chinese_where_asked(translator: Translator) -> None:
     info = replace(translator.bundle.info, tgt_lang="zh")
     bundle = replace(translator.bundle, info=info)
-    assert Translator(bundle, translator.engine, tgt_lang="zh_TW").reader.tgt_lang == "zh_TW"
+    assert Translator(bundle, translator.engine, tgt_lang="zh_TW").reader(None).tgt_lang == "zh_TW"
     assert Translator(bundle, translator.engine, tgt_lang="zh-Hans").translate(["这是头发"])[0].text == "这是头发"
     assert Translator(bundle, translator.engine, tgt_lang="zh-Hant").translate(["这是头发"])[0].text == "這是頭髮"
     for wrong in ("fr", "yue"):

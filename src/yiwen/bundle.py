@@ -22,10 +22,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import yiwen
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError, DataError, expect
 from yiwen.files import new_folder, read_json, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
@@ -52,8 +52,6 @@ CALIBRATION: Final = "calibration"
 @dataclass(frozen=True, kw_only=True)
 class BundleInfo:
     """What `bundle.json` says."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     format_version: int = FORMAT_VERSION
     """Layout of the folder; a newer one than this program knows is refused."""
@@ -128,22 +126,20 @@ class Bundle:
                     )
 
 
-def save_bundle(
-    folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], src_model: Path, tgt_model: Path
-) -> None:
+def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], models: tuple[Path, Path]) -> None:
     """Write a bundle, whole or not at all.
 
     Args:
         folder: Where; replaced if it exists.
         info: What to write into `bundle.json`.
         weights: Parameters by name, each once.
-        src_model, tgt_model: SentencePiece models of both sides; the same path where one is shared.
+        models: SentencePiece models of source and target; the same path where one is shared.
     """
     with new_folder(folder) as temporary:
         write_json(temporary / "bundle.json", dataclasses.asdict(info))
         save_tensors(weights, temporary / WEIGHTS)
-        names = ("shared.spm",) if src_model == tgt_model else ("source.spm", "target.spm")
-        for name, model in zip(names, (src_model, tgt_model), strict=False):
+        names = ("shared.spm",) if models[0] == models[1] else ("source.spm", "target.spm")
+        for name, model in zip(names, models, strict=False):
             shutil.copyfile(model, temporary / name)
         (temporary / CARD).write_text(model_card(info), encoding="utf-8")
 

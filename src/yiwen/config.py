@@ -1,8 +1,8 @@
 """Configuration at the edge: TOML in, frozen dataclasses out, every problem reported at once.
 
-The dataclasses live beside the code they configure and know nothing of this file but `STRICT`. Past the loader
-nobody sees a dict. An attribute docstring under each field says what it means and in which unit; it feeds the
-JSON schema, `yiwen config` and the documentation.
+The dataclasses live beside the code they configure and know nothing of this loader. Past it nobody sees
+a dict. An attribute docstring under each field says what it means and in which unit; it feeds the JSON schema,
+`yiwen config` and the documentation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any, Final, TypeVar, cast
 
 from yiwen.errors import ConfigError
 
-STRICT: Final = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
-"""Every config dataclass carries `__pydantic_config__ = STRICT`: without it unknown keys would pass."""
+STRICT: Final[Any] = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
+"""How every dataclass is read: without it unknown keys would pass."""
 
 ABOVE_0: Final = math.ulp(0.0)
 """The least number above 0."""
@@ -111,7 +111,15 @@ def _adapter(cls: type[Any]) -> Any:
     """Building one takes 10 to 30 ms: as long as opening a model."""
     import pydantic
 
+    _make_strict(cls)
     return pydantic.TypeAdapter(cls)
+
+
+def _make_strict(cls: Any) -> None:
+    """Tell pydantic how to read a dataclass and those inside."""
+    cls.__pydantic_config__ = STRICT
+    for inner in filter(None, map(_inner_dataclass, _hints(cls).values())):
+        _make_strict(inner)
 
 
 def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str]) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Final
 
-from yiwen.config import STRICT, Table, override, parse, read_toml
+from yiwen.config import Table, override, parse, read_toml
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.metrics import EvaluationConfig
@@ -26,8 +26,6 @@ _RECIPES: Final = Path(__file__).with_name("recipes")
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """The whole of a run; each part is the config of the code that uses it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     task: Task = "translate"
     """What the model learns: to translate; to label texts or words (classify, tag); to guess hidden words (mlm), which

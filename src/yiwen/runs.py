@@ -67,15 +67,8 @@ def prepare_recipe(
         # An encoder has one vocabulary, of a translator's two that of the source.
         path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
         tokenizer = TokenizerConfig(model=str(path.resolve()), sampling=tokenizer.sampling)
-    return prepare(
-        recipe.data,
-        tokenizer,
-        root=root or runs_root(),
-        base=loaded.base,
-        targets=TARGETS[recipe.task],
-        stop=stop,
-        progress=progress,
-    )
+    root, targets = root or runs_root(), TARGETS[recipe.task]
+    return prepare(recipe.data, tokenizer, root=root, base=loaded.base, targets=targets, stop=stop, progress=progress)
 
 
 def initial_model(loaded: LoadedRecipe) -> Bundle | None:
@@ -226,8 +219,7 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
     bundle = open_bundle(run / "best")
     step = read_progress(chosen[-1]).step
     info = dataclasses.replace(bundle.info, step=step, weights=f"average of {len(chosen)} checkpoints", scores={})
-    src_model, tgt_model = subword_paths(bundle.folder)
-    save_bundle(output, info=info, weights=average_weights(chosen), src_model=src_model, tgt_model=tgt_model)
+    save_bundle(output, info=info, weights=average_weights(chosen), models=subword_paths(bundle.folder))
     return len(chosen)
 
 

@@ -167,7 +167,7 @@ class Translator:
         texts = as_texts(texts, "translate")
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
-        reader, target = self._reader(glossary), self.bundle.target
+        reader, target = self.reader(glossary), self.bundle.target
         prefixes = [""] * len(texts) if prefixes is None else list(map(reader.prefix, as_texts(prefixes, "prefixes")))
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
@@ -221,7 +221,7 @@ class Translator:
         """
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
-        self._reader(glossary)  # what cannot be done is refused before anything is read
+        self.reader(glossary)  # what cannot be done is refused before anything is read
         self.engine.search([], config=config)
         translate = partial(
             self.translate, glossary=glossary, by_sentence=by_sentence, with_scores=with_scores, checks=checks
@@ -241,7 +241,7 @@ class Translator:
             ]
 
         numbered = enumerate(blocks(lines, BLOCK_LINES))
-        found = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop, doing="translation")
+        found = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop)
         return itertools.chain.from_iterable(found)
 
     def score(
@@ -310,12 +310,8 @@ class Translator:
             yield from self.score(*sides, first_line=first_line, skipped=skipped, stop=stop)
             first_line += len(block)
 
-    @property
-    def reader(self) -> Reader:
+    def reader(self, glossary: Glossary | None) -> Reader:
         """How the model reads text, and how its answers are written."""
-        return self._reader(None)
-
-    def _reader(self, glossary: Glossary | None) -> Reader:
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
         if glossary is not None and self._finder is None and not self._n_symbols:
             raise ConfigError(

@@ -25,7 +25,7 @@ GOLD = Gold(
 
 
 def alignment(tgt: tuple[tuple[int, int], ...], *links: tuple[int, int]) -> Alignment:
-    return Alignment(GOLD.src_spans, tgt, tuple((i, j, 0.5) for i, j in links), (0.0,) * 3)
+    return Alignment(GOLD.src_spans, tgt, tuple((i, j, 0.5) for i, j in links))
 
 
 def test_the_error_rate_is_that_of_the_paper() -> None:
@@ -46,7 +46,7 @@ def test_links_of_a_subword_that_is_two_words_are_possible_and_not_sure() -> Non
 
 def test_half_words_inherit_the_links_of_their_word() -> None:
     gold = Gold(src="tea", tgt="茶", src_spans=((0, 3),), tgt_spans=((0, 1),), alignment=((0, 0),))
-    halves = Alignment(((0, 2), (2, 3)), ((0, 1),), ((0, 0, 1.0),), (0.0, 0.0))
+    halves = Alignment(((0, 2), (2, 3)), ((0, 1),), ((0, 0, 1.0),))
     assert projected(halves, gold)[0] == {(0, 0), (1, 0)}
     assert error_rate([halves], [gold]).recall == 0.5
 

@@ -108,19 +108,17 @@ def test_attention_to_a_word_is_the_sum_and_from_a_word_the_mean_of_its_subwords
     assert (found.src, found.tgt) == (SRC.words, TGT.words)
     # target word 0: (0.7 + 0.3) / 2 and (0.2 + 0.6) / 2; word 1: 0.1 and 0.8
     assert [(i, j, round(weight, 6)) for i, j, weight in found.links] == [(0, 0, 0.5), (1, 0, 0.4), (1, 1, 0.8)]
-    assert found.coverage == pytest.approx((1.1, 1.6))
 
 
 def test_late_attention_is_that_of_the_step_after() -> None:
     found = align_words(WEIGHTS, SRC, TGT, is_late=True)
     # word 0: rows 1 and 2; word 1: row 3, whose strongest is eos, so that it is made from no word
     assert [(i, j, round(weight, 6)) for i, j, weight in found.links] == [(1, 0, 0.7)]
-    assert found.coverage == pytest.approx((0.4, 1.7))
 
 
-def test_every_source_word_of_an_untranslated_text_is_uncovered() -> None:
+def test_no_source_word_of_an_untranslated_text_is_linked() -> None:
     found = align_words(None, SRC, Cut([], (), []))
-    assert (found.links, found.coverage) == ((), (0.0, 0.0))
+    assert (found.src, found.links) == (SRC.words, ())
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
@@ -143,7 +141,7 @@ def test_a_word_by_word_translation_is_aligned_word_by_word(
 def test_blank_sides_are_aligned_to_nothing(exported_bundle: Path) -> None:
     translator = Translator.load(exported_bundle, threads=1)
     first, second, third = translator.align(["", "Bada.", " \u200b"], ["", "", "Bada."])
-    assert (first.src, first.tgt, second.coverage, third.links) == ((), (), (0.0, 0.0), ())
+    assert (first.src, first.tgt, second.links, third.links) == ((), (), (), ())
 
 
 def test_wrong_counts_and_long_texts_are_refused(exported_bundle: Path) -> None:

@@ -150,14 +150,14 @@ def test_an_export_that_computes_something_else_is_not_published(copy: Path, mon
 
     monkeypatch.setattr(exporting, "write_encoder", wrong)
     with pytest.raises(ExportError, match=r"does not compute what the trained one does: a state differs by 0\.\d+"):
-        export_encoder(open_bundle(copy), valid=None)
+        export_encoder(open_bundle(copy), dtype="int8", valid=None)
     assert not (copy / "ctranslate2").exists()
 
 
 def test_rounding_that_costs_too_much_is_not_published(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporting, "LEAST_COSINE", 1.1)
     with pytest.raises(ExportError, match=r"rounding changes too much: a cosine is [01]\.\d+; nothing was written"):
-        export_encoder(open_bundle(copy), valid=None)
+        export_encoder(open_bundle(copy), dtype="int8", valid=None)
     assert not (copy / "ctranslate2").exists()
 
 
@@ -181,7 +181,7 @@ def test_a_ruined_classifier_is_not_published_however_few_its_validation_texts(
     bundle = open_bundle(copy)
     valid = Store.open(tiny_classifier.parent / ".prepared" / bundle.info.data_fingerprint).valid
     with pytest.raises(ExportError, match=f"rounding changes too much: {problem}"):
-        export_encoder(bundle, valid=valid)
+        export_encoder(bundle, dtype="int8", valid=valid)
     assert not (copy / "ctranslate2").exists()
 
 

@@ -23,7 +23,7 @@ def test_results_stand_in_the_order_of_the_items(items: list[int], n_at_once: in
         time.sleep(item / 10_000)
         return item * 7
 
-    assert list(ahead(slow, items, n_at_once=n_at_once, doing="a test")) == [item * 7 for item in items]
+    assert list(ahead(slow, items, n_at_once=n_at_once)) == [item * 7 for item in items]
 
 
 @pytest.mark.parametrize("n_at_once", [2, 3])
@@ -34,7 +34,7 @@ def test_calls_run_at_the_same_time(n_at_once: int) -> None:
         together.wait()
         return item
 
-    assert list(ahead(meet, range(2 * n_at_once), n_at_once=n_at_once, doing="a test")) == list(range(2 * n_at_once))
+    assert list(ahead(meet, range(2 * n_at_once), n_at_once=n_at_once)) == list(range(2 * n_at_once))
 
 
 @pytest.mark.parametrize(("n_at_once", "furthest"), [(1, 1), (2, 3), (5, 6)])
@@ -47,7 +47,7 @@ def test_a_stream_is_read_only_as_far_as_there_is_work_to_do(n_at_once: int, fur
             n_read += 1
             yield item
 
-    for n_done, _ in enumerate(ahead(lambda item, stop: item, items(), n_at_once=n_at_once, doing="a test")):
+    for n_done, _ in enumerate(ahead(lambda item, stop: item, items(), n_at_once=n_at_once)):
         assert n_read <= n_done + furthest
 
 
@@ -66,8 +66,8 @@ def test_a_stop_signal_ends_the_calls_under_way() -> None:
             together.wait()
         wait_for_stop(item, given)
 
-    with pytest.raises(Stopped, match="stopped by SIGINT during a test"):
-        list(ahead(under_way, range(9), n_at_once=3, doing="a test", stop=stop))
+    with pytest.raises(Stopped, match="stopped by SIGINT during translation"):
+        list(ahead(under_way, range(9), n_at_once=3, stop=stop))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
 
@@ -77,7 +77,7 @@ def test_who_takes_no_more_results_ends_the_calls_under_way() -> None:
             wait_for_stop(item, stop)
         return item
 
-    results = ahead(first_only, range(9), n_at_once=2, doing="a test")
+    results = ahead(first_only, range(9), n_at_once=2)
     assert next(results) == 0
     results.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
@@ -90,7 +90,7 @@ def test_an_error_of_a_call_arrives_in_its_place(n_at_once: int) -> None:
             raise DataError("three")
         return item
 
-    results = ahead(fail, range(9), n_at_once=n_at_once, doing="a test")
+    results = ahead(fail, range(9), n_at_once=n_at_once)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DataError, match="three"):
         next(results)

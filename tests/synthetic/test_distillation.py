@@ -236,7 +236,7 @@ def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
         store = Store.open(folder)
         source, info = folder / "shared.spm", teacher.bundle.info
         info = dataclasses.replace(info, src_vocab_size=(n := store.source.vocab_size), tgt_vocab_size=n)
-        save_bundle(tmp_path / "first", info=info, weights={}, src_model=source, tgt_model=source)
+        save_bundle(tmp_path / "first", info=info, weights={}, models=(source, source))
         settings = [f"training.init_from={tmp_path / 'first'}"]
     distilled = distilled_by(teacher, load_recipe(str(recipe), settings))
     sources = lines(distilled, "corpus-0.en")

@@ -27,17 +27,17 @@ from yiwen.training.validation import chunks_of
 
 def test_texts_of_like_length_are_judged_together() -> None:
     texts = [[7] * length for length in (1, 5, 2, 4)]
-    assert chunks_of(texts, max_len=6, batch_tokens=12) == [[1, 3], [2, 0]]
-    assert chunks_of(texts, max_len=6, batch_tokens=12, only=[0, 2]) == [[2, 0]]
+    assert chunks_of(texts, 12, max_len=6) == [[1, 3], [2, 0]]
+    assert chunks_of(texts, 12, max_len=6, only=[0, 2]) == [[2, 0]]
 
 
 def test_no_text_and_text_that_is_too_long_are_named() -> None:
     with pytest.raises(
         DataError, match=r"no validation text; set data\.valid to a file .* than data\.max_tokens are left"
     ):
-        chunks_of([], max_len=6, batch_tokens=12)
+        chunks_of([], 12, max_len=6)
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
-        chunks_of([[7], [7] * 5], max_len=5, batch_tokens=12)
+        chunks_of([[7], [7] * 5], 12, max_len=5)
 
 
 def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_their_batch(tiny_embedder: Path) -> None:

@@ -37,8 +37,6 @@ class Alignment:
     """Words of the target text."""
     links: tuple[tuple[int, int, float], ...]
     """(index into src, index into tgt, attention of the target word to the source word), sorted."""
-    coverage: tuple[float, ...]
-    """Attention that each source word received from all target subwords together: what was left out has little."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +119,11 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
         is_late: A target subword's attention is that of the step after it.
     """
     if weights is None or not src.words or not tgt.words:
-        return Alignment(src.words, tgt.words, (), (0.0,) * len(src.words))
+        return Alignment(src.words, tgt.words, ())
     rows = weights[1:] if is_late else weights[:-1]
     found_JI = between_words(rows, [*src.first, len(src.ids)], tgt.first)
     by_word_JI, nothing_J = found_JI[:, :-1], found_JI[:, -1]  # attention to eos: made from no word
     strongest_J = by_word_JI.max(axis=1)
     is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]
     links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]
-    coverage = np.add.reduceat(rows[:, :-1].sum(axis=0), src.first)
-    return Alignment(src.words, tgt.words, tuple(links), tuple(map(float, coverage)))
+    return Alignment(src.words, tgt.words, tuple(links))

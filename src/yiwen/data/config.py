@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from yiwen.config import STRICT, check_bounds
+from yiwen.config import check_bounds
 from yiwen.data import lines
 from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
@@ -16,8 +16,6 @@ from yiwen.text.languages import canonical
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """Which text to learn from and which to measure on."""
-
-    __pydantic_config__ = STRICT
 
     src_lang: str
     """Source language, e.g. "en", "zh-Hans" or "zh-Hant" (BCP 47; "zh" and "zh_CN" mean "zh-Hans")."""

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from yiwen.config import STRICT, check_bounds
+from yiwen.config import check_bounds
 from yiwen.data import alignment, conll, lines, tables, tmx
 from yiwen.errors import ConfigError
 
@@ -45,8 +45,6 @@ each word of the source, separated by blanks; nothing, where the text is all the
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
     """One corpus: `src` and `tgt`, two files of lines, or `path`, one file of pairs: of text and label, too."""
-
-    __pydantic_config__ = STRICT
 
     src: str = ""
     """File of source sentences, one a line. `${VAR}` is expanded; .gz, .zst and .xz are found and read too."""

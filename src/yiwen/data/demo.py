@@ -82,9 +82,7 @@ def is_held_out(combination: tuple[str, ...], *, seed: int) -> str:
     return "test" if share < 2 * _HELD_OUT_PERCENT else ""
 
 
-def write_demo(
-    folder: Path, *, seed: int = 1, n_train: int = 40_000, n_valid: int = 500, n_test: int = 1_000
-) -> DemoCorpus:
+def write_demo(folder: Path, *, seed: int = 1, n_train: int, n_valid: int, n_test: int) -> DemoCorpus:
     """Write train.en, train.zh, valid.en, ... and test.align.jsonl (the gold alignment of test); returns the corpus.
 
     A line of test.align.jsonl holds src, tgt, alignment, src_spans, tgt_spans and topic as in `DemoPair`.

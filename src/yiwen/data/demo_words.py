@@ -21,6 +21,7 @@ Words = tuple[tuple[str, str | None], ...]
 _NAMES = ENGLISH.split()
 _ONES, _TENS = _NAMES[:20], ("", "ten", *_NAMES[20:])
 _DIGITS = "零一二三四五六七八九"
+_AGREEING = {"am": "was do have", "are": "were do have", "is": "was does has"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # one object per word: hashed by identity
@@ -82,16 +83,10 @@ def adjective(en: str, more: str, zh: str) -> Filler:
 
 def person(en: str, zh: str, obj: str = "", poss: str = "", be: str = "is") -> Filler:
     """A subject with the forms that agree with it: be, was, do, have; and its object and possessive forms."""
-    is_third = be == "is"
-    agreeing = {
-        "be": be,
-        "was": "were" if be == "are" else "was",
-        "do": "does" if is_third else "do",
-        "have": "has" if is_third else "have",
-    }
+    agreeing = zip(("be", "was", "do", "have"), (be, *_AGREEING[be].split()), strict=True)
     forms = {"": words(en), "obj": words(obj or en), "poss": words(poss or f"{en}'s")}
-    forms |= {form: words(word, None) for form, word in agreeing.items()}
-    return Filler(_plain(words(en)), forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, is_third)
+    forms |= {form: words(word, None) for form, word in agreeing}
+    return Filler(_plain(words(en)), forms, {"": words(zh), "poss": (*words(zh), ("的", ""))}, be == "is")
 
 
 def verb(en: str, zh: str, past: str = "", ing: str = "") -> Filler:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -26,7 +27,7 @@ from unicodedata import normalize
 import numpy as np
 import pyarrow as pa
 
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
@@ -60,8 +61,6 @@ class TextPairs(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class StoreInfo:
     """What `prepared.json` says."""
-
-    __pydantic_config__ = STRICT
 
     fingerprint: str
     src_lang: str
@@ -199,17 +198,15 @@ class _Ragged(NamedTuple):
 
 def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> None:
     """Write record batches to `train-00000.arrow` and so on."""
-    writer, shard, rows = None, 0, 0
-    for batch in batches:
-        if writer is not None and rows + batch.num_rows > shard_rows:
-            writer.close()
-            writer, shard, rows = None, shard + 1, 0
-        if writer is None:
-            writer = pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema)
-        writer.write_batch(batch)
-        rows += batch.num_rows
-    if writer is not None:
-        writer.close()
+    shard, rows = 0, shard_rows  # full: the first batch opens a shard
+    with ExitStack() as opened:
+        for batch in batches:
+            if rows + batch.num_rows > shard_rows:
+                opened.close()
+                writer = opened.enter_context(pa.ipc.new_file(str(folder / f"train-{shard:05}.arrow"), batch.schema))
+                shard, rows = shard + 1, 0
+            writer.write_batch(batch)
+            rows += batch.num_rows
 
 
 def write_text(path: Path, pairs: TextPairs) -> None:

@@ -34,12 +34,7 @@ ACCURACY_LOSS, FEWEST_TEXTS = 0.3, 1000
 
 
 def export_encoder(
-    bundle: Bundle,
-    *,
-    dtype: str = "int8",
-    valid: TextPairs | None,
-    output: Path | None = None,
-    stop: StopFlag | None = None,
+    bundle: Bundle, *, dtype: str, valid: TextPairs | None, output: Path | None = None, stop: StopFlag | None = None
 ) -> ExportReport:
     """Export the encoder of a bundle that has no decoder.
 

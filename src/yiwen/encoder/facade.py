@@ -168,13 +168,8 @@ class Encoder:
         pieces = self._pieces(texts)
         rows = self._soft_max(self._pooled(pieces, stop=stop))
         return [
-            Prediction(
-                label=self.labels[best],
-                probability=float(row[best]),
-                probabilities=tuple(row.tolist()),
-                flags=_flags(parts),
-            )
-            for row, best, parts in zip(rows, rows.argmax(axis=1).tolist(), pieces, strict=True)
+            Prediction(label=self.labels[best], probability=row[best], probabilities=tuple(row), flags=_flags(parts))
+            for row, best, parts in zip(rows.tolist(), rows.argmax(axis=1).tolist(), pieces, strict=True)
         ]
 
     def tag(
@@ -234,12 +229,7 @@ class Encoder:
         return pieces
 
     def _pooled(
-        self,
-        pieces: list[list[list[int]]],
-        *,
-        layer: int = -1,
-        pooling: str | None = None,
-        stop: StopFlag | None = None,
+        self, pieces: list[list[list[int]]], *, layer: int = -1, pooling: str | None = None, stop: StopFlag | None
     ) -> Array:
         """Texts in pieces -> (N, D)."""
         is_number = hasattr(layer, "__index__")

@@ -19,12 +19,9 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
     What is forbidden before the soft-max instead of after it leaves the likeliest of the rest the same; the
     log-probabilities are those of a second pass.
     """
+    most = limit + 1
     call = runtime.submit(
-        [source],
-        config,
-        prefix=prefix,
-        max_decoding_length=limit + 1,
-        min_decoding_length=min(config.min_len, limit + 1),
+        [source], config, prefix=prefix, max_decoding_length=most, min_decoding_length=min(config.min_len, most)
     )
     (seen,) = runtime.seen(call, config)
     return hypotheses(_rescored(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import read_json, write_json
 from yiwen.text.subword import Subword
@@ -33,8 +33,6 @@ COMPUTE_TYPES: Final = {name: name for name in ("float32", "int8", "int8_float32
 class Golden:
     """One sentence and what the exported model makes of it on the machine where it was verified."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     source: tuple[int, ...]
     """Subword ids without eos."""
     output: tuple[int, ...]
@@ -46,8 +44,6 @@ class Golden:
 @dataclass(frozen=True, kw_only=True)
 class ExportInfo:
     """What `export.json` says."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     format_version: int = FORMAT_VERSION
     """What the folder holds; another than this program writes is refused, since an export is made again in minutes."""

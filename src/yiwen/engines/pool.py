@@ -22,12 +22,7 @@ _POLL_S: Final = 0.1
 
 
 def ahead(
-    function: Callable[[T, StopFlag], R],
-    items: Iterable[T],
-    *,
-    n_at_once: int,
-    doing: str,
-    stop: StopFlag | None = None,
+    function: Callable[[T, StopFlag], R], items: Iterable[T], *, n_at_once: int, stop: StopFlag | None = None
 ) -> Generator[R, None, None]:
     """Yield `function(item, stop)` for every item, in order, several in threads at a time.
 
@@ -37,7 +32,6 @@ def ahead(
         function: Must be safe to call from several threads, and poll the flag it is given.
         items: Read in the caller's thread.
         n_at_once: Calls at the same time; with 1 they happen in the caller's thread and nothing is read ahead.
-        doing: What a stop signal interrupts, for the message.
         stop: Polled while results are waited for.
 
     Raises:
@@ -55,21 +49,21 @@ def ahead(
             for item in items:
                 under_way.append(threads.submit(function, item, given_up))
                 if len(under_way) > n_at_once:
-                    yield result(under_way.popleft(), stop, doing)
+                    yield result(under_way.popleft(), stop)
             while under_way:
-                yield result(under_way.popleft(), stop, doing)
+                yield result(under_way.popleft(), stop)
         finally:
             given_up.signum = signal.SIGTERM
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def result(future: Future[R], stop: StopFlag, doing: str) -> R:
+def result(future: Future[R], stop: StopFlag) -> R:
     """Wait for a result without missing a stop signal.
 
     Raises:
         Stopped: If a signal arrived.
     """
     while not wait((future,), _POLL_S).done:
-        stop.check(doing)
-    stop.check(doing)
+        stop.check("translation")
+    stop.check("translation")
     return future.result()

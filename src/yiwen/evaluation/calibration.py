@@ -14,10 +14,10 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from yiwen.bundle import CALIBRATION, Bundle, open_bundle
-from yiwen.config import STRICT, parse
+from yiwen.config import parse
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
 from yiwen.files import new_folder, verify_manifest, write_json
@@ -55,8 +55,6 @@ N_BINS: Final = 10
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """What `calibration.json` says."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     format_version: Literal[3] = 3
     """Layout of the folder; a newer one than this program knows is refused."""

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from yiwen.config import STRICT
 from yiwen.errors import ConfigError, DataError, needing
 from yiwen.text.languages import CHINESE, UNSPACED, base
 
@@ -31,8 +30,6 @@ _FEWEST_RESAMPLES: Final = 40
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
     """How a model is scored."""
-
-    __pydantic_config__ = STRICT
 
     metrics: tuple[Metric, ...] = METRICS
     """Scores to compute; TER takes by far the longest."""

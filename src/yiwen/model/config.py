@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
-from yiwen.config import BELOW_1, STRICT, check_bounds
+from yiwen.config import BELOW_1, check_bounds
 from yiwen.errors import ConfigError
 
 LARGEST: Final = 2**20
@@ -15,8 +15,6 @@ LARGEST: Final = 2**20
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """An encoder-decoder Transformer; the defaults are the base model of Vaswani et al. 2017, Table 3."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     preset: Literal["tiny", "small", "base", "big", "tiny-fast", "base-fast"] | None = None
     """Named shape that supplies the settings not given here; in Python `ModelConfig(**PRESETS["small"])` does. If
@@ -89,8 +87,6 @@ class ModelConfig:
 @dataclass(frozen=True, kw_only=True)
 class AlignmentHead:
     """The cross-attention of a model that tells best which source words a target word was made from."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     layer: int
     """Decoder layer, from 0."""

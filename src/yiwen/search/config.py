@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
-from yiwen.config import STRICT, check_bounds
+from yiwen.config import check_bounds
 from yiwen.errors import ConfigError
 
 WIDEST: Final = 1000
@@ -18,8 +18,6 @@ WIDEST: Final = 1000
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
     """Greedy search, beam search or sampling, and where they stop."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     beam_size: int = 5
     """Hypotheses kept per sentence; 1 is greedy search."""

@@ -6,9 +6,9 @@ import ipaddress
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Final
 
-from yiwen.config import ABOVE_0, STRICT, check_bounds
+from yiwen.config import ABOVE_0, check_bounds
 from yiwen.errors import ConfigError
 
 _FORMS: Final = {
@@ -21,8 +21,6 @@ _FORMS: Final = {
 @dataclass(frozen=True, kw_only=True)
 class ServeConfig:
     """Limits of a service, and who may ask it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     host: str = "127.0.0.1"
     """Address to listen on. One that others reach needs keys, or `insecure`."""

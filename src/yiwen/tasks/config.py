@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from yiwen.config import ABOVE_0, STRICT, check_bounds
+from yiwen.config import ABOVE_0, check_bounds
 
 if TYPE_CHECKING:  # it imports numpy, which translating does without
     from yiwen.data.corpus import Targets
@@ -32,8 +32,6 @@ METRICS: Final[dict[Task, tuple[str, ...]]] = {
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
     """An encoder without a decoder, for the tasks classify, tag, mlm and embed."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     pooling: Pooling = "mean"
     """How a text's states become one vector: their mean, maximum, the first, or a mean with learned weights."""

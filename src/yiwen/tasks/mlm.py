@@ -65,19 +65,14 @@ def hidden(texts: Sequence[Ids], *, seed: int, share: float, masking: Masking, s
 
 
 def _chosen(
-    rng: np.random.Generator,
-    word_N: npt.NDArray[np.int64],
-    text_N: npt.NDArray[np.int64],
-    *,
-    share: float,
-    masking: Masking,
-) -> npt.NDArray[np.bool_]:
+    rng: np.random.Generator, word_N: np.ndarray, text_N: np.ndarray, *, share: float, masking: Masking
+) -> np.ndarray:
     """Which words are hidden, (words,)."""
     n_words = int(word_N[-1]) + 1
     if masking == "span":
         text_of = text_N[np.searchsorted(word_N, np.arange(n_words))]
         ends = np.searchsorted(text_of, text_of, side="right")
-        chosen: npt.NDArray[np.bool_] = np.zeros(n_words, dtype=np.bool_)
+        chosen: np.ndarray = np.zeros(n_words, dtype=np.bool_)
         n_chosen = 0
         while n_chosen < share * n_words:  # spans overlap, and texts end: their number cannot be told beforehand
             begin = rng.integers(n_words)

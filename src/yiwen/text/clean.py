@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from yiwen.config import STRICT, check_bounds
+from yiwen.config import check_bounds
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import visual_length
 from yiwen.text.languages import canonical
@@ -33,8 +33,6 @@ Check = Callable[[str, str], bool]
 @dataclass(frozen=True, kw_only=True)
 class CleaningConfig:
     """Which pairs are dropped before training. Each is counted, with examples, in the report."""
-
-    __pydantic_config__ = STRICT
 
     min_length: int = 1
     """Least length of a side, in columns (a Chinese character has two)."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, cast
 
 import sentencepiece
 
-from yiwen.config import BELOW_1, STRICT, check_bounds
+from yiwen.config import BELOW_1, check_bounds
 from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import MOST_SYMBOLS, symbols
@@ -47,8 +47,6 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig:
     """How text is cut into subwords."""
-
-    __pydantic_config__ = STRICT
 
     kind: Literal["bpe", "unigram"] = "unigram"
     """Way of cutting: bpe (Sennrich et al. 2016) or unigram (Kudo 2018)."""

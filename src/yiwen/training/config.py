@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Final, Literal
 
-from yiwen.config import ABOVE_0, BELOW_1, STRICT, check_bounds
+from yiwen.config import ABOVE_0, BELOW_1, check_bounds
 from yiwen.errors import ConfigError
 from yiwen.hardware import MAX_THREADS
 
@@ -14,8 +14,6 @@ from yiwen.hardware import MAX_THREADS
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """Length, optimizer, schedule, checkpoints and early stopping of a run. A step is one optimizer update."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     max_steps: int = 20_000
     """Updates in all."""

@@ -77,4 +77,4 @@ def save_snapshot(folder: Path, snapshot: Snapshot, store: Store, model: ModelCo
         scores=dict(snapshot.scores),
         **more,
     )
-    save_bundle(folder, info=info, weights=snapshot.weights, src_model=store.source_model, tgt_model=store.target_model)
+    save_bundle(folder, info=info, weights=snapshot.weights, models=(store.source_model, store.target_model))

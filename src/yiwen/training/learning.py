@@ -61,7 +61,7 @@ def labelling(
             "'accuracy' or 'macro_f1'"
         )
     src_ids, numbers = numbered(store.source, texts, targets, labels=store.labels, targets=store.targets)
-    chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
+    chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         loss_sum, n_all = 0.0, 0
@@ -97,7 +97,7 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
     hide = partial(hidden, share=encoder.mask_share, masking=encoder.masking, starts=word_starts(store.source))
     src_ids = store.source.encode(store.valid.normalised(store.src_lang).src)
-    chunks = chunks_of(src_ids, max_len=max_len, batch_tokens=config.micro_batch_tokens)
+    chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
     batches = [hide([src_ids[i] for i in chunk], seed=place) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
 
@@ -125,7 +125,7 @@ def embedding(
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
     sides = [store.source.encode(texts) for texts in store.valid.normalised(store.src_lang, store.tgt_lang)]
-    chunks = [chunks_of(ids, max_len=max_len, batch_tokens=config.micro_batch_tokens) for ids in sides]
+    chunks = [chunks_of(ids, config.micro_batch_tokens, max_len=max_len) for ids in sides]
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]

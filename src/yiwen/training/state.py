@@ -5,16 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from yiwen.config import STRICT
 
 
 @dataclass(kw_only=True)
 class Progress:
     """All of a run's state that is no tensor. It is saved as JSON, whose floats come back digit for digit."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     step: int = 0
     """Updates done."""

@@ -60,9 +60,7 @@ class ValidationSet:
         self.src_ids, self.ref_ids = store.source.encode(src), store.target.encode(ref)
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
-        self.loss_batches = chunks_of(
-            longer, max_len=max_len, batch_tokens=config.micro_batch_tokens, only=self.decoded
-        )
+        self.loss_batches = chunks_of(longer, config.micro_batch_tokens, max_len=max_len, only=self.decoded)
 
     def validate(self, model: Transformer, hardware: Hardware, stop: StopFlag) -> Validation:
         """Score the model; its weights are not changed."""
@@ -123,7 +121,7 @@ def require_texts(texts: Sequence[Any]) -> None:
 
 
 def chunks_of(
-    texts: list[list[int]], *, max_len: int, batch_tokens: int, only: list[int] | None = None
+    texts: list[list[int]], batch_tokens: int, *, max_len: int, only: list[int] | None = None
 ) -> list[list[int]]:
     """Places of validation texts of like length, at most batch_tokens positions at a time.
 
