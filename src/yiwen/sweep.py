@@ -117,8 +117,7 @@ def sweep(
             stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
             raise
         except YiwenError as error:
-            advised = str(error).replace(NEW_RUN, "start a new sweep with --folder FOLDER")
-            results.append(f"{cell.folder.name}: {advised}")
+            results.append(f"{cell.folder.name}: {error}".replace(NEW_RUN, "start a new sweep with --folder FOLDER"))
     rows = compared(cells, results)
     cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
     write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
@@ -311,15 +310,14 @@ def _gain(group: Sequence[Result], first: Sequence[Result]) -> tuple[float, floa
     from yiwen.data.store import Store
     from yiwen.evaluation.significance import compare
 
-    result, first_result = group[0], first[0]
-    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (result, first_result))
-    if store.valid != first_store.valid or result.metric != first_result.metric:
+    ours, theirs = group[0], first[0]
+    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (ours, theirs))
+    if store.valid != first_store.valid or ours.metric != theirs.metric:
         return None
-    gains = [ours.score - theirs.score for ours, theirs in zip(group, first, strict=True)]
+    gains = [one.score - other.score for one, other in zip(group, first, strict=True)]
     mean = fmean(gains)
     if len(gains) > 1:
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
-    texts, metrics = (result.texts, first_result.texts), (result.metric,)
-    comparison = compare(*texts, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=metrics)
+    comparison = compare(ours.texts, theirs.texts, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=(ours.metric,))
     return mean, *comparison.differences[0].interval
