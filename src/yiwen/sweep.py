@@ -246,7 +246,7 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     init = initial.hashes.get(WEIGHTS) if initial else None
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
     found = None
-    with suppress(OSError, ValueError, ConfigError):  # none is there, or a damaged one: the run is scored again
+    with suppress(OSError, ValueError, RecursionError, ConfigError):  # none, or a damaged one: it is scored again
         found = parse(Result, json.loads(done.read_text("utf-8")), source=str(done))
     before = found.init if found else init
     if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped

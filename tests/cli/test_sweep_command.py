@@ -123,7 +123,9 @@ def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
     assert re.search(rf"^dropout=0\.4: .*init.json cannot be read \(.*\); {remedy}$", row.error)
 
 
-@pytest.mark.parametrize("damaged", ["", "{", "{}", "null", "\0", '{"score": "high"}'])
+@pytest.mark.parametrize(
+    "damaged", ["{", "{}", "null", "\0", '{"score": "high"}', pytest.param("[" * 100_000, id="deep")]
+)
 def test_a_damaged_result_is_scored_again(recipe: str, damaged: str) -> None:
     settings = [*SHORT, "model.dropout=0.1,0.4"]
     folder, rows = sweep(recipe, settings)
