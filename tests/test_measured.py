@@ -61,7 +61,11 @@ def test_another_question_has_its_own_answer() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"[]", b"{", b"\xff", b'{"question": 1}', json.dumps({"question": QUESTION, "answer": "green"}).encode()],
+    [
+        pytest.param(b"[" * 100_000, id="deep"),
+        *(b"", b"[]", b"{", b"\xff", b'{"question": 1}'),
+        json.dumps({"question": QUESTION, "answer": "green"}).encode(),
+    ],
 )
 def test_a_cache_that_cannot_be_read_costs_the_measurement_again(cache: Path, content: bytes) -> None:
     ask()

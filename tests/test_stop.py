@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from yiwen.errors import Stopped
-from yiwen.stop import ECHO, StopFlag, stop_on_signals
+from yiwen.stop import ECHO, StopFlag, interrupt, stop_on_signals
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +41,16 @@ def test_under_nohup_a_closed_terminal_stops_nothing() -> None:
     with stop_on_signals() as stop:
         signal.raise_signal(signal.SIGHUP)
         assert not stop
+
+
+def test_a_signal_that_was_lost_while_a_command_loaded_stops_at_the_first_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(StopFlag, "early", None)
+    with suppress(KeyboardInterrupt):  # as in a callback that runs while PyTorch is imported
+        interrupt(signal.SIGINT, None)
+    with stop_on_signals() as stop, pytest.raises(Stopped, match="stopped by SIGINT during training"):
+        stop.check("training")
 
 
 def test_a_second_signal_stops_at_once() -> None:

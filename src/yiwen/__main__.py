@@ -1,11 +1,16 @@
 """The command, as `yiwen` or `python -m yiwen`: that of the Python which runs it, whatever comes first on the PATH."""
 
+import signal
 import sys
 
 
 def main() -> int:
     """Run the command line; Ctrl-C while it is still being imported ends it as later, without a traceback."""
     try:
+        from yiwen.stop import interrupt
+
+        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # else it is to be ignored
+            signal.signal(signal.SIGINT, interrupt)
         from yiwen.cli.main import main as run
     except KeyboardInterrupt:
         print("stopped by SIGINT", file=sys.stderr)

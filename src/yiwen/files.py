@@ -188,16 +188,11 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Mapping
     Raises:
         CheckpointError: If the manifest is missing or unreadable, or a file is missing or changed; all are named.
     """
-    try:
-        hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
-            raise ValueError("it does not map file names to hashes")
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{folder} has no {MANIFEST}: it was never finished or is no yiwen folder; make it again"
-        ) from None
-    except (ValueError, OSError, RecursionError) as error:
-        raise CheckpointError(f"{folder / MANIFEST} cannot be read ({error}); make the folder again") from error
+    if not is_complete(folder):
+        raise CheckpointError(f"{folder} has no {MANIFEST}: it was never finished or is no yiwen folder; make it again")
+    hashes = read_json(folder / MANIFEST, "make the folder again")
+    if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
+        raise CheckpointError(f"{folder / MANIFEST} does not map file names to hashes; make the folder again")
     problems = []
     for name, expected in hashes.items():
         file = folder / name

@@ -47,7 +47,7 @@ def remembered(question: Mapping[str, str | int], *, is_answer: Callable[[Any], 
         measure: Finds the answer.
     """
     path = _cache_folder() / f"{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:20]}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         entry = json.loads(path.read_text(encoding="utf-8"))
         if entry["question"] == question and is_answer(entry["answer"]):
             return cast(T, entry["answer"])

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import ClassVar, Final
 
 from yiwen.errors import Stopped, expect
 
@@ -31,8 +31,11 @@ class StopFlag:
     >>> stop.check("prepare")  # nothing happens until a signal arrives
     """
 
+    early: ClassVar[int | None] = None
+    """Of a signal that came before there was a flag: every flag is set from the start."""
+
     def __init__(self) -> None:
-        self.signum: int | None = None
+        self.signum = StopFlag.early
         self.since = 0.0
 
     def __bool__(self) -> bool:
@@ -48,6 +51,12 @@ def poll(stop: StopFlag | None, doing: str) -> None:
     """`StopFlag.check` where a caller may have no flag."""
     if stop is not None:
         expect(stop, StopFlag, "stop", "a yiwen.stop.StopFlag, or None").check(doing)
+
+
+def interrupt(signum: int, frame: FrameType | None) -> None:
+    """What SIGINT does while a command loads. It is noted, too: the exception may be lost in what PyTorch imports."""
+    StopFlag.early = signum
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A grid of runs of one recipe, its settings tried alone and together: one table and one chart at the end.
 
 runs/RECIPE-sweep/   rdrop=1,dropout=0.3/   a run like any other, and init.json: the model that it began with,
-                                            valid.txt, cell.json: what came of it
+                                            cell.json: what came of it, the translations too
                      sweep.json             all of it
 
 Scores are those of the validation text, searched as the recipe says: choices are made there, not on the test.
@@ -14,6 +14,7 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -23,7 +24,7 @@ from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric
-from yiwen.files import read_json, write_json, write_lines
+from yiwen.files import read_json, write_json
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -58,8 +59,10 @@ class Result:
     data: str
     """Fingerprint of the prepared text."""
     recipe: str
-    init: str | None = None
+    init: str | None
     """Hash of the weights that training began with; None where they were drawn."""
+    texts: tuple[str, ...]
+    """Translations of the validation text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +79,6 @@ class Row:
     minutes: float = 0.0
     """Of training, a run."""
     error: str = ""
-
-
-Scored = tuple[Cell, Result]
 
 
 def sweep(
@@ -117,8 +117,7 @@ def sweep(
             stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
             raise
         except YiwenError as error:
-            advised = str(error).replace(NEW_RUN, "start a new sweep with --folder FOLDER")
-            results.append(f"{cell.folder.name}: {advised}")
+            results.append(f"{cell.folder.name}: {error}".replace(NEW_RUN, "start a new sweep with --folder FOLDER"))
     rows = compared(cells, results)
     cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
     write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
@@ -159,24 +158,24 @@ def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row
         cells: All of the grid.
         results: What came of each, or why it failed.
     """
-    groups: dict[str, list[tuple[Cell, Result | str]]] = {}
+    groups: dict[str, list[Result | str]] = {}
     for cell, result in zip(cells, results, strict=True):
         name = ", ".join(f"{key}={value}" for key, value in cell.settings.items() if key != SEED) or "as it is"
-        groups.setdefault(name, []).append((cell, result))
+        groups.setdefault(name, []).append(result)
     rows: list[Row] = []
-    first: list[Scored] = []  # stays empty where one of the first row failed
+    first: list[Result] = []  # stays empty where one of the first row failed
     for name, group in groups.items():
-        if errors := [result for _, result in group if isinstance(result, str)]:
+        if errors := [result for result in group if isinstance(result, str)]:
             rows.append(Row(name=name, n_runs=len(group), error="; ".join(errors)))
             continue
-        scored = [(cell, result) for cell, result in group if isinstance(result, Result)]
+        scored = [result for result in group if isinstance(result, Result)]
         rows.append(
             Row(
                 name=name,
                 n_runs=len(group),
-                score=fmean(result.score for _, result in scored),
+                score=fmean(result.score for result in scored),
                 gain=_gain(scored, first) if first else None,
-                minutes=fmean(result.minutes for _, result in scored),
+                minutes=fmean(result.minutes for result in scored),
             )
         )
         if len(rows) == 1:
@@ -246,7 +245,9 @@ def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Resul
     initial = initial_model(cell.loaded)
     init = initial.hashes.get(WEIGHTS) if initial else None
     done, begun = cell.folder / "cell.json", cell.folder / "init.json"
-    found = Result(**read_json(done, "remove it, and the run is scored again")) if done.is_file() else None
+    found = None
+    with suppress(OSError, ValueError, RecursionError, ConfigError):  # none, or a damaged one: it is scored again
+        found = parse(Result, json.loads(done.read_text("utf-8")), source=str(done))
     before = found.init if found else init
     if found is None and begun.is_file() and (cell.folder / "recipe.toml").is_file():  # it was stopped
         before = read_json(begun, "remove it, if the run began with the model that is named now")
@@ -279,7 +280,7 @@ def _refuse_other_length(cell: Cell) -> None:
 
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
-    """Translate the validation text with the best model of a run, and keep the translations beside it."""
+    """Translate the validation text with the best model of a run."""
     from yiwen.data.store import Store
     from yiwen.evaluation.metrics import quick_score
 
@@ -290,8 +291,7 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     )
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
     found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
-    texts = [str(translation) for translation in found]
-    write_lines(run / "valid.txt", texts)
+    texts = tuple(map(str, found))
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
     metric: Metric = "chrf" if recipe.training.metric == "chrf" else "bleu"
     return Result(
@@ -301,23 +301,23 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
         data=data,
         recipe=to_toml(recipe),
         init=init,
+        texts=texts,
     )
 
 
-def _gain(group: Sequence[Scored], first: Sequence[Scored]) -> tuple[float, float, float] | None:
+def _gain(group: Sequence[Result], first: Sequence[Result]) -> tuple[float, float, float] | None:
     """Mean gain of one row over the first, and the ends of its 95 % interval; None over other text or metrics."""
     from yiwen.data.store import Store
     from yiwen.evaluation.significance import compare
 
-    (cell, result), (first_cell, first_result) = group[0], first[0]
-    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (result, first_result))
-    if store.valid != first_store.valid or result.metric != first_result.metric:
+    ours, theirs = group[0], first[0]
+    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (ours, theirs))
+    if store.valid != first_store.valid or ours.metric != theirs.metric:
         return None
-    gains = [ours.score - theirs.score for (_, ours), (_, theirs) in zip(group, first, strict=True)]
+    gains = [one.score - other.score for one, other in zip(group, first, strict=True)]
     mean = fmean(gains)
     if len(gains) > 1:
         reach = _T_95[min(len(gains) - 1, len(_T_95)) - 1] * stdev(gains) / len(gains) ** 0.5
         return mean, mean - reach, mean + reach
-    ours, theirs = ((each.folder / "valid.txt").read_text("utf-8").split("\n")[:-1] for each in (cell, first_cell))
-    comparison = compare(ours, theirs, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=(result.metric,))
+    comparison = compare(ours.texts, theirs.texts, store.valid.tgt, tgt_lang=store.tgt_lang, metrics=(ours.metric,))
     return mean, *comparison.differences[0].interval

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import NoReturn
 
@@ -19,6 +21,7 @@ from yiwen import __main__ as entry
 from yiwen import __version__, errors
 from yiwen.cli import main as cli
 from yiwen.cli.main import COMMANDS, app, main
+from yiwen.stop import StopFlag
 
 HEAVY = ["torch", "numpy", "pyarrow", "sentencepiece", "sacrebleu", "lxml"]
 """What a command may load, but not the asking for help."""
@@ -372,3 +375,21 @@ def test_ctrl_c_while_the_command_is_still_imported_ends_in_no_traceback(
         patched.setitem(sys.modules, "yiwen.cli.main", Interrupted("yiwen.cli.main"))
         assert entry.main() == 130
     assert capsys.readouterr().err == "stopped by SIGINT\n"
+
+
+def test_ctrl_c_that_loading_swallows_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def swallowing() -> int:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return int(bool(StopFlag()))
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(StopFlag, "early", None)
+    monkeypatch.setattr(cli, "main", swallowing)
+    try:
+        assert entry.main() == 1
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell starts what runs in the background
+        assert entry.main() == 1  # of before
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

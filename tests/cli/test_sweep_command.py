@@ -116,12 +116,24 @@ def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
     assert len(trained) == 5
     assert json.loads((folder / "sweep.json").read_text("utf-8"))[0]["name"] == "model.dropout=0.1"
     assert (folder / "dropout=0.4" / "best" / "bundle.json").is_file()
-    remedies = {"cell.json": "the run is scored again", "init.json": "the run began with the model that is named now"}
-    for name, remedy in remedies.items():
-        (folder / "dropout=0.4" / "cell.json").unlink()
-        (folder / "dropout=0.4" / name).write_text("{", encoding="utf-8")
-        (_, row) = sweep(recipe, [*SHORT[1:], "training.max_steps=7", "model.dropout=0.1,0.4"])[1]
-        assert re.search(rf"^dropout=0\.4: .*{name} cannot be read \(.*\); remove it, .*{remedy}$", row.error)
+    (folder / "dropout=0.4" / "cell.json").unlink()
+    (folder / "dropout=0.4" / "init.json").write_text("{", encoding="utf-8")
+    (_, row) = sweep(recipe, [*SHORT[1:], "training.max_steps=7", "model.dropout=0.1,0.4"])[1]
+    remedy = "remove it, if the run began with the model that is named now"
+    assert re.search(rf"^dropout=0\.4: .*init.json cannot be read \(.*\); {remedy}$", row.error)
+
+
+@pytest.mark.parametrize(
+    "damaged", ["{", "{}", "null", "\0", '{"score": "high"}', pytest.param("[" * 100_000, id="deep")]
+)
+def test_a_damaged_result_is_scored_again(recipe: str, damaged: str) -> None:
+    settings = [*SHORT, "model.dropout=0.1,0.4"]
+    folder, rows = sweep(recipe, settings)
+    result = folder / "dropout=0.4" / "cell.json"
+    whole = result.read_bytes()
+    result.write_text(damaged, encoding="utf-8")
+    assert sweep(recipe, settings) == (folder, rows)
+    assert result.read_bytes() == whole
 
 
 def test_a_stopped_run_of_a_sweep_is_gone_on_with_by_the_same_command(
@@ -201,7 +213,7 @@ def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
 
 
 def result_of(score: float, *, data: str = "same", metric: Metric = "bleu") -> Result:
-    return Result(score=score, metric=metric, minutes=2.0, data=data, recipe="")
+    return Result(score=score, metric=metric, minutes=2.0, data=data, recipe="", init=None, texts=())
 
 
 def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(

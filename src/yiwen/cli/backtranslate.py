@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads, refuse
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads, refuse, tell_json
 
 
 def backtranslate(
@@ -53,9 +52,8 @@ def backtranslate(
         )
     print_report(done.report, console)
     console.print(f"made: {done.made}", highlight=False, markup=False, soft_wrap=True)
-    if as_json:
-        dropped = {item.reason: item.count for item in done.report.dropped}
-        made = {"folder": str(done.made.folder), "pairs": done.made.n_pairs, "left_out": done.made.left_out}
-        print(json.dumps({**made, "dropped": dropped}, ensure_ascii=False))
-    else:
+    dropped = {item.reason: item.count for item in done.report.dropped}
+    made = {"folder": str(done.made.folder), "pairs": done.made.n_pairs, "left_out": done.made.left_out}
+    tell_json(made | {"dropped": dropped}, wanted=as_json)
+    if not as_json:
         print(done.recipe_lines)

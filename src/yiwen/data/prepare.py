@@ -84,8 +84,7 @@ def prepare(
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     folder = root / ".prepared" / fingerprint
     with ExitStack() as stack:
-        reused = is_whole(folder)
-        if not reused:
+        if not (reused := is_whole(folder)):
             tick = stack.enter_context(_progress(progress))
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_whole(folder)  # asked again: another process may just have finished it
