@@ -55,6 +55,15 @@ def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
     assert translated_here(out, "xliff", tgt_lang="de").decode() == out
 
 
+def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
+    segments = '<mrk mtype="seg" mid="1">{}</mrk> <g id="2"><mrk mtype="seg" mid="2">{}</mrk></g>'
+    source, wanted = segments.format("one dog,", "two cats"), segments.format("ein Hund,", "zwei Katzen")
+    fake = Fake({"one dog,": "ein Hund,", "two cats": "zwei Katzen"}, {"one dog,": [(0, 0)], "two cats": []})
+    unit = ONE.format(f"<source>one dog, two cats</source><seg-source>{source}</seg-source>")
+    out = translated_here(unit, "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"<seg-source>{source}</seg-source><target>{wanted}</target>" in out
+
+
 @pytest.mark.parametrize("protected", ['mtype="protected"', 'translate="no"'])
 def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
