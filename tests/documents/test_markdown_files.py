@@ -203,3 +203,10 @@ def test_brackets_with_a_backslash_in_a_sentence_are_text() -> None:
 )
 def test_rows_of_mdx_are_no_text(row: str, is_text: bool) -> None:
     assert len(texts_of(f"{row}\n\nOne here.\n", "md")) == 1 + is_text
+
+
+@pytest.mark.parametrize("attributes", ["{#start}", "{: #start .big}"])
+def test_the_attributes_of_a_heading_stay_at_its_end_behind_their_blank(attributes: str) -> None:
+    fake = Fake({"Getting started": "入门"})
+    out = translated_here(f"# Getting started {attributes}\n", "md", fake=fake).decode()
+    assert out == f"# 入门 {attributes}\n"
