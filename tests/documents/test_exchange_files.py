@@ -86,6 +86,7 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
     [
         ('<bpt i="1">b</bpt>', '<ept i="1">e</ept>', ONE.format("<source>{}</source>")),
         ('<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>', ONE.format("<source>{}</source>")),
+        ('<x id="START_LINK_1"/>', '<x id="CLOSE_LINK"/>', ONE.format("<source>{}</source>")),  # Angular
         ('<sm id="1" type="comment"/>', '<em startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
         ('<sc id="1"/>', '<ec startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
     ],

@@ -23,11 +23,15 @@ _FIELD: Final = re.compile(
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_WRITTEN: Final = str.maketrans({sign: f"\\{letter}" for letter, sign in {**_ESCAPES, "\\": "\\", '"': '"'}.items()})
 _CODED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[0-7x]")
 """A byte by its number, as in \\033: what holds one is left alone."""
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
-_PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm"), "open") | dict.fromkeys(("ept", "ex", "ec", "em"), "close")
+_ENDS: Final = ("ept", "ex", "ec", "em", "CLOSE")
+_PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm", "START"), "open") | dict.fromkeys(_ENDS, "close")
+_NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
+"""How Angular names both sides of a pair, which is of empty elements."""
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
@@ -67,10 +71,7 @@ def _unquoted(quoted: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    for letter, character in _ESCAPES.items():
-        text = text.replace(character, f"\\{letter}")
-    return f'"{text}"'
+    return f'"{text.translate(_WRITTEN)}"'
 
 
 def _check_target(named: str, tgt_lang: str, where: str) -> None:
@@ -119,19 +120,17 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
     found = _children(pieces)
     start, end = found.get("source", (0, 1))
-    t_start, t_end = found.get("target", (0, 0))
-    target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
+    seg = found.get("seg-source", (start, end))
+    t_start, t_end = found.get("target", (seg[1], seg[1]))  # XLIFF 1.2 wants it behind seg-source
+    target, inside = pieces[t_start if t_start < t_end else 0], pieces[t_start + 1 : t_end - 1]
     is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in inside)
     # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
-    seg = found.get("seg-source", (start, end))
     first, last = seg if "mrk" in {piece.name for piece in pieces[slice(*seg)]} else (start, end)
     filled = _running(pieces[first + 1 : last - 1])
     state = {**pieces[0].attributes, **target.attributes}.get("state")  # XLIFF 2 says it of the whole segment
     if (is_done and state not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
         yield source_of(pieces)
         return
-    if not t_end:  # XLIFF 1.2 wants it behind seg-source
-        t_start = t_end = seg[1]
     prefix = pieces[start].raw[1:].partition("source")[0]
     opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
@@ -199,9 +198,10 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
-            keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
-            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(piece.name, "point")
-            tokens.append(Token(kind, raw, raw * (kind == "break"), key=next(filter(None, keys), "")))  # type: ignore[arg-type]
+            key = next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
+            side, key = found.groups() if (found := _NAMED.fullmatch(key)) else (piece.name, key)
+            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(side, "point")
+            tokens.append(Token(kind, raw, raw * (kind == "break"), key=key))  # type: ignore[arg-type]
     parts = running(tokens, partial(units_of, escape=escaped))
     return [part if isinstance(part, str) else replace(part, raw=None) for part in parts]
 
