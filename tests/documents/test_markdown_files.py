@@ -15,6 +15,7 @@ from papers import Fake, texts_of, translated_here
         ("Some <!-- a note --> text\n- b <!-- c -->\n", "SOME <!-- a note --> TEXT\n- B <!-- c -->\n"),
         ("see <?php a b ?> now\n", "SEE <?php a b ?> NOW\n"),
         ("> [!NOTE]\n> Some text.\n", "> [!NOTE]\n> SOME TEXT.\n"),
+        ("A dog^[as *he* said [there](x)] runs.\n", "A DOG^[as *he* said [there](x)] RUNS.\n"),
         ("---\r\na: b c\r\n---\r\nSome text\n", "---\r\na: b c\r\n---\r\nSOME TEXT\n"),
     ],
 )

@@ -38,7 +38,7 @@ _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|de
 """A row that makes a block of HTML of what follows, as long as it is alone."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
+_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref", "footnote_inline")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
 
@@ -194,7 +194,7 @@ def _parser() -> Any:
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
     parser.use(deflist_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False)
-    parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    parser.use(footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))
