@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from lxml import etree
 from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper
 
 from yiwen.errors import DataError
@@ -210,3 +211,15 @@ def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str
 def _upper(written: str) -> str:
     """In capitals, and the letters that say the end of a line as they are."""
     return written.upper().replace("\\N", "\\n").replace("\\R", "\\r")
+
+
+@pytest.mark.parametrize("label", ["GB2312", "GBK"])
+def test_a_file_holds_nothing_that_its_encoding_lacks(label: str) -> None:
+    unit = "<trans-unit id='1'><source>a dog</source></trans-unit>"
+    source = f'<?xml version="1.0" encoding="{label}"?><xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    out = translated_here(source, "xliff", lambda text: "狗——𠀀", tgt_lang="zh")
+    assert etree.fromstring(out).findtext(".//target") in ("狗――𠀀", "狗——𠀀")  # the dash of GB 2312 is both
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
+    assert translated_here(header, "po", lambda text: "狗——").endswith('msgstr "狗——"\n'.encode("gbk"))
+    with pytest.raises(DataError, match="cannot hold '𠀀' of its translation; save it as UTF-8 first"):
+        translated_here(header.replace("\n", "\r\n"), "po", lambda text: "𠀀")
