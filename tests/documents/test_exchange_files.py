@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from lxml import etree
 from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper
 
 from yiwen.errors import DataError
@@ -55,6 +56,15 @@ def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
     assert translated_here(out, "xliff", tgt_lang="de").decode() == out
 
 
+def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
+    segments = '<mrk mtype="seg" mid="1">{}</mrk> <g id="2"><mrk mtype="seg" mid="2">{}</mrk></g>'
+    source, wanted = segments.format("one dog,", "two cats"), segments.format("ein Hund,", "zwei Katzen")
+    fake = Fake({"one dog,": "ein Hund,", "two cats": "zwei Katzen"}, {"one dog,": [(0, 0)], "two cats": []})
+    unit = ONE.format(f"<source>one dog, two cats</source><seg-source>{source}</seg-source>")
+    out = translated_here(unit, "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"<seg-source>{source}</seg-source><target>{wanted}</target>" in out
+
+
 @pytest.mark.parametrize("protected", ['mtype="protected"', 'translate="no"'])
 def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
@@ -77,6 +87,7 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
     [
         ('<bpt i="1">b</bpt>', '<ept i="1">e</ept>', ONE.format("<source>{}</source>")),
         ('<bx id="1" rid="7"/>', '<ex id="2" rid="7"/>', ONE.format("<source>{}</source>")),
+        ('<x id="START_LINK_1"/>', '<x id="CLOSE_LINK"/>', ONE.format("<source>{}</source>")),  # Angular
         ('<sm id="1" type="comment"/>', '<em startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
         ('<sc id="1"/>', '<ec startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
     ],
@@ -200,3 +211,15 @@ def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str
 def _upper(written: str) -> str:
     """In capitals, and the letters that say the end of a line as they are."""
     return written.upper().replace("\\N", "\\n").replace("\\R", "\\r")
+
+
+@pytest.mark.parametrize("label", ["GB2312", "GBK"])
+def test_a_file_holds_nothing_that_its_encoding_lacks(label: str) -> None:
+    unit = "<trans-unit id='1'><source>a dog</source></trans-unit>"
+    source = f'<?xml version="1.0" encoding="{label}"?><xliff version="1.2"><file><body>{unit}</body></file></xliff>'
+    out = translated_here(source, "xliff", lambda text: "狗——𠀀", tgt_lang="zh")
+    assert etree.fromstring(out).findtext(".//target") in ("狗――𠀀", "狗——𠀀")  # the dash of GB 2312 is both
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
+    assert translated_here(header, "po", lambda text: "狗——").endswith('msgstr "狗——"\n'.encode("gbk"))
+    with pytest.raises(DataError, match="cannot hold '𠀀' of its translation; save it as UTF-8 first"):
+        translated_here(header.replace("\n", "\r\n"), "po", lambda text: "𠀀")

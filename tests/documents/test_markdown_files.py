@@ -15,6 +15,7 @@ from papers import Fake, texts_of, translated_here
         ("Some <!-- a note --> text\n- b <!-- c -->\n", "SOME <!-- a note --> TEXT\n- B <!-- c -->\n"),
         ("see <?php a b ?> now\n", "SEE <?php a b ?> NOW\n"),
         ("> [!NOTE]\n> Some text.\n", "> [!NOTE]\n> SOME TEXT.\n"),
+        ("A dog^[as *he* said [there](x)] runs.\n", "A DOG^[as *he* said [there](x)] RUNS.\n"),
         ("---\r\na: b c\r\n---\r\nSome text\n", "---\r\na: b c\r\n---\r\nSOME TEXT\n"),
     ],
 )
@@ -203,3 +204,10 @@ def test_brackets_with_a_backslash_in_a_sentence_are_text() -> None:
 )
 def test_rows_of_mdx_are_no_text(row: str, is_text: bool) -> None:
     assert len(texts_of(f"{row}\n\nOne here.\n", "md")) == 1 + is_text
+
+
+@pytest.mark.parametrize("attributes", ["{#start}", "{: #start .big}"])
+def test_the_attributes_of_a_heading_stay_at_its_end_behind_their_blank(attributes: str) -> None:
+    fake = Fake({"Getting started": "入门"})
+    out = translated_here(f"# Getting started {attributes}\n", "md", fake=fake).decode()
+    assert out == f"# 入门 {attributes}\n"

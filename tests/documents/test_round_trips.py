@@ -234,6 +234,10 @@ def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
     source = source.replace("were striking thirteen", "13 of them were striking", 1)  # a number is no bullet
     assert texts_of(source, "txt") == [" ".join(source.split())]
     assert len(texts_of("A first sentence that is quite long, as is usual.\nA second one.\n", "txt")) == 2
+    chinese = (
+        "　　四月里的一天，天气晴朗而寒冷，钟敲了13下，那个男人\n走出了家门，他的狗跟在后面，谁也没有看见他们两个。\n"
+    )
+    assert texts_of(chinese, "txt") == ["".join(chinese.split())]  # a character is two columns wide
 
 
 @pytest.mark.parametrize(

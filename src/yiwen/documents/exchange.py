@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape as escape_html
 from typing import Final
 
-from yiwen.documents.assembling import kept_token, string_unit, units_of
+from yiwen.documents.assembling import kept_token, running, string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
@@ -22,11 +23,15 @@ _FIELD: Final = re.compile(
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_WRITTEN: Final = str.maketrans({sign: f"\\{letter}" for letter, sign in {**_ESCAPES, "\\": "\\", '"': '"'}.items()})
 _CODED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[0-7x]")
 """A byte by its number, as in \\033: what holds one is left alone."""
 _OPENS: Final = frozenset(["g", "pc", "mrk", "hi", "sub"])
 """Inline elements around text; the rest are codes, whose content belongs to the document and not to the text."""
-_PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm"), "open") | dict.fromkeys(("ept", "ex", "ec", "em"), "close")
+_ENDS: Final = ("ept", "ex", "ec", "em", "CLOSE")
+_PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm", "START"), "open") | dict.fromkeys(_ENDS, "close")
+_NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
+"""How Angular names both sides of a pair, which is of empty elements."""
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
@@ -66,10 +71,7 @@ def _unquoted(quoted: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    for letter, character in _ESCAPES.items():
-        text = text.replace(character, f"\\{letter}")
-    return f'"{text}"'
+    return f'"{text.translate(_WRITTEN)}"'
 
 
 def _check_target(named: str, tgt_lang: str, where: str) -> None:
@@ -98,8 +100,7 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
         return piece.kind == "open" and piece.name in ("trans-unit", "segment") and is_wanted(piece)
 
     for inner in elements(xml_pieces(source), is_unit):
-        piece = inner[0]
-        if is_unit(piece):
+        if is_unit(piece := inner[0]):
             out += _with_target(inner)
             continue
         if piece.kind == "open":
@@ -119,18 +120,17 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
     found = _children(pieces)
     start, end = found.get("source", (0, 1))
-    t_start, t_end = found.get("target", (0, 0))
-    target, inside = pieces[t_start], pieces[t_start + 1 : max(t_end - 1, 0)]
+    seg = found.get("seg-source", (start, end))
+    t_start, t_end = found.get("target", (seg[1], seg[1]))  # XLIFF 1.2 wants it behind seg-source
+    target, inside = pieces[t_start if t_start < t_end else 0], pieces[t_start + 1 : t_end - 1]
     is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in inside)
-    is_segmented = "mrk" in {piece.name for piece in inside}  # its segments are wanted back
-    first, last = found.get("seg-source", (start, end)) if is_segmented else (start, end)
+    # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
+    first, last = seg if "mrk" in {piece.name for piece in pieces[slice(*seg)]} else (start, end)
     filled = _running(pieces[first + 1 : last - 1])
     state = {**pieces[0].attributes, **target.attributes}.get("state")  # XLIFF 2 says it of the whole segment
     if (is_done and state not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
         yield source_of(pieces)
         return
-    if not t_end:  # XLIFF 1.2 wants it behind seg-source
-        t_start = t_end = found.get("seg-source", (start, end))[1]
     prefix = pieces[start].raw[1:].partition("source")[0]
     opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
@@ -154,10 +154,8 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     languages = sorted(found - {""})
     if languages and best_match(languages, src_lang) is None:
         raise DataError(f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say from which")
-    out: list[Part] = []
-    for inner in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu")):
-        out += _with_variant(inner, src_lang, tgt_lang) if len(inner) > 1 else [inner[0].raw]
-    return out
+    units = elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu"))
+    return [part for inner in units for part in _with_variant(inner, src_lang, tgt_lang)]
 
 
 def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
@@ -181,32 +179,36 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
     end = 1
     for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
         start, end = end, end + len(inner)
-        if inner[0].name:
-            found.setdefault(inner[0].name, (start, end))
+        found.setdefault(inner[0].name, (start, end))
     return found
 
 
 def _running(pieces: Sequence[Piece]) -> list[Part]:
-    """The text of a source element, always to be written; formatting is marks, codes are points."""
-    tokens: list[Token] = []
-    for inner in elements(pieces, lambda piece: piece.kind == "open" and (_is_kept(piece) or piece.name not in _OPENS)):
+    """The texts of a source element, always to be written, of each segment by itself; formatting is marks, codes are
+    points."""
+    tokens: list[Token | Part] = []
+    for inner in elements(pieces, _is_whole):
         piece, raw = inner[0], source_of(inner)
         if piece.kind == "text":
             tokens += map(_escaped, string_tokens(piece.text))  # of a program that puts its own texts into the file
-        elif piece.kind == "open" and _is_kept(piece):
+        elif len(inner) > 1 and piece.attributes.get("mtype") == "seg":
+            tokens += [piece.raw, *_running(inner[1:-1]), inner[-1].raw]
+        elif len(inner) > 1 and piece.name in _OPENS:
             tokens.append(kept_token(inner))
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
-            keys = (piece.attributes.get(name) for name in ("rid", "i", "startRef", "id"))
-            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(piece.name, "point")
-            after = raw if kind == "break" else ""
-            tokens.append(Token(kind, raw, after, key=next(filter(None, keys), "")))  # type: ignore[arg-type]
-    return [part if isinstance(part, str) else replace(part, raw=None) for part in units_of(tokens, escape=escaped)]
+            key = next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
+            side, key = found.groups() if (found := _NAMED.fullmatch(key)) else (piece.name, key)
+            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(side, "point")
+            tokens.append(Token(kind, raw, raw * (kind == "break"), key=key))  # type: ignore[arg-type]
+    parts = running(tokens, partial(units_of, escape=escaped))
+    return [part if isinstance(part, str) else replace(part, raw=None) for part in parts]
 
 
-def _is_kept(piece: Piece) -> bool:
-    return piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") == "protected"
+def _is_whole(piece: Piece) -> bool:
+    is_apart = piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") in ("protected", "seg")
+    return piece.kind == "open" and (is_apart or piece.name not in _OPENS)
 
 
 def _escaped(token: Token) -> Token:

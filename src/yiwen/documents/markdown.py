@@ -36,9 +36,9 @@ _TAB: Final = re.compile(r'^(\s*)===[!+]?(?=\s+"[^"]+"\s*$)')
 """A tab of MkDocs, which is to the parser what an admonition is."""
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
-_BLOCK_START: Final = re.compile(r"(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s)")
+_BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref")
+_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref", "footnote_inline")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
 
@@ -152,7 +152,10 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
             yield Token("close", raw, again, key=name)
         else:
             yield Token("point", raw)
-    yield from _text_tokens(located, at, len(text))
+    # Attributes of a heading stand behind a blank, whatever the translation.
+    end = next((own.start() for own in _ATTRIBUTES.finditer(text, at) if own.end() == len(text)), len(text))
+    yield from _text_tokens(located, at, end)
+    yield Token("point", located.raw(end, len(text)))
 
 
 def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
@@ -179,9 +182,7 @@ def _escaped(text: str, *, is_cell: bool, is_title: bool) -> str:
 
 def _as_paragraph(text: str) -> str:
     """Text that starts no list and no heading."""
-    if match := _BLOCK_START.match(text):
-        return f"{match[0]}\\{text[match.end() :]}" if match[0].isdigit() else f"\\{text}"
-    return text
+    return _BLOCK_START.sub(lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", text)
 
 
 def _parser() -> Any:
@@ -193,7 +194,7 @@ def _parser() -> Any:
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
     parser.use(deflist_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False)
-    parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    parser.use(footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))

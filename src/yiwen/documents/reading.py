@@ -35,6 +35,8 @@ _READ_AS = {"charset": "utf-8", "big5": "cp950", **dict.fromkeys(("gb2312", "gbk
 _READ_AS |= dict.fromkeys(("shift_jis", "x-sjis", "windows-31j"), "cp932")
 _READ_AS |= dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949")
 """What programs write and what it means: HTML's labels (WHATWG Encoding), and what xgettext leaves to be filled in."""
+_SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
+"""The dash and the dot of GB 2312, and what Python's codec of that name, alone, takes them for."""
 
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
@@ -109,10 +111,10 @@ class Document:
         _, mark, encoding, line_end = self.texts[name]
         errors = "xmlcharrefreplace" if self.suffix in _MARKUP else "strict"
         try:
-            return mark + text.replace("\n", line_end).encode(encoding, errors)
+            return mark + text.replace("\n", line_end).translate(_SIGNS.get(encoding, {})).encode(encoding, errors)
         except UnicodeEncodeError as error:
             raise DataError(
-                f"the document is in {encoding}, which cannot hold {text[error.start]!r} of its translation; "
+                f"the document is in {encoding}, which cannot hold {error.object[error.start]!r} of its translation; "
                 "save it as UTF-8 first"
             ) from error
 
@@ -133,10 +135,9 @@ def _decoded(data: bytes, suffix: str) -> Text:
     marks = (("\ufeff".encode(name), name) for name in _MARKED)
     mark, encoding = next((found for found in marks if data.startswith(found[0])), (b"", "utf-8"))
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
-    if declared:
-        encoding = declared[1].decode().lower()
-        encoding = _READ_AS.get(encoding, encoding)
-        encoding = "cp1252" if encoding == "iso-8859-1" and suffix in ("htm", "html") else encoding
+    label = declared[1].decode().lower() if declared else encoding
+    encoding = _READ_AS.get(label, label)
+    encoding = "cp1252" if encoding == "iso-8859-1" and suffix in ("htm", "html") else encoding
     try:
         text = data[len(mark) :].decode(encoding)
     except LookupError:
@@ -149,7 +150,9 @@ def _decoded(data: bytes, suffix: str) -> Text:
         ) from error
     n_returns, n_lines = text.count("\r"), text.count("\n")
     line_end = "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\r" if n_returns > n_lines == 0 else "\n"
-    return Text(text.replace(line_end, "\n"), mark, encoding, line_end)
+    # Browsers read all of GB 18030 under these names, and what reads XML and PO does not.
+    written = label if label in ("gb2312", "gbk") and suffix not in ("htm", "html") else encoding
+    return Text(text.replace(line_end, "\n"), mark, written, line_end)
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import groupby, pairwise
 from typing import Final
 
+from rich.cells import cell_len
+
 from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
@@ -32,7 +34,7 @@ Row = tuple[str, str]
 _ROW: Final = re.compile(r"(\s*(?:(?:[-*•·#>|]+|\d+[.)])\s+)?)(.*)", re.DOTALL)
 """Indentation and bullet of a line, and its text."""
 _WIDTHS: Final = range(40, 121)
-"""Columns that people wrap text at."""
+"""Columns that people wrap text at; a Chinese character takes two."""
 
 
 def lines(source: str) -> list[Part]:
@@ -65,13 +67,13 @@ def _is_wrapped(rows: Sequence[Row]) -> bool:
     The lines below the first are indented alike: as far as it or less, and under a bullet at least a little.
     """
     (head, _), *later = rows
-    widths = [len(indent) + len(text) for indent, text in rows]
+    widths = [cell_len(indent + text) for indent, text in rows]
     indents = {len(indent) for indent, _ in later}
     if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head):
         return False
     if max(widths) not in _WIDTHS or any("\t" in part for row in rows for part in row):
         return False
-    firsts = [1 if is_cjk(text) else len(text.split()[0]) + 1 for _, text in later]
+    firsts = [cell_len(text[0] if is_cjk(text) else f"{text.split()[0]} ") for _, text in later]
     is_full = all(width + first > max(widths) for width, first in zip(widths, firsts, strict=False))
     return is_full and not all(SENTENCE_END.search(text) for _, text in rows[:-1])
 
@@ -138,6 +140,5 @@ def values(source: str) -> list[Part]:
 
 
 def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Part]:
-    if _CODE.fullmatch(text.strip()) or _SURROGATE.search(text):
-        return []
-    return string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)
+    is_code = _CODE.fullmatch(text.strip()) or _SURROGATE.search(text)
+    return [] if is_code else string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)
