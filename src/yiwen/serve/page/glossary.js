@@ -124,10 +124,12 @@ export function setUpGlossary(pair, onChange) {
   // Two columns pasted from a spreadsheet become rows.
   rows.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
-    if (!text.includes("\t")) return;
+    const terms = text.includes("\t") ? parseTerms(text) : [];
+    if (!terms.length) return;
     event.preventDefault();
     const line = /** @type {Element} */ (event.target).closest("tr");
-    line?.after(...parseTerms(text).map(row));
+    line?.after(...terms.map(row));
+    line?.nextElementSibling?.querySelector("input")?.focus();
     if (line && ![...line.querySelectorAll("input")].some((input) => input.value)) line.remove();
     keep();
   });

@@ -40,6 +40,7 @@ setUpSettings(speakAgain);
 const pair = createPair(() => ask(0));
 const status = createStatus((key) => {
   keepKey(key);
+  source.focus();
   status.say({ text: t("working") });
   void start();
 });
