@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote
 
 import pytest
 import typer
@@ -176,10 +177,11 @@ def test_the_manual_builds_and_fetches_nothing_from_elsewhere(config: str, tmp_p
         check=True,
         timeout=120,
     )
-    pages = list(tmp_path.rglob("index.html"))
+    pages = {path.parent: path.read_text(encoding="utf-8") for path in tmp_path.rglob("index.html")}
     assert len(pages) == len(list((ROOT / "docs" / "en").glob("*.md")))
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
+    for folder, text in pages.items():
+        for target, name in re.findall(r'<a [^>]*href="((?:\.\./)?(?:[\w-]+/)?)#([^"]+)"', text):
+            assert f'id="{unquote(name)}"' in pages[(folder / target).resolve()], f"{folder.name}: {target}#{name}"
         assert re.findall(r"<(?:script|img|iframe)[^>]+src=\"?(?:https?:)?//[^\s>]+", text) == []
         assert re.findall(r"<link[^>]+rel=\"?(?:stylesheet|preconnect)\"?[^>]+href=\"?(?:https?:)?//[^>]+", text) == []
 
