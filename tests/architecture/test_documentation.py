@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import unquote
 
 import pytest
 import typer
@@ -171,17 +170,17 @@ def test_every_setting_and_file_has_its_chinese_line(generator: ModuleType) -> N
 
 @pytest.mark.parametrize("config", ["mkdocs.yml", "mkdocs.zh.yml"])
 def test_the_manual_builds_and_fetches_nothing_from_elsewhere(config: str, tmp_path: Path) -> None:
+    assert "--quiet" not in (ROOT / "Makefile").read_text(encoding="utf-8")  # with it --strict lets everything pass
     subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", config, "-d", str(tmp_path)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "-d", str(tmp_path)],
         cwd=ROOT,
         check=True,
         timeout=120,
     )
-    pages = {path.parent: path.read_text(encoding="utf-8") for path in tmp_path.rglob("index.html")}
+    pages = list(tmp_path.rglob("index.html"))
     assert len(pages) == len(list((ROOT / "docs" / "en").glob("*.md")))
-    for folder, text in pages.items():
-        for target, name in re.findall(r'<a [^>]*href="((?:\.\./)?(?:[\w-]+/)?)#([^"]+)"', text):
-            assert f'id="{unquote(name)}"' in pages[(folder / target).resolve()], f"{folder.name}: {target}#{name}"
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
         assert re.findall(r"<(?:script|img|iframe)[^>]+src=\"?(?:https?:)?//[^\s>]+", text) == []
         assert re.findall(r"<link[^>]+rel=\"?(?:stylesheet|preconnect)\"?[^>]+href=\"?(?:https?:)?//[^>]+", text) == []
 
