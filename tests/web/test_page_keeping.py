@@ -74,6 +74,19 @@ def test_a_text_outlasts_a_reload_before_it_is_translated_and_a_way_back(page: P
     expect(page.locator("#source")).to_have_value("")
 
 
+def test_terms_of_two_tabs_are_all_kept(page: Page, service: FakeService) -> None:
+    other = page.context.new_page()
+    other.goto(service.url)
+    other.select_option("#to", "zh")
+    for tab in (page, other):
+        tab.click("#open-glossary")
+    for number, tab in enumerate((page, other)):
+        expect(tab.locator("#glossary tbody tr")).to_have_count(1 + number)
+        tab.locator("#glossary tbody tr >> nth=-1").locator("input >> nth=0").fill("heron river".split()[number])
+    kept = page.evaluate("Object.values(JSON.parse(localStorage.getItem('yiwen.glossary'))).flat()")
+    assert [term["source"] for term in kept] == ["heron", "river"]
+
+
 def test_what_is_saved_after_all_is_read_from_storage_again(page: Page) -> None:
     found = page.evaluate("""async () => {
         const { load, save } = await import("./page/store.js");
