@@ -80,9 +80,9 @@ def test_terms_of_two_tabs_are_all_kept(page: Page, service: FakeService) -> Non
     other.select_option("#to", "zh")
     for tab in (page, other):
         tab.click("#open-glossary")
-    for number, tab in enumerate((page, other)):
-        expect(tab.locator("#glossary tbody tr")).to_have_count(1 + number)
-        tab.locator("#glossary tbody tr >> nth=-1").locator("input >> nth=0").fill("heron river".split()[number])
+    for n_rows, tab, term in ((1, page, "heron"), (2, other, "river")):
+        expect(tab.locator("#glossary tbody tr")).to_have_count(n_rows)
+        tab.locator("#glossary tbody tr >> nth=-1").locator("input >> nth=0").fill(term)
     kept = page.evaluate("Object.values(JSON.parse(localStorage.getItem('yiwen.glossary'))).flat()")
     assert [term["source"] for term in kept] == ["heron", "river"]
 
