@@ -46,8 +46,8 @@ test-web: $(VENV)/.ready-all ## The page of `yiwen serve` in Chromium, its types
 
 docs: $(VENV)/.ready-all ## The manual in both languages, into site/
 	$(BIN)/python docs/generate.py
-	$(BIN)/mkdocs build --quiet --strict --clean
-	$(BIN)/mkdocs build --quiet --strict --config-file mkdocs.zh.yml
+	$(BIN)/mkdocs build --strict --clean
+	$(BIN)/mkdocs build --strict --config-file mkdocs.zh.yml
 
 bench: $(VENV)/.ready-all ## Every benchmark, small
 	for script in $(wildcard benchmarks/*.py); do $(BIN)/python $$script --quick || exit 1; done

@@ -46,6 +46,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "a length that is no number": (request(T, b"{}", content_length="0x2"), 400, NO_HTTP),
     "a length of 5,000 digits": (request(T, b"{}", content_length="9" * 5000), 400, NO_HTTP),
     "a gzip bomb": (request(T, gzip.compress(b" " * 10_000_000), content_encoding="gzip"), 415, "send it as it is"),
+    "a coding that is none": (request(T, translation(1), content_encoding="Identity"), 422, "text.str = 1: Input"),
     "a header of 200 KB": (request(T, b"{}", x_long="y" * 200_000), 431, LONG_HEAD),
     "a header of 66 KB, which arrives in one piece": (request(T, b"{}", x_long="y" * 66_000), 431, LONG_HEAD),
     "a trailer of 200 KB": (chunked(b"2\r\n{}\r\n0\r\nx: " + b"y" * 200_000), 431, LONG_HEAD),

@@ -31,7 +31,7 @@ def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the built manual; the Chinese one lies in zh/."""
     site = tmp_path_factory.mktemp("site")
     for config, folder in (("mkdocs.yml", site), ("mkdocs.zh.yml", site / "zh")):
-        command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", config, "-d", folder]
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config, "-d", folder]
         subprocess.run(command, cwd=ROOT, check=True, timeout=300)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -50,6 +50,18 @@ def test_a_correction_answered_late_goes_to_its_own_sentence(page: Page, write: 
     expect(page.locator("#sentence .choice[aria-pressed=true]")).to_have_text("THE RIVER IS QUIET.")
 
 
+def test_a_correction_begins_with_the_translation_that_was_chosen(page: Page, write: Write) -> None:
+    write("A heron waits.")
+    page.click("#output .sentence")
+    page.click("summary:has-text('Correct')")
+    expect(page.locator("#correction")).to_have_value("A HERON WAITS.")
+    page.click("#sentence .choice >> nth=1")
+    expect(page.locator("#correction")).to_have_value("A HERON WAITS. (2)")
+    page.fill("#correction", "Mine.")
+    page.click("#sentence .choice >> nth=0")
+    expect(page.locator("#correction")).to_have_value("Mine.")
+
+
 def test_a_correction_is_sent_once_however_often_the_button_is_pressed(page: Page, write: Write) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

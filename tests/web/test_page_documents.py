@@ -40,6 +40,17 @@ def test_a_picked_document_is_sent_watched_and_downloaded(page: Page, service: F
     expect(page.locator(".document")).to_have_count(0)
 
 
+def test_the_focus_stays_on_the_button_that_downloads(page: Page) -> None:
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    button = page.get_by_role("button", name="Download")
+    button.focus()
+    for _ in range(2):
+        with page.expect_download():
+            page.keyboard.press("Enter")
+        expect(button).to_be_focused()
+
+
 def test_a_document_dropped_anywhere_is_taken(page: Page) -> None:
     page.evaluate("""() => {
         const data = new DataTransfer();

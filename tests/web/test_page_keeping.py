@@ -59,6 +59,34 @@ def test_a_key_that_cannot_be_saved_serves_until_the_page_is_closed(
     expect(page.locator("#output")).to_have_text("HELLO")
 
 
+def test_a_text_outlasts_a_reload_before_it_is_translated_and_a_way_back(page: Page, service: FakeService) -> None:
+    service.hold.clear()
+    page.fill("#source", "A heron waits.")
+    page.reload()
+    service.hold.set()
+    expect(page.locator("#output")).to_have_text("A HERON WAITS.")
+    page.goto("about:blank")
+    page.go_back()
+    expect(page.locator("#source")).to_have_value("A heron waits.")
+    page.click("#clear")
+    page.reload()
+    expect(page.locator("#to")).to_have_value("zh")
+    expect(page.locator("#source")).to_have_value("")
+
+
+def test_terms_of_two_tabs_are_all_kept(page: Page, service: FakeService) -> None:
+    other = page.context.new_page()
+    other.goto(service.url)
+    other.select_option("#to", "zh")
+    for tab in (page, other):
+        tab.click("#open-glossary")
+    for n_rows, tab, term in ((1, page, "heron"), (2, other, "river")):
+        expect(tab.locator("#glossary tbody tr")).to_have_count(n_rows)
+        tab.locator("#glossary tbody tr >> nth=-1").locator("input >> nth=0").fill(term)
+    kept = page.evaluate("Object.values(JSON.parse(localStorage.getItem('yiwen.glossary'))).flat()")
+    assert [term["source"] for term in kept] == ["heron", "river"]
+
+
 def test_what_is_saved_after_all_is_read_from_storage_again(page: Page) -> None:
     found = page.evaluate("""async () => {
         const { load, save } = await import("./page/store.js");

@@ -35,6 +35,7 @@ def test_terms_are_kept_for_their_pair_and_sent_along(page: Page, service: FakeS
         document.activeElement.dispatchEvent(event);
     }""")
     expect(page.locator("#glossary tbody tr")).to_have_count(3)
+    expect(page.locator("#glossary tbody tr >> nth=1").locator("input >> nth=0")).to_be_focused()
     page.get_by_role("button", name="Close").click()
     page.fill("#source", "A heron and yiwen.")
     expect(page.locator("#output")).to_have_text("A HERON AND YIWEN.")

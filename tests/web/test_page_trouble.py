@@ -133,6 +133,16 @@ def test_a_refusal_that_lasts_is_explained_and_tried_again_by_hand(
     expect(page.locator("#output")).to_have_text("HELLO")
 
 
+def test_a_button_of_the_status_line_that_goes_away_leaves_the_focus_there(page: Page, service: FakeService) -> None:
+    service.refuse("/v1/translate", Refusal(500))
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-action")).to_be_visible()
+    page.focus("#status-action")
+    page.keyboard.press("Enter")
+    expect(page.locator("#output")).to_have_text("HELLO")
+    expect(page.locator("#status-text")).to_be_focused()
+
+
 def test_offline_everything_but_translating_works_and_goes_on_when_back(page: Page, web: Web) -> None:
     web.expected = (REFUSED, "Failed to load resource: net::ERR_INTERNET_DISCONNECTED")
     page.fill("#source", "Before.")

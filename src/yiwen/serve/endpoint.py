@@ -183,7 +183,7 @@ async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dic
     fields: dict[str, Any] = {}
     if endpoint.method == "GET" or endpoint.dialect.has_query:
         fields |= _parsed_form(request.scope["query_string"])
-    if request.headers.get("content-encoding", "identity") != "identity":
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise ApiError(415, "encoding", "a packed body is not unpacked here; send it as it is")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == MULTIPART and MULTIPART in endpoint.takes:

@@ -65,7 +65,7 @@ export function setUpDocuments(pair, show, onKey) {
     const stop = new AbortController();
     const [source, target] = [pair.from(), pair.to()];
     let id = "";
-    const state = el("p", { class: "quiet", role: "status" });
+    const state = el("p", { class: "quiet", role: "status", tabindex: -1 });
     const bar = el("progress", { max: 1, "aria-label": file.name });
     const act = el("button", { class: "primary", type: "button", hidden: true });
     const remove = cross(t("remove"), () => {
@@ -98,10 +98,13 @@ export function setUpDocuments(pair, show, onKey) {
       write(act, label);
       act.onclick = run;
       act.hidden = false;
+      if (document.activeElement === state) act.focus();
     };
 
     /** @param {() => Promise<void>} work */
     const guarded = async (work) => {
+      // While its work is done the button is away; the focus waits beside it.
+      if (document.activeElement === act) state.focus();
       act.hidden = true;
       item.classList.remove("trouble");
       try {

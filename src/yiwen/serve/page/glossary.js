@@ -121,17 +121,27 @@ export function setUpGlossary(pair, onChange) {
     rows.lastElementChild?.querySelector("input")?.focus();
   } });
 
+  function fill() {
+    rows.replaceChildren(...[...(all()[key] ?? []), { source: "", target: "" }].map(row));
+  }
+
   // Two columns pasted from a spreadsheet become rows.
   rows.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
-    if (!text.includes("\t")) return;
+    const terms = text.includes("\t") ? parseTerms(text) : [];
+    if (!terms.length) return;
     event.preventDefault();
     const line = /** @type {Element} */ (event.target).closest("tr");
-    line?.after(...parseTerms(text).map(row));
+    line?.after(...terms.map(row));
+    line?.nextElementSibling?.querySelector("input")?.focus();
     if (line && ![...line.querySelectorAll("input")].some((input) => input.value)) line.remove();
     keep();
   });
 
+  // Terms of another tab are saved: the next letter here would put this list in their place.
+  window.addEventListener("storage", (event) => {
+    if (dialog.open && event.key === "yiwen.glossary") fill();
+  });
   dialog.addEventListener("close", () => {
     if (JSON.stringify(read()) !== before) onChange();
   });
@@ -140,9 +150,8 @@ export function setUpGlossary(pair, onChange) {
     const chosen = pair();
     if (!chosen) return;
     key = `${chosen.from}>${chosen.to}`;
-    const terms = all()[key] ?? [];
-    before = JSON.stringify(terms);
-    rows.replaceChildren(...[...terms, { source: "", target: "" }].map(row));
+    fill();
+    before = JSON.stringify(read());
     add.textContent = t("term_add");
     const header = el("tr", {}, el("th", { scope: "col" }, t("term_source")), el("th", { scope: "col" }, t("term_target")),
       el("td", {}));

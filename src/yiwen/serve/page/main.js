@@ -16,7 +16,7 @@ import { createReading } from "./reading.js";
 import { remarks } from "./remarks.js";
 import { createSentencePanel } from "./sentence.js";
 import { setUpSettings } from "./settings.js";
-import { keepKey } from "./store.js";
+import { keepDraft, keepKey, readDraft } from "./store.js";
 import { createTabs } from "./tabs.js";
 import { createTranslating, waitAfter } from "./translating.js";
 import { createStatus } from "./trouble.js";
@@ -40,6 +40,7 @@ setUpSettings(speakAgain);
 const pair = createPair(() => ask(0));
 const status = createStatus((key) => {
   keepKey(key);
+  source.focus();
   status.say({ text: t("working") });
   void start();
 });
@@ -295,6 +296,12 @@ window.addEventListener("online", () => {
     translating.again();
   } else void start();
 });
-window.addEventListener("pagehide", () => settle());
+window.addEventListener("pagehide", () => {
+  settle();
+  keepDraft(source.value);
+});
+// A browser forgets what was typed where the page is loaded anew.
+source.value ||= readDraft();
+ask(0);
 delete document.documentElement.dataset.loading;
 void start();

@@ -52,10 +52,14 @@ export function createSentencePanel({ replace, closed }) {
 
   /** @param {Chosen} of @param {string} text */
   function use(of, text) {
+    const before = of.target;
     of.target = text;
     replace(of.key, text);
     // A correction may be answered when another sentence is looked at.
     if (chosen !== of) return;
+    // What nobody has begun to correct is what stands in the translation.
+    const field = byId("correction", HTMLTextAreaElement);
+    if (field.value === before) field.value = text;
     for (const button of panel.querySelectorAll("button.choice")) {
       button.setAttribute("aria-pressed", String(button.textContent === text));
     }

@@ -45,26 +45,35 @@ export function fields(value) {
   return typeof value === "object" && value !== null ? /** @type {Record<string, unknown>} */ (value) : {};
 }
 
-/** @returns {string} the key of this tab; it is forgotten with the tab */
-export function readKey() {
-  if (heldKey) return heldKey;
+/** What could not be saved for the tab, by name. @type {Map<string, string>} */
+const heldInTab = new Map();
+
+/**
+ * What this tab remembers until it is closed: the key, and the text in the box.
+ * @param {"key" | "draft"} name
+ * @returns {string} empty without
+ */
+function readInTab(name) {
   try {
-    return sessionStorage.getItem("yiwen.key") ?? "";
+    return heldInTab.get(name) ?? sessionStorage.getItem(`yiwen.${name}`) ?? "";
   } catch {
     return "";
   }
 }
 
-/** The key that was given last: storage may have no room for it. */
-let heldKey = "";
-
-/** @param {string} key empty forgets */
-export function keepKey(key) {
-  heldKey = key;
+/** @param {"key" | "draft"} name @param {string} value empty forgets */
+function keepInTab(name, value) {
+  // Storage may have no room for it, nor be there.
+  heldInTab.set(name, value);
   try {
-    if (key) sessionStorage.setItem("yiwen.key", key);
-    else sessionStorage.removeItem("yiwen.key");
+    if (value) sessionStorage.setItem(`yiwen.${name}`, value);
+    else sessionStorage.removeItem(`yiwen.${name}`);
   } catch {
     // Kept in memory then, for as long as the page is open.
   }
 }
+
+export const readKey = () => readInTab("key");
+export const keepKey = (/** @type {string} */ key) => keepInTab("key", key);
+export const readDraft = () => readInTab("draft");
+export const keepDraft = (/** @type {string} */ text) => keepInTab("draft", text);

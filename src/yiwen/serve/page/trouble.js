@@ -76,6 +76,7 @@ export function createStatus(onKey) {
 
   /** @param {Notice} notice */
   function say({ text, isTrouble = false, seconds = null, action: offered = null, wantsKey = false }) {
+    const focused = document.activeElement;
     clearTimeout(timer);
     if (words.textContent !== text) words.textContent = text;
     line.classList.toggle("trouble", isTrouble);
@@ -84,6 +85,8 @@ export function createStatus(onKey) {
     action.textContent = offered?.label ?? "";
     act = offered?.run ?? act;
     form.hidden = !wantsKey;
+    // A button that is gone must not take the focus back to the top of the page.
+    if (line.contains(focused) && !focused?.checkVisibility()) words.focus();
   }
 
   return {
