@@ -153,6 +153,8 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-es", "the 21st century", "el siglo XXI"),
         ("ru-en", "в XIX веке", "in the 19th century"),
         ("en-de", "Five dozen eggs", "60 Eier"),
+        ("en-th", "In 1997 and 2024", "ใน พ.ศ. 2540 และ ๒๕๖๗"),
+        ("th-en", "ราคา 2540 บาท", "It costs 2,540 baht."),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:

@@ -89,8 +89,9 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     for number, han, word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han) * scales.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
-    if digits:
-        text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
+    # The Thai count years from 543 before ours.
+    digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
+    text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words, hints = set[float](), set[float]()
     if language in _HAN_LANGUAGES:
         words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
