@@ -58,6 +58,7 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("", ""),
         ("My grandparents live here.", "मेरे दादा-दादी यहाँ रहते हैं।"),
         ("a baby", "பாப்பா"),
+        ("He runs fast and well.", "သူမြန်မြန်နဲ့ကောင်းကောင်းပြေးတယ်။"),
     ],
 )
 def test_good_language_is_no_loop(source: str, translation: str) -> None:
