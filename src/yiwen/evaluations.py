@@ -15,6 +15,7 @@ from yiwen.data.lines import decoded, lines_of
 from yiwen.errors import ConfigError, DataError
 from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.recipe import runs_root
+from yiwen.text.normalise import normalise
 
 
 class Test(NamedTuple):
@@ -35,7 +36,7 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
     if (src is None) != (ref is None):
         raise ConfigError("give both --src and --ref, or neither for the test set of the model's recipe")
     if src is not None and ref is not None:
-        sources, references = _read(src), _read(ref)
+        sources, references = _read(src), [normalise(line) for line in _read(ref)]  # as models write
         if len(sources) != len(references) or not sources:
             sizes = f"{src} has {len(sources)} lines, {ref} has {len(references)}"
             raise DataError(f"{sizes}; give one reference a line, and at least one line")
@@ -58,7 +59,7 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 def _read(path: Path) -> list[str]:
     if path.is_dir() or not path.exists():  # a pipe will do
         raise DataError(f"{path} is no file; give the path of an existing text")
-    return [normalize("NFC", line) for line in decoded(lines_of(path), path)]  # as models write
+    return [normalize("NFC", line) for line in decoded(lines_of(path), path)]
 
 
 def prepared_folder(bundle: Bundle) -> Path:

@@ -75,6 +75,12 @@ def test_whole_numbers_and_lists_are_labels_and_words(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.parquet", **LABELLED), tmp_path) == [(b"a b", b"7"), (b"c", None)]
 
 
+def test_a_list_of_several_texts_is_no_text(tmp_path: Path) -> None:
+    rows = [{"text": ["A dog."], "label": "x"}, {"text": ["A dog.", "It runs."], "label": ["a b", "c"]}]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    assert read(CorpusConfig(path="a.jsonl", **LABELLED), tmp_path) == [(b"A dog.", b"x"), (None, None)]
+
+
 def test_truth_values_are_the_same_labels_in_every_form(tmp_path: Path) -> None:
     rows = [{"text": "a", "label": True}, {"text": "b", "label": False}]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

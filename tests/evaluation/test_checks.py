@@ -58,6 +58,7 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("", ""),
         ("My grandparents live here.", "मेरे दादा-दादी यहाँ रहते हैं।"),
         ("a baby", "பாப்பா"),
+        ("He runs fast and well.", "သူမြန်မြန်နဲ့ကောင်းကောင်းပြေးတယ်။"),
     ],
 )
 def test_good_language_is_no_loop(source: str, translation: str) -> None:
@@ -153,6 +154,8 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-es", "the 21st century", "el siglo XXI"),
         ("ru-en", "в XIX веке", "in the 19th century"),
         ("en-de", "Five dozen eggs", "60 Eier"),
+        ("en-th", "In 1997 and 2024", "ใน พ.ศ. 2540 และ ๒๕๖๗"),
+        ("th-en", "ราคา 2540 บาท", "It costs 2,540 baht."),
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:

@@ -132,6 +132,8 @@ def test_languages_without_rules_of_their_own_are_cut_at_their_full_stops() -> N
         ("pt", "A Profa. Ana veio no séc. XX aqui.| Ele foi."),
         ("ru", "См. гл. 5 и табл. 13.| Это, напр. Москва.| Да."),
         ("sv", "Det är vi.| Anna kom."),
+        ("th", "เขาไป กทม. เมื่อวานนี้ หนัก 5 กก. หรือ?| ใช่"),  # Thai has no full stop
+        ("lo", "ໝາດື່ມ.| ແມວໜັກ 5 ກກ. ແລະ ນອນ.| ສະບາຍດີ."),
     ):
         text = marked.replace("|", "")
         assert [text[a:b] for a, b in sentences(text, lang)] == [part.strip() for part in marked.split("|")]

@@ -22,7 +22,6 @@ from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +42,7 @@ _INFO = "prepared.json"
 
 
 class TextPairs(NamedTuple):
-    """Held-out text, line for line as it was given; a store gives the targets in NFC, as models write."""
+    """Held-out text, line for line as it was given; a store gives the targets normalised, as models write."""
 
     src: list[str]
     tgt: list[str]
@@ -244,4 +243,4 @@ def mapped(path: Path) -> Any:
 
 def _read_text(path: Path) -> TextPairs:
     src, tgt = (column.to_pylist() for column in mapped(path).read_all().columns)
-    return TextPairs(src, [normalize("NFC", text) for text in tgt])
+    return TextPairs(src, [normalise(text) for text in tgt])

@@ -157,7 +157,8 @@ def _json(line: bytes) -> Any:
 
 
 def _as_text(value: Any) -> bytes | None:
-    """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between.
+    """Text as UTF-8; whole numbers, which labels often are, as written; words or tags in a list with blanks between,
+    but not several texts, which would become one that nobody wrote.
 
     Truth values are True and False, as CSV has them from Python. Half a surrogate pair, which JSON can escape, becomes
     bytes that are no UTF-8; what is no text becomes None.
@@ -165,11 +166,11 @@ def _as_text(value: Any) -> bytes | None:
     match value:
         case bytes():
             return value
-        case str():
-            return value.encode("utf-8", "surrogatepass")
+        case str(text) | [str(text)]:
+            return text.encode("utf-8", "surrogatepass")
         case int():
             return str(value).encode()
-        case list() if all(isinstance(item, str | int) for item in value):
+        case list() if all(isinstance(item, str | int) and " " not in str(item) for item in value):
             return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
         case _:
             return None

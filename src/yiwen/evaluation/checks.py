@@ -19,7 +19,7 @@ from typing import Final
 
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
 from yiwen.text.protect import AROUND
-from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
+from yiwen.text.scripts import MARKS, SPACED_MARKS, UNSPACED_LETTERS, is_unspaced
 
 FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers omission placeholders".split())  # noqa: SIM905
 """Flags that say that a translation is wrong. The others (`repaired`, `segmented` ...) say how it came about."""
@@ -34,7 +34,7 @@ PLACEHOLDER: Final = re.compile(
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _WORD: Final = re.compile(
-    rf"[{UNSPACED_LETTERS}]|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
+    rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
 
 
@@ -78,15 +78,16 @@ def changes_placeholders(source: str, translation: str) -> bool:
 def has_loop(source: str, translation: str) -> bool:
     """True where the translation repeats something at once, and more often than the source repeats anything.
 
-    A Chinese character counts as a word. Short things are doubled in good language (very very, 看看, 研究研究): a
-    single word has to come three times, in Chinese a phrase of three characters or fewer so too, a character four.
+    A Chinese character counts as a word, and so does a letter of Thai or Burmese with its marks. Short things are
+    doubled in good language (very very, 看看, 研究研究, မြန်မြန်): a single word has to come three times, of letters
+    that count as words a phrase of three or fewer so too, a single one four.
     """
     times = _repeats(translation, is_strict=True)
     return times > 1 and times > _repeats(source, is_strict=False) * 1.5
 
 
 def n_words(text: str) -> int:
-    """Words of a text; a Chinese character is one."""
+    """Words of a text; a Chinese character is one, and a letter of Thai with its marks."""
     return len(_WORD.findall(text))
 
 
@@ -111,10 +112,10 @@ def _repeats(text: str, *, is_strict: bool) -> int:
 
 def _least(phrase: Sequence[str]) -> int:
     """How often a phrase has to come in a row to be called a loop."""
-    is_han = all(len(word) == 1 and not word.isascii() for word in phrase)
-    if is_han and "的" in (phrase[0], phrase[-1]):  # 目录的子目录的
+    has_no_blanks = all(is_unspaced(word[0]) for word in phrase)
+    if has_no_blanks and "的" in (phrase[0], phrase[-1]):  # 目录的子目录的
         return 3
-    if is_han and len(phrase) <= 3:
+    if has_no_blanks and len(phrase) <= 3:
         return 4 if len(phrase) == 1 else 3
     return 3 if len(phrase) == 1 else 2
 

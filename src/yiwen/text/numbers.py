@@ -28,6 +28,10 @@ _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = dict(zip("十百千万萬亿億천만억", (10.0, 1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e3, 1e4, 1e8), strict=True))
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
+_FORMAL: Final = "壹壱贰貳弐叁參参肆伍陆陸柒捌玖"
+"""As contracts write digits; they are words by themselves (大陆), so only before a unit."""
+_SUM: Final = re.compile(f"[{_FORMAL}][拾佰仟万萬亿億][{_FORMAL}拾佰仟零万萬亿億]*")
+_PLAIN: Final = str.maketrans(f"{_FORMAL}拾佰仟", "一一二二二三三三四五六六七八九十百千")
 _HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
 _NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
@@ -85,11 +89,12 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     for number, han, word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han) * scales.get(word.lower(), 1)
         digits += _readings(number, scale, is_strict=is_strict)
-    if digits:
-        text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
+    # The Thai count years from 543 before ours.
+    digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
+    text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words, hints = set[float](), set[float]()
     if language in _HAN_LANGUAGES:
-        words, hints = _in_chinese(text)
+        words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
     elif language in _WORDS:
         words, hints = _in_words(text.lower(), _lexicon(language))
     hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
@@ -101,8 +106,7 @@ def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
     words, hints = set[float](), set[float]()
     for whole, part in _POINT.findall(text):  # 三点一四
-        decimals = "".join(str(_HAN_DIGITS[sign]) for sign in part)
-        hints.add(float(f"{_numeral(whole)[0] + float(f'0.{decimals}'):.9g}"))
+        hints.add(round(_numeral(whole)[0] + float("0." + "".join(str(_HAN_DIGITS[sign]) for sign in part)), 9))
     for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
         if found in _HAN_HINTS:
             hints.update(_HAN_HINTS[found])
@@ -133,11 +137,9 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    parts = re.findall(r"(\d+)(\D?)", found[0])
-    sizes = [_HAN_UNITS.get(unit, 1.0) for _, unit in parts]
-    values = [float(number) * size for (number, _), size in zip(parts, sizes, strict=True)]
-    is_one = all(below < size for size, below in zip(sizes, values[1:], strict=False))
-    return f"{sum(values):.0f}" if is_one else found[0]
+    parts = [(float(number), _HAN_UNITS.get(unit, 1.0)) for number, unit in re.findall(r"(\d+)(\D?)", found[0])]
+    is_one = all(number * below < size for (number, below), (_, size) in zip(parts[1:], parts, strict=False))
+    return f"{sum(number * size for number, size in parts):.0f}" if is_one else found[0]
 
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:

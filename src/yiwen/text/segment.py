@@ -16,7 +16,7 @@ from typing import Final
 
 from yiwen.text.chinese import HAN
 from yiwen.text.languages import UNSPACED, base
-from yiwen.text.scripts import SPACED_MARKS
+from yiwen.text.scripts import MARKS
 
 Span = tuple[int, int]
 
@@ -26,7 +26,7 @@ _COMMA: Final = re.compile(rf"[，；：、،؛፣፤།]+[{_CLOSERS}]*|——|[
 _PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")
 _PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
 _NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
-_LAST_WORD: Final = re.compile(rf"[\w.{SPACED_MARKS}-]*\Z")
+_LAST_WORD: Final = re.compile(rf"[\w.{MARKS}-]*\Z")
 _FAR: Final = 40
 """Characters before a full stop that are looked at: lines may be long."""
 _ITEM: Final = re.compile(r"(?<!\S)\(?(\d{1,3}|[A-Za-z]|[ivx]{1,5})\Z")
