@@ -109,7 +109,9 @@ def as_markdown(result: dict[str, Any]) -> str:
         f"{goal}: {'not reached' if minutes is None else f'{minutes:.1f} min'}"
         for goal, minutes in result["minutes_to"].items()
     )
-    lines = [f"- trained on {chosen['device']} in {chosen['precision']}, {chosen['threads']} threads"]
+    device = machine["device"] if chosen["device"] != "cpu" else "cpu"
+    threads = f"{chosen['threads']} thread{'s' * (chosen['threads'] > 1)}"
+    lines = [f"- trained on {device} in {chosen['precision']}, {threads}"]
     if result.get("settings"):
         lines.append(f"- changed in the recipe: {', '.join(f'`{each}`' for each in result['settings'])}")
     if goals:

@@ -22,6 +22,7 @@ which make their own batches of the same text and size.
 Share of peak: 6 x (encoder parameters x source tokens + (decoder + output parameters) x target tokens) / seconds,
 divided by the best matrix product measured here, in bf16 or float32, whichever is faster (4096 x 256 x
 1024, best of five, same threads; on a GPU, which that would not fill, bf16 and 8192 x 8192 x 8192).
+On a GPU three more updates tell how long it spends on each kind of kernel (torch.profiler, last round).
 Prints one JSON object as its last line.
 """
 
@@ -218,6 +219,7 @@ def summary(
         "all_tokens_per_s": {side: round(per_second(side, 1, 1)) for side in names},
         "peak_mib": {side: round(memory[side]) for side in names},
         "memory_ratio": round(memory[ours] / memory[base], 2),
+        "milliseconds_by_kind": {side: windows[side][-1].get("milliseconds_by_kind", {}) for side in names},
         "share_of_peak": {side: round(per_second(side, per_src, per_tgt) / peak[side], 3) for side in names},
         "peak_gflops": round(peak[ours] / 1e9),
         "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
@@ -235,6 +237,9 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
         ("peak memory, MiB", "peak_mib"),
     ]
     table = "\n".join(f"| {name} | {' | '.join(f'{result[key][side]:,}' for side in names)} |" for name, key in rows)
+    spent = result["milliseconds_by_kind"]
+    for kind in spent[names[0]]:
+        table += f"\n| ms an update: {kind} | {' | '.join(f'{spent[side][kind]:,}' for side in names)} |"
     peak = f"{result['peak_type']} matrix product {result['peak_gflops']} GFLOP/s; "
     beside = ", the loop (`torch.nn.Transformer`) in float32" * ("loop" in names)
     others = "".join(f"- ours / {name}: {shown(result['ratios'][name])}\n" for name in names[2:])
@@ -246,7 +251,7 @@ def as_markdown(result: dict[str, Any], command: str) -> str:
 - model `{result["model"]}`: {shape}, {VOCAB_SIZE:,} shared subwords, {result["parameters"]:,} parameters
 - text: {result["text"]}, {result["tgt_tokens_an_update"]:,} target tokens an update
 {machine_lines(machine, result["threads"], note=peak)}
-- ours computes on {result["device"]} in {result["precision"]}{beside}
+- ours computes on {machine["device"] if result["device"] != "cpu" else "cpu"} in {result["precision"]}{beside}
 
 | | {" | ".join(names)} |
 |---|{"---|" * len(names)}

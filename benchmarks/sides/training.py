@@ -13,6 +13,7 @@ import argparse
 import copy
 import json
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,17 @@ from yiwen.training.step import ShardPool, apply_gradients, compute_gradients
 
 VOCAB_SIZE = 8000
 SMOOTHING = 0.1
+
+KINDS = {
+    "attention": "flash|fmha|attention|cutlass[FB]",
+    "products": "nvjet|gemm|splitK|cutlass",
+    "norms": "layer_norm|GammaBeta",
+    "soft-max of the loss": "SoftMax|softmax",
+    "optimizer and average": "multi_tensor",
+    "sums": "reduce_kernel",
+    "copies": "copy|Cat|Memcpy",
+}
+"""Kinds of kernels, by what their names contain; the first counts."""
 
 TrainOn = Callable[[Update, int], float]
 """(rows, step) -> loss in nats a token, after one whole update."""
@@ -189,16 +201,38 @@ def window(options: argparse.Namespace) -> dict[str, Any]:
             flat = np.concatenate(rows)
             n_src += int(store.src_lengths[flat].sum()) + len(flat)
             n_tgt += int(store.tgt_lengths[flat].sum()) + len(flat)
+    seconds, processor_seconds = time.perf_counter() - began, time.process_time() - processor_began
+    again = plan[first : first + 3] if options.device.startswith("cuda") else []
     return {
-        "seconds": time.perf_counter() - began,
-        "processor_seconds": time.process_time() - processor_began,
+        "seconds": seconds,
+        "processor_seconds": processor_seconds,
         "updates": n - options.warm_up,
         "src_tokens": n_src,
         "tgt_tokens": n_tgt,
         "loss": loss,
         "peak_mib": torch.cuda.max_memory_allocated() / 2**20 if options.device.startswith("cuda") else peak_mib(),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "milliseconds_by_kind": by_kind(train_on, again, n) if again else {},
     }
+
+
+def by_kind(train_on: TrainOn, updates: list[Update], step: int) -> dict[str, float]:
+    """Milliseconds an update that a GPU spends on each kind of kernel, and all that the update took, from outside."""
+    from torch.profiler import ProfilerActivity, profile
+
+    began = time.perf_counter()
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        for number, rows in enumerate(updates, step + 1):
+            train_on(rows, number)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - began
+    found = dict.fromkeys([*KINDS, "other"], 0.0)
+    for event in profiled.key_averages():
+        if event.device_type.name == "CUDA" and "#" not in event.key:  # Optimizer.step#AdamW.step
+            kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, event.key)), "other")
+            found[kind] += event.self_device_time_total / 1000
+    found["all with the processor"] = 1000 * seconds
+    return {kind: round(spent / len(updates), 2) for kind, spent in found.items()}
 
 
 def peak_product(threads: int, device: str) -> dict[str, Any]:

@@ -6,29 +6,28 @@ for the next. A graph is recorded once for each kind of batch, and asked for as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
-from yiwen.hardware import Hardware
-from yiwen.tasks.loss import LossFn
 
 MOST: Final = 128
 """Graphs kept: the oldest goes, and is recorded anew when it is needed."""
 
 
 class Graph(NamedTuple):
-    """One kind of batch."""
+    """The passes of one kind of batch."""
 
     graph: torch.cuda.CUDAGraph
     batch: Batch
-    """What it reads: other batches of the kind are copied here."""
+    """What they read: other batches of the kind are copied here."""
     share: Tensor
     """1 / tokens of the update, ()."""
     loss_sum: Tensor
-    """What it writes besides gradients, ()."""
+    """What they write besides gradients, ()."""
 
 
 class StepGraphs:
@@ -50,33 +49,37 @@ class StepGraphs:
         for parameter, gradient in self._gradients.items():
             parameter.grad = gradient
 
-    def add(
-        self, model: nn.Module, batch: Batch, *, loss_fn: LossFn, seed: int, n_tokens: int, hardware: Hardware
-    ) -> Tensor:
-        """Add the gradients of a batch's loss, divided by n_tokens; gives the summed loss, () until the next call."""
-        there, kind = batch.to(hardware.device), batch.kind()
+    def add(self, batch: Batch, loss_of: Callable[[Batch], Tensor], *, seed: int, n_tokens: int) -> Tensor:
+        """Add the gradients of a batch's loss / n_tokens to the model's.
+
+        Args:
+            batch: Packed, on the device.
+            loss_of: The summed loss of a batch, (), from the model's parameters; the same at every call.
+            seed: What dropout starts from.
+            n_tokens: Of the whole update.
+
+        Returns:
+            The summed loss, (), until the next call.
+        """
+        kind = batch.kind()
         if kind not in self._graphs:
             if len(self._graphs) >= MOST:
                 self._graphs.pop(next(iter(self._graphs)))
-            self._graphs[kind] = self._record(model, there, loss_fn=loss_fn, hardware=hardware)
+            self._graphs[kind] = self._recorded(batch, loss_of)
         graph, given, share, loss_sum = self._graphs[kind]
-        for mine, new in zip(given.tensors(), there.tensors(), strict=True):
+        for mine, new in zip(given.tensors(), batch.tensors(), strict=True):
             mine.copy_(new)
         share.fill_(1 / n_tokens)
         torch.manual_seed(seed)
         graph.replay()
         return loss_sum
 
-    def _record(self, model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> Graph:
-        from yiwen.training.step import autocast
-
-        share = torch.ones((), device=hardware.device)
-        parameters = list(self._gradients)
+    def _recorded(self, batch: Batch, loss_of: Callable[[Batch], Tensor]) -> Graph:
+        share = torch.ones((), device=batch.src_ids.device)
 
         def passes() -> tuple[Tensor, tuple[Tensor, ...]]:
-            with autocast(hardware):
-                loss, _ = loss_fn(model, batch)
-            return loss.detach(), torch.autograd.grad(loss * share, parameters)
+            loss = loss_of(batch)
+            return loss.detach(), torch.autograd.grad(loss * share, list(self._gradients))
 
         self._stream = self._stream or torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._stream.wait_stream(torch.cuda.current_stream())
@@ -84,7 +87,7 @@ class StepGraphs:
             passes()  # makes what must not be made while recording; what does not fit into memory is known here
         torch.cuda.current_stream().wait_stream(self._stream)
         graph = torch.cuda.CUDAGraph()
-        pool = next(iter(self._graphs.values())).graph.pool() if self._graphs else None
+        pool = next(iter(self._graphs.values())).graph.pool() if self._graphs else None  # one memory for all
         with torch.cuda.graph(graph, pool=pool, stream=self._stream):
             loss_sum, gradients = passes()
             torch._foreach_add_(list(self._gradients.values()), gradients)

@@ -73,17 +73,22 @@ def compute_gradients(
         batches = [part for batch in batches for part in batch.cut(batch_tokens)]
     n_tokens = sum(batch.n_tokens for batch in batches)
     loss_sum = torch.zeros((), device=hardware.device)
+
+    def loss_of(batch: Batch) -> Tensor:
+        with autocast(hardware):
+            return loss_fn(model, batch)[0]
+
     for place, batch in enumerate(batches):
         if pool.n_shards > 1:
             loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, hardware)
             continue
         seed = seed_of(*seeds, place, 1)
         if uses_graphs:
-            loss_sum += pool.graphs.add(model, batch, loss_fn=loss_fn, seed=seed, n_tokens=n_tokens, hardware=hardware)
+            loss_sum += pool.graphs.add(batch.to(hardware.device), loss_of, seed=seed, n_tokens=n_tokens)
             continue
         torch.manual_seed(seed)  # for a GPU; on a CPU other threads may draw from that generator, or set it back
-        with drawing_from(torch.Generator().manual_seed(seed)), autocast(hardware):
-            micro_loss, _ = loss_fn(model, batch.to(hardware.device))
+        with drawing_from(torch.Generator().manual_seed(seed)):
+            micro_loss = loss_of(batch.to(hardware.device))
         # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
         (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
         loss_sum += micro_loss.detach()
