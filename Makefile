@@ -12,7 +12,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-slow test-web notebooks notebooks-test docs bench campaign
+.PHONY: help setup demo check test test-slow test-gpu test-web notebooks notebooks-test docs bench campaign
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -33,6 +33,9 @@ test: $(VENV)/.ready-all ## All tests that take seconds
 
 test-slow: $(VENV)/.ready-all ## The tests that take minutes
 	$(ONE_THREAD) $(BIN)/pytest -q -m slow --timeout 3600
+
+test-gpu: $(VENV)/.ready-all ## The tests that need a CUDA device
+	OMP_NUM_THREADS=2 $(BIN)/pytest -q -m gpu --timeout 600
 
 notebooks: $(VENV)/.ready-all ## The lessons in JupyterLab, on port 7000
 	$(BIN)/python notebooks/build.py

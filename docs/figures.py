@@ -28,6 +28,21 @@ CHINESE = {
     "ours is faster by": "我们快几倍",
     "ours": "yiwen",
     "loop": "普通循环",
+    "target tokens an update": "每次更新的目标词元",
+    "attention": "注意力",
+    "packed": "packed（CUDA 图）",
+    "fused": "fused",
+    "packed is faster by": "packed 快几倍",
+    "device": "设备",
+    "ms": "毫秒",
+    "products": "矩阵乘法",
+    "norms": "归一化",
+    "soft-max of the loss": "损失的 softmax",
+    "optimizer and average": "优化器与滑动平均",
+    "sums": "求和",
+    "copies": "复制",
+    "other": "其他",
+    "all with the processor": "整次更新（连同处理器）",
     "engine": "引擎",
     "beam": "束宽",
     "sentences/s": "句/秒",
@@ -106,17 +121,18 @@ def pages(results: Path, language: str) -> dict[str, str]:
     found = [
         {**json.loads(path.read_text(encoding="utf-8")), "file": path.name} for path in sorted(results.glob("*.json"))
     ]
-    chosen = {
-        name: [
-            each
-            for each in found
-            if each.get("benchmark", "") in ((name, "published") if name == "scores" else (name,))
-        ]
-        for name in PARTS
-    }
+    chosen = {name: [each for each in found if name in parts_of(each)] for name in PARTS}
     say: Say = (lambda text: CHINESE.get(text, text)) if language == "zh" else (lambda text: text)
     texts = {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
     return {name: text.replace(" %", "%") for name, text in texts.items()} if language == "zh" else texts
+
+
+def parts_of(result: Result) -> tuple[str, ...]:
+    """The parts that a result appears in."""
+    name = result.get("benchmark", "")
+    if name == "training" and result.get("device", "cpu") != "cpu":
+        return ("gpu",)
+    return ("scores",) if name == "published" else (name,)
 
 
 def training(results: list[Result], say: Say) -> str:
@@ -135,6 +151,24 @@ def training(results: list[Result], say: Say) -> str:
             bars.append((f"{result['model']}, {result['threads']}: {name}", rate, is_ours))
     header = ["model", "threads", "side", "target tokens/s", "share of the peak", "peak MiB", "ours is faster by"]
     return f"{bar_chart(bars, say('target tokens/s'))}\n{table([*header, 'processor', 'measured on'], rows, say)}"
+
+
+def on_gpu(results: list[Result], say: Say) -> str:
+    """Rates of two kinds of attention on a GPU, and where its time goes."""
+    rates, times = [], []
+    for result in newest(results, lambda r: (r["model"], r["tgt_tokens_an_update"])):
+        size = f"{result['tgt_tokens_an_update']:,}"
+        for side, rate in result["tokens_per_s"].items():
+            share, ratio = result["share_of_peak"][side], result["ratios"].get(side)
+            spread = f"{ratio['median']:.2f} ({ratio['min']:.2f} – {ratio['max']:.2f})" if ratio else ""
+            rates.append([result["model"], size, say(side), f"{rate:,}", f"{share:.1%}", spread])
+            rates[-1] += [f"{result['peak_mib'][side]:,}", result["hardware"]["device"], result["date"]]
+            spent = result["milliseconds_by_kind"][side]
+            times.append([result["model"], say(side), *(f"{each:.1f}" for each in spent.values())])
+    header = ["model", "target tokens an update", "attention", "target tokens/s", "share of the peak"]
+    header += ["packed is faster by", "peak MiB", "device", "measured on"]
+    kinds = [f"{say('ms')}: {say(kind)}" for kind in next(iter(results[0]["milliseconds_by_kind"].values()))]
+    return f"{table(header, rates, say)}\n{table(['model', 'attention', *kinds], times, say)}"
 
 
 def translation(results: list[Result], say: Say) -> str:
@@ -175,17 +209,27 @@ def translation(results: list[Result], say: Say) -> str:
 
 def time_to_bleu(results: list[Result], say: Say) -> str:
     """Minutes to each goal, and the curves."""
-    kept = [r for r in newest(results, lambda r: (r["run"],)) if r["minutes_to"]]
+    kept = [r for r in newest(results, lambda r: (trained_on(r), r["run"])) if r["minutes_to"]]
     rows = []
     for result in kept:
         goals = [say("not reached") if goal is None else f"{goal:.1f}" for goal in result["minutes_to"].values()]
         test = f"{result['test']['bleu']:.2f}" if "test" in result else ""
-        rows.append([result["run"], result["hardware"]["chosen"]["threads"], *goals, test, result["date"]])
-    lines = {result["run"]: [(p["minutes"], p["valid_bleu"]) for p in result["points"]] for result in kept}
+        chosen = result["hardware"]["chosen"]
+        rows.append([result["run"], trained_on(result), chosen["threads"], *goals, test, result["date"]])
+    lines = {
+        f"{result['run']}, {trained_on(result)}": [(p["minutes"], p["valid_bleu"]) for p in result["points"]]
+        for result in kept
+    }
     goals = [f"{say('minutes to validation BLEU')} {goal}" for goal in (kept[0]["minutes_to"] if kept else ())]
-    header = ["run", "threads", *goals, "final model, test set", "measured on"]
+    header = ["run", "device", "threads", *goals, "final model, test set", "measured on"]
     chart = line_chart(lines, say("validation BLEU by minutes of training"))
     return f"{chart}\n{table(header, rows, say)}"
+
+
+def trained_on(result: Result) -> str:
+    """`CPU`, or the name of a GPU."""
+    hardware = result["hardware"]
+    return "CPU" if hardware["chosen"]["device"] == "cpu" else str(hardware["machine"]["device"])
 
 
 def scores(results: list[Result], say: Say) -> str:
@@ -301,6 +345,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 PARTS: dict[str, Callable[[list[Result], Say], str]] = {
     "training": training,
+    "gpu": on_gpu,
     "translation": translation,
     "time_to_bleu": time_to_bleu,
     "scores": scores,

@@ -247,7 +247,7 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
             attention=training.attention,
             products=training.products,
             batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
-            may_pack=not against_packing(recipe),
+            may_pack=not against_packing(recipe) and recipe.model.d_model < 1024,  # measured: docs/log.md
         )
         _write_hardware(run, chosen, loaded)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))

@@ -85,10 +85,11 @@ class TrainingConfig:
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
-    """Processor threads; 0: OMP_NUM_THREADS, or all."""
+    """Processor threads; 0: OMP_NUM_THREADS, or all; beside a GPU, one."""
     attention: Literal["auto", "plain", "fused", "packed"] = "auto"
     """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here.
-    packed (translation, on CUDA, in bf16): the fused kernel, of sentences that follow one another without padding."""
+    packed (translation, on CUDA, in bf16; auto there, below a d_model of 1,024): the fused kernel, of sentences that
+    follow one another without padding, each kind of batch recorded as a CUDA graph."""
     products: Literal["auto", "torch", "onednn"] = "auto"
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 
