@@ -270,7 +270,10 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
-    assert chosen.products == "torch"
+    assert (chosen.products, chosen.threads) == ("torch", 1)
+    assert hardware.choose(threads=3).threads == 3
+    assert hardware.choose(may_pack=True).attention == "packed"
+    assert hardware.choose(may_pack=True, precision="float32").attention == "fused"
     assert asked == []
 
 

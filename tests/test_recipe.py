@@ -294,9 +294,10 @@ def test_the_manual_names_all_methods() -> None:
         ),
         (
             '[training]\nattention = "packed"\nguided_alignment = 0.1\n[model]\npositions = "alibi"\n'
-            'attention_dropout = 0.1\nd_model = 48\nn_heads = 12\n[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
+            "attention_dropout = 0.1\nlayer_dropout = 0.1\nd_model = 48\nn_heads = 12\n"
+            '[tokenizer]\nkind = "bpe"\nsampling = 0.1\n',
             "training.attention='packed' cannot go with model.positions='alibi' or model.attention_dropout or "
-            "heads whose width is no multiple of 8 up to 256 or "
+            "model.layer_dropout or heads whose width is no multiple of 8 up to 256 or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
         ),
         ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "words that training.guided_alignment looks for"),

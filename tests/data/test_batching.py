@@ -14,7 +14,7 @@ import torch
 from hypothesis import strategies as st
 
 from yiwen.data import batching
-from yiwen.data.batching import Lengths, Rows, Update, collate, epoch_updates, pad
+from yiwen.data.batching import Batch, Lengths, Rows, Update, collate, epoch_updates, pad
 
 BOS, EOS = 2, 3
 
@@ -226,6 +226,29 @@ def test_a_batch_worked_by_hand() -> None:
         assert packing.longest == 128
     assert packed.n_tokens == 6
     assert packed.to("cpu") is packed
+
+
+def test_packed_batches_are_of_few_kinds() -> None:
+    """A GPU goes through all of a kind by one recording: they are alike in everything but their numbers."""
+
+    def packed(n: int, length: int) -> Batch:
+        return collate([[7] * length] * n, [[8] * (length + 1)] * n).packed()
+
+    assert packed(70, 9).kind() == (768, 896, 896, 129, 768, 129, 896, 128, 128)
+    assert packed(70, 9).kind() == packed(78, 8).kind() == packed(64, 10).kind() != packed(140, 4).kind()
+    assert [len(tensor.flatten()) for tensor in packed(78, 8).tensors()] == list(packed(78, 8).kind()[:7])
+    assert packed(3, 200).kind()[-1] == 256
+
+
+@hypothesis.given(st.lists(st.integers(0, 300), min_size=1, max_size=300))
+def test_little_is_computed_for_nothing_in_a_packed_row(lengths: list[int]) -> None:
+    packings = collate([[7] * length for length in lengths], [[]] * len(lengths)).packed().packings
+    assert packings is not None
+    for packing, n_real in zip(packings, (sum(lengths) + len(lengths), len(lengths)), strict=True):
+        sizes = packing.starts.diff()
+        assert packing.starts[-1] == len(packing.places) <= 1.25 * (n_real + 32)
+        assert sizes[len(lengths) : len(lengths) + 32].min() >= 1
+        assert sizes.max() <= packing.longest
 
 
 @pytest.mark.parametrize("is_packed", [False, True])

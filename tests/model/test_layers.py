@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from yiwen.model.dropout import Dropout, dropout
 from yiwen.model.layers import (
     FeedForward,
     GatedFeedForward,
+    LayerNorm,
     PostNorm,
     PreNorm,
     build_feed_forward,
@@ -156,6 +158,15 @@ def test_layer_norm_and_rms_norm_are_their_formulas() -> None:
     centred = x - x.mean(dim=-1, keepdim=True)
     torch.testing.assert_close(layer(x), centred / (centred.pow(2).mean(dim=-1, keepdim=True) + 1e-6).sqrt())
     torch.testing.assert_close(rms(x), x / (x.pow(2).mean(dim=-1, keepdim=True) + 1e-6).sqrt())
+
+
+def test_layer_norm_keeps_the_type_of_its_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a processor, which takes float32 weights beside bf16, and elsewhere, where they are converted."""
+    monkeypatch.setattr(torch, "autocast", lambda device, **_: nullcontext())  # it does not know "meta"
+    for device in ("cpu", "meta"):
+        norm = LayerNorm(24, eps=1e-6).to(device)
+        for dtype in (torch.float32, torch.bfloat16):
+            assert norm(torch.zeros(2, 24, dtype=dtype, device=device)).dtype == dtype
 
 
 def test_builders_choose_the_configured_part() -> None:
