@@ -133,11 +133,6 @@ def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], count: Ca
     return choose
 
 
-def made_by(make: Callable[[Random], Filler]) -> Chooser:
-    """Choose what a function makes."""
-    return lambda rng: (make(rng),)
-
-
 def derive(chosen: Rule, rng: Random) -> DemoPair:
     """One random derivation of a rule."""
     fillers: dict[str, Filler] = {}
