@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from yiwen.evaluation.metrics import METRICS, Metric, check_sides, scorer
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _SEED: Final = 1
 """Of the resamples; the signature says it."""
@@ -96,8 +95,6 @@ def compare(
 def _resampled(
     metric: Any, system: Sequence[str], baseline: Sequence[str], references: Sequence[str], n_resamples: int
 ) -> Difference:
-    import numpy as np
-
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
     of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)
