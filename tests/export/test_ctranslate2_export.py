@@ -177,7 +177,7 @@ def test_duplicate_subwords_are_refused(tmp_path: Path) -> None:
     model = random_model(ModelConfig(d_model=22, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=1))
     doubled: Subword = Doubled()  # type: ignore[assignment]
     with pytest.raises(ExportError, match="the source vocabulary has 29 subwords, 1 different ones, for 29 embeddings"):
-        ct2_spec.write_model(tmp_path, model, source=doubled, target=doubled, dtype="int8")
+        ct2_spec.write_model(tmp_path, model, source=doubled, target=doubled, dtype="int8", alignment=None)
 
 
 def test_a_greedy_token_that_differs_with_a_margin_is_named_and_a_tie_is_not(
