@@ -104,7 +104,7 @@ def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_t
 
     search = SearchConfig(beam_size=2, sampling=True, n_best=5, mbr=16)
     engine: Any = Asked([[300]], {})
-    compare_quality(engine, engine, TestSet([[7]], [], []), bundle=searching(tiny_run.best, search))
+    compare_quality(engine, engine, TestSet([[7]], [], []), bundle=searching(tiny_run.best, search), remedy="")
     assert asked == [SearchConfig(beam_size=2)] * 2
 
 
@@ -125,7 +125,7 @@ def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: Ti
         engines: Any = [Told(found[:n_lines], {}) for found in (right, damaged(n))]
         sources = [[7]] * n_lines
         return compare_quality(
-            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle
+            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle, remedy=""
         )
 
     most = next(n for n in range(1, 100) if lost(n + 1) > 0.3)

@@ -140,7 +140,7 @@ def _write_verified(
     if is_verified:
         engine = opened(folder)
         if dtype != "float32":
-            report[dtype] = compare(engine)
+            report[dtype] = compare(engine, remedy="with --dtype float32")
         golden = verify.choose_golden(engine, test_set.sources)
         del engine
     if shortlist is not None:

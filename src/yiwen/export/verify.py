@@ -129,13 +129,7 @@ def compare_exactly(
 
 
 def compare_quality(
-    trained: Engine,
-    exported: Engine,
-    test_set: TestSet,
-    *,
-    bundle: Bundle,
-    remedy: str = "with --dtype float32",
-    stop: StopFlag | None = None,
+    trained: Engine, exported: Engine, test_set: TestSet, *, bundle: Bundle, remedy: str, stop: StopFlag | None = None
 ) -> dict[str, Any]:
     """Compare a rounded model with the trained one, as users will use it.
 
