@@ -48,7 +48,7 @@ class CT2Encoder:
             verify_manifest(folder)
         check_vocabulary(folder, source=subword, target=subword)
         dtype, threads = read_info(folder).dtype, threads or default_threads()
-        self._encoder = open_model(ctranslate2.Encoder, folder, dtype, device=device, threads=threads)
+        self._encoder = open_model(ctranslate2.Encoder, folder, dtype, device=device, threads=threads, replicas=1)
         self._n_layers = n_layers
         self.description = f"CTranslate2 {dtype} on {device}"
         with np.load(folder / HEAD) as head:
