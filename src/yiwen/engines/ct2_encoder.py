@@ -29,14 +29,7 @@ class CT2Encoder:
     """See `EncoderEngine`."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        subword: Subword,
-        n_layers: int,
-        device: str = "cpu",
-        threads: int = 0,
-        is_new: bool = False,
+        self, folder: Path, *, subword: Subword, n_layers: int, device: str = "cpu", threads: int, is_new: bool = False
     ) -> None:
         """Open the `ctranslate2` folder of a bundle.
 
