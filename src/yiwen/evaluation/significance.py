@@ -98,12 +98,9 @@ def _resampled(
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
     of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)
-    found = []
-    for _ in range(n_resamples):
-        draw = random.integers(0, len(references), len(references))
-        ours, theirs = (_total(metric, side[draw]).score for side in stats)
-        found.append(ours - theirs)
-    gains = np.array(found)
+    draws = (random.integers(0, len(references), len(references)) for _ in range(n_resamples))
+    scores = ([_total(metric, side[draw]).score for side in stats] for draw in draws)
+    gains = np.array([ours - theirs for ours, theirs in scores])
     n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
     low, high = np.percentile(gains, (2.5, 97.5)).tolist()
     signature = metric.get_signature()
