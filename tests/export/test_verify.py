@@ -49,7 +49,7 @@ def test_a_log_probability_may_differ_by_a_ten_thousandth(
     difference: float, outcome: AbstractContextManager[Any]
 ) -> None:
     with outcome:
-        compare_exactly(Told([[5]], {5: -2.0}), Told([[5]], {5: -2.0 + difference}), [[7, 8]])  # type: ignore[arg-type]
+        compare_exactly(Told([[5]], {5: -2.0}), Told([[5]], {5: -2.0 + difference}), [[7, 8]], stop=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_another_token_may_be_taken_where_it_is_a_thousandth_less_likely(
 ) -> None:
     log_probs = {5: -2.0, 6: -2.0 - margin}
     with outcome:
-        found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]])  # type: ignore[arg-type]
+        found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]], stop=None)  # type: ignore[arg-type]
         assert found["n_ties"] == 1
 
 
 def test_what_is_reported_of_sentences_is_that_of_the_worst() -> None:
     ours, theirs = Told([[5], [6]], {}), Told([[5], [6]], {5: -1.00003, 6: -1.00007})
-    found = compare_exactly(ours, theirs, [[7], [8]])  # type: ignore[arg-type]
+    found = compare_exactly(ours, theirs, [[7], [8]], stop=None)  # type: ignore[arg-type]
     assert found["largest_log_prob_difference"] == pytest.approx(0.00007)
     assert (found["n_sentences"], found["n_tokens"], found["n_ties"]) == (2, 4, 0)
 
 
 def test_a_translation_that_is_cut_where_the_other_ends_is_another_one() -> None:
     with refused("greedy token 3 differs where the margin is inf"):
-        compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]])  # type: ignore[arg-type]
+        compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]], stop=None)  # type: ignore[arg-type]
 
 
 def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_the_surest() -> None:
