@@ -117,13 +117,15 @@ def test_shards_share_the_threads() -> None:
 
 
 def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-    monkeypatch.setenv(name, "17")
+    names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # of the process; of each of its threads
+    for name in names:
+        monkeypatch.setenv(name, "17")
     hardware.keep_kernels()
-    assert os.environ[name] == "17"
-    monkeypatch.delenv(name)
+    assert [os.environ[name] for name in names] == ["17", "17"]
+    for name in names:
+        monkeypatch.delenv(name)
     hardware.keep_kernels()
-    assert os.environ[name] == "4096"
+    assert [os.environ[name] for name in names] == ["4096", "16"]
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:

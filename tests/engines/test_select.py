@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.bundle import open_bundle
-from yiwen.engines.select import Opened, open_engine
+from yiwen.engines.select import Opened, open_engine, settled
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.search.config import SearchConfig
 from yiwen.translator import Translator
@@ -178,3 +179,12 @@ def test_translating_with_an_exported_engine_imports_nothing_that_it_does_not_ne
     lines = done.stdout.split("\n")
     assert lines[0] == lines[1] != ""
     assert lines[2] == ""
+
+
+def test_an_engine_keeps_the_kernels_of_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are of ever new ones, and 4,096 kernels, which training keeps, are a gigabyte."""
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    monkeypatch.setenv(name, "")
+    monkeypatch.delenv(name)
+    settled(device="cpu", dtype="auto", threads=1)
+    assert os.environ[name] == "512"

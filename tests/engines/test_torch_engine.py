@@ -151,6 +151,14 @@ def test_memory_stays_flat_over_many_batches(engine: TorchEngine, sources: list[
     assert translate(80) - before < 20e6
 
 
+def test_what_a_block_of_lines_left_free_is_given_back(engine: TorchEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given_back: list[int] = []
+    monkeypatch.setattr(torch_engine, "release_memory", lambda: given_back.append(1))
+    for n_sentences, times in ((1999, 0), (2000, 1)):  # a request to a service is not slowed down by it
+        engine.search([[5]] * n_sentences, config=SearchConfig(beam_size=1, max_len_ratio=0.0, max_len_extra=1))
+        assert len(given_back) == times
+
+
 @pytest.mark.parametrize(
     ("config", "most"),
     [

@@ -17,6 +17,7 @@ from torch import Tensor
 from yiwen.data.batching import collate, pad
 from yiwen.engines.engine import Ids, Sentences, longest_first
 from yiwen.engines.packed import ready
+from yiwen.hardware import release_memory
 from yiwen.model.attention import fused_attention, plain_attention, recorded_attention, use_attention
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import AlignmentHead
@@ -79,6 +80,7 @@ class TorchEngine:
         self.model = model
         self.models = [ready(each, device=device, dtype=dtype) for each in (model, *others)]
         configs = [each.config for each in self.models]
+        self._room = min(config.max_len for config in configs) - 1
         n_bytes = sum(2 * 4 * config.n_decoder_layers * config.kv_heads * config.d_head for config in configs)
         self._cached_tokens = CACHED_BYTES // n_bytes if device == "cpu" else BATCH_TOKENS
         for each in self.models:
@@ -118,6 +120,8 @@ class TorchEngine:
             chosen = [prefixes[i] if prefixes else () for i in batch]
             results = self._search_batch([sources[i] for i in batch], chosen, config, pick, watch)
             found |= zip(batch, results, strict=True)
+        if len(sources) >= 2000:  # the kernels of new shapes leave gaps in what the C library keeps: some 300 MB
+            release_memory()
         return [found[i] for i in range(len(sources))]
 
     @torch.inference_mode()
@@ -134,9 +138,8 @@ class TorchEngine:
         found = []
         for i, (ids, wanted) in enumerate(zip(sources, terms, strict=True)):
             poll(stop, "translation")
-            step, state = self._start([ids])
             task = self._task([ids], [prefixes[i] if prefixes else ()], config)
-            found.append(constrained_search(step, state, task, config, wanted, room=self._room, stop=stop))
+            found.append(constrained_search(*self._start([ids]), task, config, wanted, room=self._room, stop=stop))
         return found
 
     @torch.inference_mode()
@@ -179,15 +182,10 @@ class TorchEngine:
         task = self._task(sources, prefixes, config)
         if config.sampling:
             flat = [single for (single,) in extend(step, state, task, config, pick=pick)]
-            groups = [flat[i : i + copies] for i in range(0, len(flat), copies)]
-            return [sorted(group, key=lambda h: -h.score) for group in groups]
+            return [sorted(flat[i : i + copies], key=lambda h: -h.score) for i in range(0, len(flat), copies)]
         if config.beam_size == 1 and watch is None:
             return greedy_search(step, state, task, config)
         return beam_search(step, state, task, config, watch=watch)
-
-    @property
-    def _room(self) -> int:
-        return min(model.config.max_len for model in self.models) - 1
 
     def _task(self, sources: Sentences, prefixes: Sentences, config: SearchConfig) -> Task:
         lengths = config.limits(sources, prefixes, room=self._room)
