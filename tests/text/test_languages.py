@@ -78,3 +78,10 @@ def test_which_languages_are_written_from_right_to_left() -> None:
     rightwards = "en zh zh-Hant ja ru hi ka sd-Deva ar-Latn az pa ff ku tlh quenya-x xx"
     assert [code for code in leftwards.split() if not is_leftwards(code)] == []
     assert [code for code in ("", *rightwards.split()) if is_leftwards(code)] == []
+
+
+@pytest.mark.parametrize("reads", [canonical, base, script_of])
+def test_codes_that_callers_make_up_are_not_all_remembered(reads: Any) -> None:
+    for i in range(1100):
+        reads(f"en-x-a{i}")
+    assert reads.cache_info().currsize <= 1024

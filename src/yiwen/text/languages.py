@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ RUN_ON: Final = CHINESE | {"ja"}
 """Those that put none between sentences either."""
 
 
-@cache
+@lru_cache(1024)  # callers of a service send what they like
 def canonical(code: str) -> str:
     """One code for all spellings of a language: codes, old and three-letter ones, its English or its own name.
 
@@ -44,7 +44,7 @@ def canonical(code: str) -> str:
     return language if is_usual and language != "zh" else f"{language}-{script}"
 
 
-@cache
+@lru_cache(1024)
 def base(code: str) -> str:
     """The language without its script: `zh` for all kinds of written Chinese. Asks for no rule to be kept.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +42,7 @@ def is_unspaced(character: str) -> bool:
     return _UNSPACED_LETTER.match(character) is not None
 
 
-@cache
+@lru_cache(1024)
 def script_of(language: str) -> str | None:
     """The script that a language is written in, or None where that is unknown or not certain.
 
