@@ -203,7 +203,7 @@ def keep_kernels(n_shapes: int = 4096) -> None:
 
     It makes a kernel for every new shape, and each batch has some sixty: with its own limit of 1,024 an epoch ends
     long after the first ones were forgotten, and training spends 5 % of its time on making them again. Each takes
-    270 KB, and PyTorch keeps 1,024 of its own for every thread, which in a service with 64 are 18 GB: 16 are as fast.
+    270 KB, and PyTorch keeps 1,024 of its own for every thread, up to 18 GB in a service with 64: 16 are as fast.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(n_shapes))
     os.environ.setdefault("LRU_CACHE_CAPACITY", "16")
