@@ -224,16 +224,20 @@ def read_info(folder: Path) -> StoreInfo:
     """Read `prepared.json`.
 
     Raises:
-        CheckpointError: If it is not one of ours, or of another version.
+        CheckpointError: If it is not one of ours, of another version, or lies where `prepare` keeps another store.
     """
     try:
         fields = json.loads((folder / _INFO).read_text(encoding="utf-8"))
         found = fields["format"]
         if found == FORMAT:
-            return parse(StoreInfo, fields, source=_INFO)
+            info = parse(StoreInfo, fields, source=_INFO)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CheckpointError(f"{folder / _INFO} cannot be read ({error!r}); run `yiwen prepare` again") from error
-    raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
+    if found != FORMAT:
+        raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
+    if folder.parent.name == ".prepared" and folder.name != info.fingerprint:
+        raise CheckpointError(f"{folder} holds store {info.fingerprint}; run `yiwen prepare` again, with its recipe")
+    return info
 
 
 def mapped(path: Path) -> Any:
