@@ -113,6 +113,24 @@ def test_a_damaged_shard_is_translated_again(teacher: Teacher, loaded: LoadedRec
     assert text.read_text(encoding="utf-8").count("\n") == 300
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_shard_in_the_place_of_another_is_translated_again(
+    teacher: Teacher, loaded: LoadedRecipe, is_old: bool
+) -> None:
+    """Shards of earlier versions do not say which rows they hold: those of another length are found."""
+    made = distilled_by(teacher, loaded).made
+    first, second, *_, last = sorted(made.folder.parent.glob("shard-*"))
+    shutil.rmtree(first)
+    shutil.copytree(last if is_old else second, first)
+    if is_old:
+        (first / shards.NOTES).write_text("{}", encoding="utf-8")
+        signed(first)
+    shutil.rmtree(made.folder)
+    again = distilled_by(teacher, loaded)
+    assert again.made.n_translated == 300
+    assert lines(again, "corpus-0.de") == [source[::-1] for source in lines(again, "corpus-0.en")]
+
+
 def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun) -> None:
     folders = {
         distilled_by(teacher, loaded).made.folder.parent,
