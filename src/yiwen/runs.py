@@ -278,10 +278,10 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     """A run that has begun keeps its recipe, but for search, evaluation, its length, and what it logs and keeps.
 
     Raises:
-        ConfigError: With every setting that differs.
+        ConfigError: With every setting that differs, or if the run is longer already.
     """
-    path = run / "recipe.toml"
-    if not _has_begun(run):
+    path, last = run / "recipe.toml", latest_checkpoint(run / "checkpoints")
+    if last is None:
         return
     try:  # a change of recipe.toml itself would change the run
         table = tomllib.loads(json.loads((run / "hardware.json").read_text("utf-8"))["recipe"])
@@ -300,4 +300,9 @@ def refuse_changes(run: Path, now: Recipe) -> None:
             f"{path} was started with another recipe; a resumed run cannot change these:\n  "
             + "\n  ".join(changes)
             + f"\nundo the changes, or {NEW_RUN}"
+        )
+    if now.training.max_steps < (step := read_progress(last).step):
+        raise ConfigError(
+            f"training.max_steps={now.training.max_steps} is less than the {step} updates that {run} has; set it to "
+            f"{step} to end there, or to more"
         )
