@@ -22,6 +22,19 @@ def test_targets_of_another_language_are_refused(source: str) -> None:
     assert translated_here(source, "xliff", tgt_lang="de-AT") == translated_here(source, "xliff", tgt_lang="")
 
 
+@pytest.mark.parametrize("source", [XLIFF, XLIFF2])
+def test_texts_of_another_language_are_refused_and_of_another_region_are_not(source: str) -> None:
+    message = (
+        "the texts of the file are in en, not in fr; give it to a model for en, or correct its srcLang or source-l"
+    )
+    with pytest.raises(DataError, match=message):
+        translated_here(source, "xliff", src_lang="fr", tgt_lang="de")
+    same = translated_here(source, "xliff", src_lang="en-GB", tgt_lang="de")
+    assert same == translated_here(source, "xliff", tgt_lang="de")
+    silent = source.replace('srcLang="en"', "").replace('source-language="en"', "")
+    assert translated_here(silent, "xliff", src_lang="fr", tgt_lang="de")
+
+
 def test_a_po_file_of_another_language_is_refused() -> None:
     source = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
     with pytest.raises(

@@ -13,7 +13,7 @@ from yiwen.documents.assembling import kept_token, running, string_unit, units_o
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
-from yiwen.text.languages import best_match
+from yiwen.text.languages import base, best_match
 
 _QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
 _FIELD: Final = re.compile(
@@ -82,13 +82,13 @@ def _check_target(named: str, tgt_lang: str, where: str) -> None:
         )
 
 
-def xliff(source: str, *, tgt_lang: str) -> list[Part]:
+def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled.
 
     Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1: trgLang).
 
     Raises:
-        DataError: If the targets are to be in another language than `tgt_lang`.
+        DataError: If the targets are to be in another language than `tgt_lang`, or the sources are not in `src_lang`.
     """
     out: list[Part] = []
     wanted = [True]  # whether what is open is to be translated
@@ -108,6 +108,12 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
             _check_target(named, tgt_lang, "trgLang or target-language")
+            texts = piece.attributes.get("srcLang" if is_2 else "source-language", "")
+            if texts and src_lang and best_match([base(texts)], base(src_lang)) is None:
+                raise DataError(
+                    f"the texts of the file are in {texts}, not in {src_lang}; give it to a model for {texts}, or "
+                    "correct its srcLang or source-language"
+                )
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
         elif piece.kind == "close":

@@ -54,7 +54,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
         "txt": (tables.lines,),
         "vtt": (partial(cues, is_vtt=True),),
-        "xlf xliff": (partial(exchange.xliff, tgt_lang=tgt_lang),),
+        "xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
