@@ -195,7 +195,7 @@ def test_a_store_in_the_place_of_another_is_refused_and_made_again(tmp_path: Pat
     before = contents(first)
     shutil.rmtree(first)
     shutil.copytree(other, first)
-    with pytest.raises(CheckpointError, match=rf"{first.name} holds store {other.name}; run `yiwen prepare` again"):
+    with pytest.raises(CheckpointError, match=rf"{first.name} holds {other.name}; run `yiwen prepare` again"):
         Store.open(first)
     assert not run(tmp_path, corpora[0]).reused
     assert contents(first) == before

@@ -334,9 +334,9 @@ def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: Loade
 
 
 def test_an_existing_run_is_refused_before_the_teacher_works(
-    teacher: Teacher, loaded: LoadedRecipe, monkeypatch: pytest.MonkeyPatch
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
+    shutil.copytree(tiny_run.best.parent / "checkpoints", tmp_path / "runs" / "tiny-student" / "checkpoints")
     with pytest.raises(ConfigError, match=r"tiny-student exists already; go on by --resume"):
         distil(teachers_of(teacher), loaded)
     assert teacher.asked == []
@@ -362,9 +362,8 @@ def test_what_a_resumed_student_cannot_change_is_refused_before_the_teacher_work
     monkeypatch.setattr(module, "train_recipe", lambda student, **_: students.append(student))
     distil(teachers_of(teacher), loaded)
     run = tmp_path / "runs" / "tiny-student"
-    run.mkdir()
+    shutil.copytree(tiny_run.best.parent / "checkpoints", run / "checkpoints")
     (run / "recipe.toml").write_text(to_toml(students[0].recipe), encoding="utf-8")
-    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
     teacher.asked.clear()
     with pytest.raises(ConfigError, match=r"a resumed run cannot change these:\n .*data.corpora") as refused:
         distil(teachers_of(teacher, search={"beam_size": 3}), loaded, resume=True)

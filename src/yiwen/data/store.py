@@ -115,10 +115,13 @@ class Store:
         """Open a folder that `prepare` published.
 
         Raises:
-            CheckpointError: If it is not whole, has changed, or was written by another version.
+            CheckpointError: If it is not whole, has changed, lies where `prepare` keeps another one, or was written by
+                another version.
         """
         verify_manifest(folder)
         info = read_info(folder)
+        if folder.parent.name == ".prepared" and folder.name != info.fingerprint:
+            raise CheckpointError(f"{folder} holds {info.fingerprint}; run `yiwen prepare` again, with its recipe")
         shards = map(mapped, sorted(folder.glob("train-*.arrow")))
         return cls(folder, info, [shard.get_batch(i) for shard in shards for i in range(shard.num_record_batches)])
 
@@ -224,20 +227,16 @@ def read_info(folder: Path) -> StoreInfo:
     """Read `prepared.json`.
 
     Raises:
-        CheckpointError: If it is not one of ours, of another version, or lies where `prepare` keeps another store.
+        CheckpointError: If it is not one of ours, or of another version.
     """
     try:
         fields = json.loads((folder / _INFO).read_text(encoding="utf-8"))
         found = fields["format"]
         if found == FORMAT:
-            info = parse(StoreInfo, fields, source=_INFO)
+            return parse(StoreInfo, fields, source=_INFO)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CheckpointError(f"{folder / _INFO} cannot be read ({error!r}); run `yiwen prepare` again") from error
-    if found != FORMAT:
-        raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
-    if folder.parent.name == ".prepared" and folder.name != info.fingerprint:
-        raise CheckpointError(f"{folder} holds store {info.fingerprint}; run `yiwen prepare` again, with its recipe")
-    return info
+    raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
 
 
 def mapped(path: Path) -> Any:

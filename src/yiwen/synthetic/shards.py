@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -112,10 +111,9 @@ def _place_of(shard: Path) -> str:
 
 def _is_here(shard: Path, n_rows: int) -> bool:
     """Whether a shard is whole and in its place; those of earlier versions tell by their length alone."""
-    if not is_whole(shard):
+    if not is_whole(shard) or (shard / TEXT).read_bytes().count(b"\n") != n_rows:
         return False
-    of = json.loads((shard / NOTES).read_text(encoding="utf-8")).get("of", _place_of(shard))
-    return bool(of == _place_of(shard)) and (shard / TEXT).read_bytes().count(b"\n") == n_rows
+    return bool(read_json(shard / NOTES, "remove the shard").get("of", _place_of(shard)) == _place_of(shard))
 
 
 def sources_of(store: Store, rows: np.ndarray) -> list[str]:
