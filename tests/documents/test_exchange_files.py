@@ -16,7 +16,9 @@ TWO = '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1">
 
 @pytest.mark.parametrize("source", [XLIFF, XLIFF2])
 def test_targets_of_another_language_are_refused(source: str) -> None:
-    message = "wants its targets in de, not in zh-Hans; translate it into de, or correct its trgLang or target-language"
+    message = (
+        "that its targets are in de, not in zh-Hans; take a model for de, or correct its trgLang or target-language"
+    )
     with pytest.raises(DataError, match=message):
         translated_here(source, "xliff", tgt_lang="zh-Hans")
     assert translated_here(source, "xliff", tgt_lang="de-AT") == translated_here(source, "xliff", tgt_lang="")
@@ -24,9 +26,7 @@ def test_targets_of_another_language_are_refused(source: str) -> None:
 
 @pytest.mark.parametrize("source", [XLIFF, XLIFF2])
 def test_texts_of_another_language_are_refused_and_of_another_region_are_not(source: str) -> None:
-    message = (
-        "the texts of the file are in en, not in fr; give it to a model for en, or correct its srcLang or source-l"
-    )
+    message = "that its sources are in en, not in fr; take a model for en, or correct its srcLang or source-language"
     with pytest.raises(DataError, match=message):
         translated_here(source, "xliff", src_lang="fr", tgt_lang="de")
     same = translated_here(source, "xliff", src_lang="en-GB", tgt_lang="de")
@@ -38,7 +38,7 @@ def test_texts_of_another_language_are_refused_and_of_another_region_are_not(sou
 def test_a_po_file_of_another_language_is_refused() -> None:
     source = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
     with pytest.raises(
-        DataError, match="wants its targets in fr, not in de; translate it into fr, or correct its Lang"
+        DataError, match="that its targets are in fr, not in de; take a model for fr, or correct its Language"
     ):
         translated_here(source, "po", tgt_lang="de")
     assert 'msgstr "A DOG"' in translated_here(source, "po", tgt_lang="fr-CA").decode()

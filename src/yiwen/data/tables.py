@@ -139,11 +139,10 @@ def _under(column: str, row: Any) -> Any:
         return row
     if isinstance(row, dict) and column in row:
         return row[column]
-    value = row
     for key in column.split("."):
-        if value is not None:
-            value = value.get(key, ...) if isinstance(value, dict) else ...
-    return value
+        if row is not None:
+            row = row.get(key, ...) if isinstance(row, dict) else ...
+    return row
 
 
 def _json(line: bytes) -> Any:

@@ -56,7 +56,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
             msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
             continue
         if not msgid and (named := _LANGUAGE.search(text)):
-            _check_target(named[1], tgt_lang, "Language")
+            _check_language("targets", named[1], tgt_lang, "Language")
         is_only = following is None or following["number"] is None
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
         if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
@@ -74,11 +74,11 @@ def _quoted(text: str) -> str:
     return f'"{text.translate(_WRITTEN)}"'
 
 
-def _check_target(named: str, tgt_lang: str, where: str) -> None:
-    if named and tgt_lang and best_match([named], tgt_lang) is None:
+def _check_language(side: str, named: str, wanted: str, where: str) -> None:
+    if named and wanted and best_match([named], wanted) is None:
         raise DataError(
-            f"the file wants its targets in {named}, not in {tgt_lang}; translate it into {named}, or correct "
-            f"its {where}"
+            f"the file says that its {side} are in {named}, not in {wanted}; take a model for {named}, or correct its "
+            f"{where}"
         )
 
 
@@ -107,13 +107,9 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
             wanted.append(is_wanted(piece))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
-            _check_target(named, tgt_lang, "trgLang or target-language")
-            texts = piece.attributes.get("srcLang" if is_2 else "source-language", "")
-            if texts and src_lang and best_match([base(texts)], base(src_lang)) is None:
-                raise DataError(
-                    f"the texts of the file are in {texts}, not in {src_lang}; give it to a model for {texts}, or "
-                    "correct its srcLang or source-language"
-                )
+            _check_language("targets", named, tgt_lang, "trgLang or target-language")
+            named = base(piece.attributes.get("srcLang" if is_2 else "source-language", ""))
+            _check_language("sources", named, base(src_lang), "srcLang or source-language")
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
         elif piece.kind == "close":

@@ -85,9 +85,7 @@ def visual_length(text: str) -> int:
     >>> visual_length("你好 world")
     10
     """
-    if text.isascii():
-        return len(text)
-    return len(text) + len(_WIDE.findall(text))
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
 
 
 def shortened(text: str, width: int) -> str:

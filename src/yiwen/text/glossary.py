@@ -94,9 +94,8 @@ class Glossary:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        words = []
-        for term in sorted(self.terms, key=lambda term: (-len(term), term == term.lower())):
-            words.append(f"(?{'i' if term == term.lower() else ''}:{_as_written(term)})")
+        terms = sorted(self.terms, key=lambda term: (-len(term), term == term.lower()))
+        words = [f"(?{'i' if term == term.lower() else ''}:{_as_written(term)})" for term in terms]
         # A term that begins (ends) with a letter has none before (behind) it.
         before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
