@@ -142,9 +142,8 @@ def new_recipe(
 
 
 def _no_utf_8(survey: Survey) -> list[str]:
-    how = "from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`"
     sides = zip(survey.n_broken, ("sources", "targets"), strict=True)
-    return [f"{n} {side} are no UTF-8 ({how})" for n, side in sides if n]
+    return [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)" for n, side in sides if n]
 
 
 def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: StopFlag | None = None) -> Survey:
