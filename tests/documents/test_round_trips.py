@@ -238,6 +238,13 @@ def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
         "　　四月里的一天，天气晴朗而寒冷，钟敲了13下，那个男人\n走出了家门，他的狗跟在后面，谁也没有看见他们两个。\n"
     )
     assert texts_of(chinese, "txt") == ["".join(chinese.split())]  # a character is two columns wide
+    for title in (
+        "《平凡的世界》是中国作家路遥创作的一部百万字的小说\n作者：路遥\n",
+        "北京市海淀区中关村大街二十七号中关村大厦十一层一一零六室\n邮编 100080\n",
+        "关于进一步加强和改进新形势下高校宣传思想工作的意见\n（二零一五年一月）\n",
+    ):
+        assert texts_of(title, "txt") == title.split("\n")[:-1]  # neither ends as a sentence does
+        assert texts_of("- " + title.replace("\n", "\n  ", 1), "txt") == [title.replace("\n", "")]
 
 
 @pytest.mark.parametrize(
