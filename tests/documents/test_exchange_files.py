@@ -223,3 +223,13 @@ def test_a_file_holds_nothing_that_its_encoding_lacks(label: str) -> None:
     assert translated_here(header, "po", lambda text: "狗——").endswith('msgstr "狗——"\n'.encode("gbk"))
     with pytest.raises(DataError, match="cannot hold '𠀀' of its translation; save it as UTF-8 first"):
         translated_here(header.replace("\n", "\r\n"), "po", lambda text: "𠀀")
+
+
+@pytest.mark.parametrize(("label", "sign"), [("GB2312", "镕"), ("GBK", "㐀")])
+def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: str) -> None:
+    unit = "<trans-unit id='1'><source>a dog</source></trans-unit>"
+    source = f'<?xml version="1.0" encoding="{label}"?><xliff><note><![CDATA[{sign}]]></note>{unit}</xliff>'
+    assert f"[{sign}]".encode("gb18030") in translated_here(source.encode("gb18030"), "xliff")
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\nmsgid "a dog"\nmsgstr ""\n'
+    out = header.replace('"a dog"\nmsgstr ""', '"a dog"\nmsgstr "A DOG"')
+    assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
