@@ -112,12 +112,8 @@ class Batch:
 
     def tensors(self) -> list[Tensor]:
         """All of a packed batch."""
-        return [
-            self.src_ids,
-            self.tgt_in,
-            self.tgt_out,
-            *(t for p in self.packings or () for t in (p.starts, p.places)),
-        ]
+        packings = (tensor for packing in self.packings or () for tensor in (packing.starts, packing.places))
+        return [self.src_ids, self.tgt_in, self.tgt_out, *packings]
 
     def kind(self) -> tuple[int, ...]:
         """What two packed batches have in common that a GPU can go through in the same way."""
