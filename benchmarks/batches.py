@@ -136,7 +136,7 @@ def opened(options: argparse.Namespace, folder: Path) -> list[Work]:
     if options.engine == "torch":
         return torch_work(TorchEngine(model, dtype=torch.bfloat16 if options.dtype == "bf16" else torch.float32))
     subword = random_subword()
-    write_model(folder, model, source=subword, target=subword, dtype=options.dtype)
+    write_model(folder, model, source=subword, target=subword, dtype=options.dtype, alignment=None)
     info = ExportInfo(
         dtype=options.dtype,
         max_len=config.max_len,

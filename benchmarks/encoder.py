@@ -241,7 +241,7 @@ def speed(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     shape: dict[str, Any] = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "n_encoder_layers": 3} | dict(options.shape)
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
-    model = EncoderModel(ModelConfig(max_len=MAX_LEN, **shape), vocab_size=subword.vocab_size).eval()
+    model = EncoderModel(ModelConfig(max_len=MAX_LEN, **shape), vocab_size=subword.vocab_size, n_labels=0).eval()
     encoders = {"yiwen, torch float32": ours(TorchEncoder(copy.deepcopy(model)), model.body.config, ids)}
     for dtype in ("float32", "int8"):
         place = folder / dtype

@@ -100,7 +100,7 @@ def exported(bundle: Path, folder: Path, *, dtype: str = "float32", has_weights:
     shutil.copytree(bundle, folder)
     opened = open_bundle(folder)
     with new_folder(folder / "ctranslate2") as inside:
-        write_model(inside, load_model(opened), source=opened.source, target=opened.target, dtype=dtype)
+        write_model(inside, load_model(opened), source=opened.source, target=opened.target, dtype=dtype, alignment=None)
         max_len, weights = opened.info.model.max_len, sha256(folder / "model.safetensors")
         info = ExportInfo(dtype=dtype, max_len=max_len, yiwen_version="0", ctranslate2_version="0", weights=weights)
         write_info(inside, info)

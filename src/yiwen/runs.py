@@ -286,11 +286,8 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
     before = parse(Recipe, table, source=str(path))
     old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
-    changes = [
-        f"{key}: {old.get(key)!r} -> {new.get(key)!r}"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and not key.startswith(free)
-    ]
+    differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):
         changes.append(f"training.max_steps={now.training.max_steps}: {step} updates are done; use {step} or more")
     if changes:

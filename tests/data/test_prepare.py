@@ -20,7 +20,7 @@ from made_text import contents, pair, run, texts, write
 from yiwen.data import pipeline
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.prepare import DataConfig, _progress, prepare
-from yiwen.data.store import Store, TextPairs
+from yiwen.data.store import Store, TextPairs, mapped
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
 from yiwen.files import MANIFEST, one_writer, verify_manifest
 from yiwen.stop import StopFlag
@@ -79,12 +79,13 @@ def test_the_store_holds_normalised_text_and_names_its_lines(tmp_path: Path) -> 
     assert [store.where(row) for row in range(2)] == ["bad.en line 1", "bad.en line 5"]
 
 
-def test_held_out_text_that_is_given_stays_raw(tmp_path: Path) -> None:
+def test_held_out_text_that_is_given_stays_raw_and_its_references_are_read_as_models_write(tmp_path: Path) -> None:
     corpus, held_out = nasty(tmp_path)
     (tmp_path / "test.en").write_bytes(b"\xff eins\r\n\n")
     prepared = run(tmp_path, corpus, max_tokens=60, **held_out)
     store = Store.open(prepared.folder)
-    assert store.valid == (["In valid already", "<b>  raw"], ["Schon", "\u3000roh\u2028"])
+    assert store.valid == (["In valid already", "<b>  raw"], ["Schon", "roh"])
+    assert mapped(prepared.folder / "valid.arrow").read_all()["tgt"].to_pylist() == ["Schon", "\u3000roh\u2028"]
     assert store.test.src == ["\ufffd eins", ""]
     assert prepared.report.notes[0] == "test: 1 lines are no valid UTF-8; the broken bytes were replaced by U+FFFD"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,13 @@ from hypothesis import strategies as st
 from papers import Aligned, words
 
 from yiwen.documents import placing
-from yiwen.documents.placing import linked, place
+from yiwen.documents.placing import Linked, place
 from yiwen.documents.unit import Mark
+
+
+def linked(text: str, target: str, pieces: list[tuple[placing.Piece, Any]]) -> Linked:
+    """Without anything that stands in both."""
+    return placing.linked(text, target, pieces, ())
 
 
 def placed(text: str, target: str, links: list[tuple[int, int]] | None, *marks: Mark) -> list[str]:

@@ -49,7 +49,7 @@ def test_a_log_probability_may_differ_by_a_ten_thousandth(
     difference: float, outcome: AbstractContextManager[Any]
 ) -> None:
     with outcome:
-        compare_exactly(Told([[5]], {5: -2.0}), Told([[5]], {5: -2.0 + difference}), [[7, 8]])  # type: ignore[arg-type]
+        compare_exactly(Told([[5]], {5: -2.0}), Told([[5]], {5: -2.0 + difference}), [[7, 8]], stop=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_another_token_may_be_taken_where_it_is_a_thousandth_less_likely(
 ) -> None:
     log_probs = {5: -2.0, 6: -2.0 - margin}
     with outcome:
-        found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]])  # type: ignore[arg-type]
+        found = compare_exactly(Told([[9, 5]], log_probs), Told([[9, 6]], log_probs), [[7, 8]], stop=None)  # type: ignore[arg-type]
         assert found["n_ties"] == 1
 
 
 def test_what_is_reported_of_sentences_is_that_of_the_worst() -> None:
     ours, theirs = Told([[5], [6]], {}), Told([[5], [6]], {5: -1.00003, 6: -1.00007})
-    found = compare_exactly(ours, theirs, [[7], [8]])  # type: ignore[arg-type]
+    found = compare_exactly(ours, theirs, [[7], [8]], stop=None)  # type: ignore[arg-type]
     assert found["largest_log_prob_difference"] == pytest.approx(0.00007)
     assert (found["n_sentences"], found["n_tokens"], found["n_ties"]) == (2, 4, 0)
 
 
 def test_a_translation_that_is_cut_where_the_other_ends_is_another_one() -> None:
     with refused("greedy token 3 differs where the margin is inf"):
-        compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]])  # type: ignore[arg-type]
+        compare_exactly(Told([[9, 5]], {}), Told([[9, 5]], {}, is_finished=False), [[7, 8]], stop=None)  # type: ignore[arg-type]
 
 
 def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_the_surest() -> None:
@@ -104,7 +104,7 @@ def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_t
 
     search = SearchConfig(beam_size=2, sampling=True, n_best=5, mbr=16)
     engine: Any = Asked([[300]], {})
-    compare_quality(engine, engine, TestSet([[7]], [], []), bundle=searching(tiny_run.best, search))
+    compare_quality(engine, engine, TestSet([[7]], [], []), bundle=searching(tiny_run.best, search), remedy="")
     assert asked == [SearchConfig(beam_size=2)] * 2
 
 
@@ -125,7 +125,7 @@ def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: Ti
         engines: Any = [Told(found[:n_lines], {}) for found in (right, damaged(n))]
         sources = [[7]] * n_lines
         return compare_quality(
-            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle
+            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle, remedy=""
         )
 
     most = next(n for n in range(1, 100) if lost(n + 1) > 0.3)

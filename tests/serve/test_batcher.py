@@ -50,7 +50,7 @@ class Slow:
 
 def test_what_takes_longer_than_its_tokens_say_lets_others_go_first() -> None:
     slow = Slow(n_free=5)
-    engine = SharedEngine(slow, max_tokens=99_999, cache=Cache(0))  # type: ignore[arg-type]
+    engine = SharedEngine(slow, max_tokens=99_999, cache=Cache(0), observe=lambda n: None)  # type: ignore[arg-type]
     with ThreadPoolExecutor(2) as pool:
         book = pool.submit(engine.search, [[n] * 350 for n in range(9)], config=BEAM)  # one sentence a batch
         wait_for(lambda: len(slow.order) == 6)  # by its tokens alone the book's turn has come before any from now on
@@ -100,7 +100,7 @@ class Echo:
 
 
 def shared(engine: Any, *, max_tokens: int = 1_000_000, cache_bytes: int = 0) -> SharedEngine:
-    return SharedEngine(engine, max_tokens=max_tokens, cache=Cache(cache_bytes))
+    return SharedEngine(engine, max_tokens=max_tokens, cache=Cache(cache_bytes), observe=lambda n: None)
 
 
 def wait_for(condition: Any) -> None:
@@ -313,7 +313,7 @@ def test_one_callers_fault_is_nobody_elses() -> None:
 def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
     engine = Echo()
     cache = Cache(1_000_000)
-    callers = SharedEngine(engine, max_tokens=1000, cache=cache)
+    callers = SharedEngine(engine, max_tokens=1000, cache=cache, observe=lambda n: None)
     first = callers.search([(1, 2), (3,)], config=GREEDY)
     assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
     assert len(engine.batches) == 1
@@ -396,7 +396,7 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
 def test_close_waits_for_what_is_being_computed() -> None:
     """A thread that comes back from C++ to an interpreter that has ended aborts the process."""
     slow = Slow()
-    callers = SharedEngine(slow, max_tokens=99_999, cache=Cache(0))  # type: ignore[arg-type]
+    callers = SharedEngine(slow, max_tokens=99_999, cache=Cache(0), observe=lambda n: None)  # type: ignore[arg-type]
     stop = StopFlag()
     with ThreadPoolExecutor(1) as pool:
         given_up = pool.submit(callers.search, [[7] * 350], config=BEAM, stop=stop)
@@ -411,7 +411,7 @@ def test_close_waits_for_what_is_being_computed() -> None:
 
 def test_what_is_remembered_keeps_no_engine_that_was_replaced() -> None:
     cache = Cache(1_000_000)
-    shared = SharedEngine(Echo(), cache=cache, max_tokens=100)
+    shared = SharedEngine(Echo(), cache=cache, max_tokens=100, observe=lambda n: None)
     shared.search([[5]], config=GREEDY)
     shared.close()
     for thread in shared._threads:  # which hold it until they have ended
@@ -423,5 +423,5 @@ def test_what_is_remembered_keeps_no_engine_that_was_replaced() -> None:
     assert alive() is None
     assert cache.n_bytes > 0
     again = Echo()
-    SharedEngine(again, cache=cache, max_tokens=100).search([[5]], config=GREEDY)
+    SharedEngine(again, cache=cache, max_tokens=100, observe=lambda n: None).search([[5]], config=GREEDY)
     assert again.batches == [[(5,)]]  # nor is it taken for another's

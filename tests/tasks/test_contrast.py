@@ -18,7 +18,7 @@ T = 0.2
 def model() -> EncoderModel:
     torch.manual_seed(1)
     config = ModelConfig(d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1, norm_order="pre")
-    return EncoderModel(config, vocab_size=31).eval()
+    return EncoderModel(config, vocab_size=31, n_labels=0).eval()
 
 
 def by_hand(encoder: EncoderModel, pairs: Batch, left_out: set[tuple[int, int]]) -> float:

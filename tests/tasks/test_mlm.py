@@ -135,7 +135,9 @@ def test_vowel_signs_and_accents_begin_no_word() -> None:
 
 def test_the_loss_is_that_of_the_hidden_subwords() -> None:
     torch.manual_seed(1)
-    model = EncoderModel(ModelConfig(d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1, norm_order="pre"), vocab_size=V)
+    model = EncoderModel(
+        ModelConfig(d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1, norm_order="pre"), vocab_size=V, n_labels=0
+    )
     model.eval()
     batch = hide(texts=TEXTS[:3])
     loss, count = mlm_loss(0.1)(model, batch)

@@ -44,7 +44,9 @@ def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_the
     info = open_bundle(tiny_embedder).info
     store = Store.open(tiny_embedder.parent / ".prepared" / info.data_fingerprint)
     torch.manual_seed(1)
-    model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()  # as drawn: most partners are not found
+    model = EncoderModel(
+        info.model, vocab_size=info.src_vocab_size, n_labels=0
+    ).eval()  # as drawn: most partners are not found
     learning = embedding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
     with torch.inference_mode():
         scores = learning.judge(model, stopped := Mock()).scores
@@ -82,7 +84,7 @@ def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there
 ) -> None:
     info = open_bundle(tiny_embedder).info
     store = Store.open(tiny_embedder.parent / ".prepared" / info.data_fingerprint)
-    model = EncoderModel(info.model, vocab_size=info.src_vocab_size).eval()
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=0).eval()
     learning = hiding(store, TrainingConfig(batch_tokens=97), EncoderConfig(), max_len=61, max_tokens=29)
     with torch.inference_mode():
         for parameter in model.parameters():

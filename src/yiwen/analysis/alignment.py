@@ -120,8 +120,7 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
     """
     if weights is None or not src.words or not tgt.words:
         return Alignment(src.words, tgt.words, ())
-    rows = weights[1:] if is_late else weights[:-1]
-    found_JI = between_words(rows, [*src.first, len(src.ids)], tgt.first)
+    found_JI = between_words(weights[1:] if is_late else weights[:-1], [*src.first, len(src.ids)], tgt.first)
     by_word_JI, nothing_J = found_JI[:, :-1], found_JI[:, -1]  # attention to eos: made from no word
     strongest_J = by_word_JI.max(axis=1)
     is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]

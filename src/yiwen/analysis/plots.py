@@ -251,9 +251,8 @@ def _figure(n_rows: int, n_columns: int, *, size: tuple[float, float]) -> tuple[
 @contextmanager
 def _settings() -> Iterator[None]:
     with needing("figures need matplotlib", extra="plots"):
-        import matplotlib
-        from matplotlib import font_manager
-    installed = set(font_manager.get_font_names())
+        import matplotlib.font_manager
+    installed = set(matplotlib.font_manager.get_font_names())
     fonts = [name for name in FONTS if name in installed]
     # Text stays text in SVG: whoever looks at it has a font for it.
     rules: Any = {"font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "yiwen", "text.parse_math": False}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads, refuse, tell_json
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, Threads, refuse, stoppable, tell_json
 
 
 def backtranslate(
@@ -34,10 +34,7 @@ def backtranslate(
     kept: a stopped command goes on where it was. The lines to put into a
     recipe are printed at the end.
     """
-    from rich.console import Console
-
     from yiwen.data.report import print_report
-    from yiwen.stop import stop_on_signals
     from yiwen.synthetic.backtranslate import back_translate
     from yiwen.synthetic.teacher import Teachers
 
@@ -45,8 +42,7 @@ def backtranslate(
         refuse({"--top-k": top_k, "--seed": seed}, "for --sampling alone; add it, or leave this out")
     search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
     teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)
-    console = Console(stderr=True)
-    with stop_on_signals() as stop:
+    with stoppable() as (stop, console):
         done = back_translate(
             teachers, texts, column=column, forward=forward, tag=tag, output=output, stop=stop, console=console
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, Settings, tell_json
+from yiwen.cli.options import AsJson, Settings, stoppable, tell_json
 
 
 def demo(
@@ -18,12 +18,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Generate text, train, measure, translate, in minutes."""
-    from rich.console import Console
-
-    from yiwen.stop import stop_on_signals
     from yiwen.tour import take_tour
 
-    console = Console(stderr=as_json)
-    with stop_on_signals() as stop:
+    with stoppable(stderr=as_json) as (stop, console):
         tour = take_tour(console=console, texts=text or (), settings=settings or (), run=run, n_pairs=pairs, stop=stop)
     tell_json(tour.to_json(), wanted=as_json)

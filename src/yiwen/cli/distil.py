@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads, tell_json
+from yiwen.cli.options import AsJson, BeamSize, Device, Ensemble, RecipeName, Settings, Threads, stoppable, tell_json
 from yiwen.cli.train import tell_best
 
 
@@ -31,18 +31,14 @@ def distil(
     and a stopped command goes on where it was. The teacher is fastest when it
     has been exported (`yiwen export`).
     """
-    from rich.console import Console
-
     from yiwen.recipe import load_recipe
-    from yiwen.stop import stop_on_signals
     from yiwen.synthetic import distil as synthetic
     from yiwen.synthetic.teacher import Teachers
 
-    console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
     search = {"beam_size": beam_size}
     teachers = Teachers(folder=teacher, ensemble=ensemble or (), search=search, device=device, threads=threads)
-    with stop_on_signals() as stop:
+    with stoppable() as (stop, console):
         if text_only:
             made = synthetic.translate_corpus(teachers, loaded, stop=stop, console=console).made
             result = {"folder": str(made.folder), "pairs": made.n_pairs, "left_out": made.left_out}

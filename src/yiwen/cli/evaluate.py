@@ -35,11 +35,8 @@ def evaluate(
     Detokenised text is scored, with the tokeniser that the target language asks for.
     What is not given is taken from the recipe of the model.
     """
-    from rich.console import Console
-
     from yiwen.bundle import open_bundle
     from yiwen.measure import measure, print_measurement
-    from yiwen.stop import stop_on_signals
 
     bundle = open_bundle(model)
     how: dict[str, Any] = {"src": src, "ref": ref, "output": output, "engine": engine, "device": device, "dtype": dtype,
@@ -51,15 +48,15 @@ def evaluate(
                   "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble or None,
                   "--no-checks": None if checks else True}  # fmt: skip
         options.refuse(unused, f"for translations; {bundle.folder} has task={bundle.info.task!r}")
-        with stop_on_signals() as stop:
+        with options.stoppable(stderr=as_json) as (stop, console):
             of_tests = measure_encoder(bundle.folder, stop=stop, **how)
         for each in of_tests:
-            print_encoder_measurement(each, Console(stderr=as_json))
+            print_encoder_measurement(each, console)
         first, *more = [each.to_json() for each in of_tests]
         options.tell_json(first | ({"more_tests": more} if more else {}), wanted=as_json)
         return
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
-    with stop_on_signals() as stop:
+    with options.stoppable(stderr=as_json) as (stop, console):
         measurement = measure(
             model,
             compare_with=compare,
@@ -71,5 +68,5 @@ def evaluate(
             stop=stop,
             **how,
         )
-    print_measurement(measurement, Console(stderr=as_json))
+    print_measurement(measurement, console)
     options.tell_json(measurement.to_json(), wanted=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from yiwen.cli.options import AsJson, Model, tell_json
+from yiwen.cli.options import AsJson, Model, stoppable, tell_json
 
 
 def export(
@@ -23,8 +23,6 @@ def export(
     Every weight is compared in float32. A rounded translator may lose 0.3 BLEU,
     checked where there are 1,000 validation pairs. `yiwen translate` then uses it.
     """
-    from rich.console import Console
-
     from yiwen.bundle import find_bundle, open_bundle
     from yiwen.data.store import Store
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
@@ -32,7 +30,6 @@ def export(
     from yiwen.evaluations import prepared_folder
     from yiwen.export.ctranslate2 import export_ctranslate2, print_report
     from yiwen.measure import calibrate_once
-    from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
     folder = find_bundle(model)
@@ -47,8 +44,7 @@ def export(
             f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
         )
     valid = store.valid if store else None
-    console = Console(stderr=as_json)
-    with stop_on_signals() as stop:
+    with stoppable(stderr=as_json) as (stop, console):
         if bundle.info.task == "translate":
             report = export_ctranslate2(
                 bundle, dtype=dtype, valid=valid, output=output, shortlist=store if shortlist else None, stop=stop

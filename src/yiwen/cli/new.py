@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from yiwen.cli.options import stoppable
+
 
 def new(
     corpus: Annotated[
@@ -20,16 +22,13 @@ def new(
     tgt_column: Annotated[str | None, typer.Option(help="Column of the target; found out if not given.")] = None,
 ) -> None:
     """Look at a corpus, size the model by it, write a recipe."""
-    from rich.console import Console
-
     from yiwen.errors import ConfigError
     from yiwen.newrecipe import new_recipe, what_next
-    from yiwen.stop import stop_on_signals
 
     if (src_column is None) != (tgt_column is None):
         raise ConfigError("give both --src-column and --tgt-column, or neither")
     columns = None if src_column is None or tgt_column is None else (src_column, tgt_column)
-    with stop_on_signals() as stop, Console(stderr=True).status("counting pairs"):
+    with stoppable() as (stop, console), console.status("counting pairs"):
         path, survey, size = new_recipe(
             tuple(corpus), src_lang=src_lang, tgt_lang=tgt_lang, output=output, columns=columns, stop=stop
         )

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from yiwen.errors import ConfigError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from yiwen.stop import StopFlag
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe, or the path of your own .toml.")]
 Settings = Annotated[
@@ -32,6 +38,17 @@ Penalty = Annotated[float | None, typer.Option(help="Exponent of the length pena
 TargetLanguage = Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="The other script: zh-Hant or zh-Hans.")]
 GlossaryFile = Annotated[Path | None, typer.Option("--glossary", help="TERM, TAB, its translation (or nothing: keep).")]
 Database = Annotated[str | None, typer.Option(envvar="YIWEN_DATABASE", help="URL of keys and usage; else in SQLite.")]
+
+
+@contextmanager
+def stoppable(*, stderr: bool = True) -> Iterator[tuple[StopFlag, Console]]:
+    """Around what takes long: the flag that signals raise, and the console for what is told of it."""
+    from rich.console import Console
+
+    from yiwen.stop import stop_on_signals
+
+    with stop_on_signals() as stop:
+        yield stop, Console(stderr=stderr)
 
 
 def tell_json(result: Mapping[str, Any], *, wanted: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, RecipeName
+from yiwen.cli.options import AsJson, RecipeName, stoppable
 
 
 def sweep(
@@ -30,14 +30,10 @@ def sweep(
     was, and finished runs are not trained again. The first is what the others
     are compared with, on the validation text.
     """
-    from rich.console import Console
-
     from yiwen import sweep as grid
     from yiwen.errors import TrainingError
-    from yiwen.stop import stop_on_signals
 
-    console = Console(stderr=True)
-    with stop_on_signals() as stop:
+    with stoppable() as (stop, console):
         folder, rows = grid.sweep(recipe, settings or (), each=each, folder=folder, stop=stop, console=console)
     told = {"folder": str(folder), "rows": [asdict(row) for row in rows]}
     print(json.dumps(told, ensure_ascii=False) if as_json else grid.table(rows))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from yiwen.cli.options import AsJson, RecipeName, Settings, tell_json
+from yiwen.cli.options import AsJson, RecipeName, Settings, stoppable, tell_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,21 +24,17 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model; its text is prepared first if needed."""
-    from rich.console import Console
-
     from yiwen.measure import calibrate_once
     from yiwen.recipe import load_recipe
     from yiwen.runs import train_recipe
-    from yiwen.stop import stop_on_signals
     from yiwen.tasks.config import COMMANDS
     from yiwen.translator import Translator
 
-    console = Console(stderr=True)
     loaded = load_recipe(recipe, settings or ())
     home = Path(recipe).parent
     if resume and run is None and Path(recipe).name == "recipe.toml" and (home / "hardware.json").is_file():
         run = home  # that of a run, which may lie anywhere
-    with stop_on_signals() as stop:
+    with stoppable() as (stop, console):
         folder, progress = train_recipe(loaded, run=run, resume=resume, stop=stop, console=console)
         if loaded.recipe.task == "translate" and progress.best_score is not None:
             calibrate_once(Translator.load(folder), stop=stop)

@@ -133,11 +133,6 @@ def pair_with_count(groups: Iterable[tuple[Filler, Iterable[Filler]]], count: Ca
     return choose
 
 
-def made_by(make: Callable[[Random], Filler]) -> Chooser:
-    """Choose what a function makes."""
-    return lambda rng: (make(rng),)
-
-
 def derive(chosen: Rule, rng: Random) -> DemoPair:
     """One random derivation of a rule."""
     fillers: dict[str, Filler] = {}
@@ -145,14 +140,11 @@ def derive(chosen: Rule, rng: Random) -> DemoPair:
         fillers.update(zip(names, chooser(rng), strict=True))
     src, src_spans, src_labels = _rendered(chosen.en, fillers, is_english=True)
     tgt, tgt_spans, tgt_labels = _rendered(chosen.zh, fillers, is_english=False)
-    links = [
-        (i, j)
-        for (i, label), (j, other) in product(enumerate(src_labels), enumerate(tgt_labels))
-        if label is not None and other == label
-    ]
+    pairs = product(enumerate(src_labels), enumerate(tgt_labels))
+    links = tuple((i, j) for (i, label), (j, other) in pairs if label is not None and other == label)
     found = [combination for filler in fillers.values() for combination in filler.combinations]
     found += [tuple([fillers[name].name for name in names]) for names in chosen.combine]
-    return DemoPair(src, tgt, tuple(links), tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(found))
+    return DemoPair(src, tgt, links, tuple(src_spans), tuple(tgt_spans), chosen.topic, tuple(found))
 
 
 def _parts(pattern: str) -> list[_Part]:

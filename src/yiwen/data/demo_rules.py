@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from yiwen.data import demo_lexicon as lexicon
 from yiwen.data import demo_times as times
-from yiwen.data.demo_grammar import Chooser, Rule, drawn, made_by, one_of, one_pair, pair_with_count, rule, some, two_of
+from yiwen.data.demo_grammar import Chooser, Rule, drawn, one_of, one_pair, pair_with_count, rule, some, two_of
 from yiwen.data.demo_lexicon import listed
 from yiwen.data.demo_words import Filler, columns, made_of, noun, number, phrase, verb
 
@@ -59,8 +59,8 @@ def _choosers() -> dict[str, Chooser]:
         "shop and some goods": pair_with_count(lexicon.SHOPS_AND_GOODS, few),
         # numbers and times
         "bus line": one_of(phrase(str(line), str(line)) for line in range(1, 400)),
-        "distance": made_by(lambda rng: number(_amount(rng))),
-        "sum of money": made_by(_sum_of_money),
+        "distance": lambda rng: (number(_amount(rng)),),
+        "sum of money": lambda rng: (_sum_of_money(rng),),
         "time of day": one_of(time for part in clock_times.values() for time in part),
     }
 

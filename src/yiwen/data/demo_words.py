@@ -183,13 +183,11 @@ def chinese_number(value: int) -> str:
 
 
 def _english(value: int) -> Words:
-    thousands, below = divmod(value, 1000)
-    hundreds, rest = divmod(below, 100)
+    rest = value % 100
     result: list[tuple[str, str | None]] = []
-    if thousands:
-        result += [(_english_below_100(thousands), "k"), ("thousand", "k")]
-    if hundreds:
-        result += [(_ONES[hundreds], "h"), ("hundred", "h")]
+    for n, unit, label in ((value // 1000, "thousand", "k"), (value // 100 % 10, "hundred", "h")):
+        if n:
+            result += [(_english_below_100(n), label), (unit, label)]
     if result and rest:
         result.append(("and", "z"))
     if rest or not result:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
+from yiwen.data.store import Store
 
 N_ITERATIONS: Final = 5
 """Rounds of expectation and maximisation; later ones only sharpen what is sharp already."""

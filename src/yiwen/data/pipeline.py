@@ -109,10 +109,8 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
 def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Findings) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
     data, tgt_lang = intake.job.data, intake.job.data.tgt_lang if intake.job.targets == "read" else ""
-    held_out = {
-        name: keys_of(*pairs.normalised(data.src_lang, tgt_lang), is_labelled=intake.job.cleaning.is_labelled)
-        for name, pairs in given.items()
-    }
+    keyed = partial(keys_of, is_labelled=intake.job.cleaning.is_labelled)
+    held_out = {name: keyed(*pairs.normalised(data.src_lang, tgt_lang)) for name, pairs in given.items()}
     if {"valid", "test"} <= held_out.keys():
         shared = overlaps(held_out["valid"], held_out["test"])
         if n_both := int(shared.sum()):

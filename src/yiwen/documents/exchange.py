@@ -77,8 +77,7 @@ def _quoted(text: str) -> str:
 def _check_language(side: str, named: str, wanted: str, where: str) -> None:
     if named and wanted and best_match([named], wanted) is None:
         raise DataError(
-            f"the file says that its {side} are in {named}, not in {wanted}; take a model for {named}, or correct its "
-            f"{where}"
+            f"the file has {side} in {named}, not in {wanted}; use a model for {named}, or correct its {where}"
         )
 
 

@@ -67,9 +67,7 @@ def _within(words: Sequence[Span], start: int, end: int) -> range:
     return range(bisect_left(words, start, key=_START), bisect_right(words, end, key=_END))
 
 
-def linked(
-    text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Sequence[tuple[Span, Span]] = ()
-) -> Linked:
+def linked(text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Sequence[tuple[Span, Span]]) -> Linked:
     """Join what is known of each piece: an `Alignment`, or None for words by their place.
 
     Args:

@@ -150,9 +150,9 @@ def _decoded(data: bytes, suffix: str) -> Text:
         ) from error
     n_returns, n_lines = text.count("\r"), text.count("\n")
     line_end = "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\r" if n_returns > n_lines == 0 else "\n"
-    # Browsers read all of GB 18030 under these names, and what reads XML and PO does not.
-    written = label if label in ("gb2312", "gbk") and suffix not in ("htm", "html") else encoding
-    return Text(text.replace(line_end, "\n"), mark, written, line_end)
+    # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
+    is_old = label in ("gb2312", "gbk") and suffix[:3] != "htm" and "\ufffd" not in data.decode(label, "replace")
+    return Text(text.replace(line_end, "\n"), mark, label if is_old else encoding, line_end)
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

@@ -60,7 +60,9 @@ def export_encoder(
             np.savez(place / HEAD, **trained.head)  # type: ignore[arg-type]
             write_info(place, dataclasses.replace(info, dtype=number_type))
 
-        exported = partial(CT2Encoder, subword=bundle.source, n_layers=bundle.info.model.n_encoder_layers, is_new=True)
+        exported = partial(
+            CT2Encoder, subword=bundle.source, n_layers=bundle.info.model.n_encoder_layers, threads=0, is_new=True
+        )
         report: dict[str, Any] = {}
         with TemporaryDirectory() as exact:
             write_as("float32", Path(exact))

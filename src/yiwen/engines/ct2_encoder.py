@@ -29,14 +29,7 @@ class CT2Encoder:
     """See `EncoderEngine`."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        subword: Subword,
-        n_layers: int,
-        device: str = "cpu",
-        threads: int = 0,
-        is_new: bool = False,
+        self, folder: Path, *, subword: Subword, n_layers: int, device: str = "cpu", threads: int, is_new: bool = False
     ) -> None:
         """Open the `ctranslate2` folder of a bundle.
 
@@ -48,7 +41,7 @@ class CT2Encoder:
             verify_manifest(folder)
         check_vocabulary(folder, source=subword, target=subword)
         dtype, threads = read_info(folder).dtype, threads or default_threads()
-        self._encoder = open_model(ctranslate2.Encoder, folder, dtype, device=device, threads=threads)
+        self._encoder = open_model(ctranslate2.Encoder, folder, dtype, device=device, threads=threads, replicas=1)
         self._n_layers = n_layers
         self.description = f"CTranslate2 {dtype} on {device}"
         with np.load(folder / HEAD) as head:

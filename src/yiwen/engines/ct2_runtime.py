@@ -155,9 +155,7 @@ class _OfItsProcess:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
 
 
-def open_model(
-    runs: Callable[..., Any], folder: Path, dtype: str, *, device: str, threads: int, replicas: int = 1
-) -> Any:
+def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: str, threads: int, replicas: int) -> Any:
     """Load a model.
 
     Args:

@@ -171,10 +171,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     weights = learn_weights(store)
     lengths = usual_lengths(src, ref, weights)
     mean, deviation = lengths["shortness"]
-    features = [
-        _features(h.log_prob, len(h.ids), (weights.shortness(ids, h.ids) - mean) / deviation)
-        for ids, h in zip(src, best, strict=True)
-    ]
+    doubts = [(weights.shortness(ids, h.ids) - mean) / deviation for ids, h in zip(src, best, strict=True)]
+    features = [_features(h.log_prob, len(h.ids), doubt) for h, doubt in zip(best, doubts, strict=True)]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
     calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
     if open_bundle(bundle.folder).info != bundle.info:  # a link, and training has published a better model meanwhile

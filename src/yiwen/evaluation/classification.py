@@ -50,11 +50,8 @@ def evaluate_labels(
         n_bootstrap: Resamples for the intervals; 0: none.
     """
     number = {label: i for i, label in enumerate(labels)}
-    codes = [
-        len(labels) * number[g] + number[p]
-        for one, other in zip(gold, predicted, strict=True)
-        for g, p in zip(one, other, strict=True)
-    ]
+    pairs = [pair for one, other in zip(gold, predicted, strict=True) for pair in zip(one, other, strict=True)]
+    codes = [len(labels) * number[g] + number[p] for g, p in pairs]
     lengths = np.array([len(one) for one in gold])
     spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)]).reshape(-1, 3)
 
@@ -72,9 +69,8 @@ def evaluate_labels(
     once = np.ones(len(gold), dtype=np.int64)
     whole = scores(once)
     rng = np.random.default_rng(0)
-    drawn = [
-        scores(np.bincount(rng.integers(len(gold), size=len(gold)), minlength=len(gold))) for _ in range(n_bootstrap)
-    ]
+    draws = (rng.integers(len(gold), size=len(gold)) for _ in range(n_bootstrap))
+    drawn = [scores(np.bincount(draw, minlength=len(gold))) for draw in draws]
     bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in whole if drawn}
     bins = _bins(gold, predicted, confidences) if confidences is not None else ()
     if bins:

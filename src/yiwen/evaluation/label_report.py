@@ -25,11 +25,8 @@ def label_report(found: Classification, *, title: str, mistakes: Sequence[tuple[
     """
     intervals = {name: "{:.2f} to {:.2f}".format(*bounds) for name, bounds in found.intervals.items()}
     scores = [(name.replace("_", " "), f"{value:.2f}", intervals.get(name, "")) for name, value in found.scores.items()]
-    bins = [
-        (f"{10 * i} to {10 * i + 10} %", n, 100 * said, 100 * right)
-        for i, (n, said, right) in enumerate(found.bins)
-        if n
-    ]
+    numbered = enumerate(found.bins)
+    bins = [(f"{10 * i} to {10 * i + 10} %", n, 100 * said, 100 * right) for i, (n, said, right) in numbered if n]
     sections = [section("Scores", "得分", table(("score", "%", "95 % interval"), scores))]
     if len(found.labels) <= _MOST:
         note = "A row for each right label, a column for each predicted one."

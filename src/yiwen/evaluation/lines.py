@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from yiwen.data.store import TextPairs
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
 from yiwen.evaluation.metrics import quick_score
-
-if TYPE_CHECKING:
-    from yiwen.data.store import TextPairs
 
 Told = tuple[str, tuple[str, ...], float | None]
 """A translation, its flags and its confidence."""

@@ -113,33 +113,30 @@ def evaluate(
     """
     check_sides(hypotheses, references)
     n_resamples = affordable_resamples(len(references), n_bootstrap)
-    scores = []
-    for name in metrics:
-        metric = scorer(name, tgt_lang=tgt_lang, lowercase=lowercase)
-        result, interval = _with_interval(metric, hypotheses, references, n_resamples)
-        scores.append(Score(result.name, float(result.score), str(metric.get_signature()), *interval))
+    scorers = [scorer(name, tgt_lang=tgt_lang, lowercase=lowercase) for name in metrics]
+    scores = tuple(_with_interval(metric, hypotheses, references, n_resamples) for metric in scorers)
     notes = _notes(hypotheses, references)
     if "ter" in metrics and base(tgt_lang) in UNSPACED - CHINESE - {"ja"}:  # which sacreBLEU parts by itself
         notes += (f"TER compares what stands between blanks, and {tgt_lang} has none between words: see chrF2 instead",)
-    return Evaluation(tgt_lang, len(references), tuple(scores), notes)
+    return Evaluation(tgt_lang, len(references), scores, notes)
 
 
-def _with_interval(
-    metric: Any, hypotheses: Sequence[str], references: Sequence[str], n_resamples: int
-) -> tuple[Any, tuple[float, float] | tuple[None, None]]:
-    """A score of sacreBLEU and its 95 % interval, kept between 0 and 100 (TER: above 0)."""
+def _with_interval(metric: Any, hypotheses: Sequence[str], references: Sequence[str], n_resamples: int) -> Score:
+    """A score of sacreBLEU and, with resamples, its 95 % interval, kept between 0 and 100 (TER: above 0)."""
     if n_resamples == 0:
-        return metric.corpus_score(hypotheses, [references], n_bootstrap=1), (None, None)
+        result = metric.corpus_score(hypotheses, [references], n_bootstrap=1)
+        return Score(result.name, float(result.score), str(metric.get_signature()))
     try:
         result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples)
     except TypeError:
         # sacreBLEU 2.6 cannot average resamples of which some score exactly 0 (a float) and others more (a numpy
         # float32). Such a set is tiny, or the model gets next to nothing right: no interval.
         del metric.n_bootstrap, metric.seed  # which its signature would name
-        return metric.corpus_score(hypotheses, [references], n_bootstrap=1), (None, None)
+        return _with_interval(metric, hypotheses, references, 0)
     # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
-    low, high = float(result._mean - result._ci), float(result._mean + result._ci)
-    return result, (max(low, 0.0), high if result.name == "TER" else min(high, 100.0))
+    low, high = max(float(result._mean - result._ci), 0.0), float(result._mean + result._ci)
+    high = high if result.name == "TER" else min(high, 100.0)
+    return Score(result.name, float(result.score), str(metric.get_signature()), low, high)
 
 
 def quick_score(

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from yiwen.evaluation.metrics import METRICS, Metric, check_sides, scorer
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _SEED: Final = 1
 """Of the resamples; the signature says it."""
@@ -96,17 +95,12 @@ def compare(
 def _resampled(
     metric: Any, system: Sequence[str], baseline: Sequence[str], references: Sequence[str], n_resamples: int
 ) -> Difference:
-    import numpy as np
-
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
     of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)
-    found = []
-    for _ in range(n_resamples):
-        draw = random.integers(0, len(references), len(references))
-        ours, theirs = (_total(metric, side[draw]).score for side in stats)
-        found.append(ours - theirs)
-    gains = np.array(found)
+    draws = (random.integers(0, len(references), len(references)) for _ in range(n_resamples))
+    scores = ([_total(metric, side[draw]).score for side in stats] for draw in draws)
+    gains = np.array([ours - theirs for ours, theirs in scores])
     n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
     low, high = np.percentile(gains, (2.5, 97.5)).tolist()
     signature = metric.get_signature()

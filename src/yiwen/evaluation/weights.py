@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from yiwen.data.lexical import sample
+from yiwen.data.store import Store
 from yiwen.evaluation.calibration import Weights
 from yiwen.text.subword import Subword
-
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
 
 COUNTED: Final = re.compile(r"[\w,،、，;；:：]")
 """What a subword holds that counts. A comma goes with its clause; a full stop stands at the end whatever is missing."""

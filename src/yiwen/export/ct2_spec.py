@@ -26,13 +26,7 @@ SPARE_POSITIONS: Final = 8
 
 
 def write_model(
-    folder: Path,
-    model: Transformer,
-    *,
-    source: Subword,
-    target: Subword,
-    dtype: str,
-    alignment: AlignmentHead | None = None,
+    folder: Path, model: Transformer, *, source: Subword, target: Subword, dtype: str, alignment: AlignmentHead | None
 ) -> None:
     """Write the files that CTranslate2 reads: model.bin, config.json and the vocabularies.
 
@@ -42,7 +36,7 @@ def write_model(
         source: Its source subwords.
         target: Its target subwords.
         dtype: A key of `COMPUTE_TYPES`.
-        alignment: The attention that the exported model shows; the usual one where not given.
+        alignment: The attention that the exported model shows; None: the usual one.
 
     Raises:
         ExportError: If the architecture or the vocabulary cannot be expressed.

@@ -130,7 +130,7 @@ def _write_verified(
     opened = partial(CT2Engine, source=source, target=target, is_new=True)
     with TemporaryDirectory() as exact_folder:
         exact = Path(exact_folder)
-        write_model(exact, model, source=source, target=target, dtype="float32")
+        write_model(exact, model, source=source, target=target, dtype="float32", alignment=None)
         write_info(exact, dataclasses.replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
@@ -140,7 +140,7 @@ def _write_verified(
     if is_verified:
         engine = opened(folder)
         if dtype != "float32":
-            report[dtype] = compare(engine)
+            report[dtype] = compare(engine, remedy="with --dtype float32")
         golden = verify.choose_golden(engine, test_set.sources)
         del engine
     if shortlist is not None:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from yiwen.data.lexical import LexicalTable, model_1, sample
+from yiwen.data.store import Store
 from yiwen.engines.exported import check_vocabulary, vocabulary
 from yiwen.text.subword import BOS_ID, EOS_ID, N_SPECIAL, UNK_ID, Subword
-
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
 
 FILE: Final = "vmap.txt"
 MIN_PROBABILITY: Final = 1e-4

@@ -85,9 +85,7 @@ def fixed_sources(vocab_size: int, *, limit: int) -> list[list[int]]:
     return [row[:limit] for row in sources]
 
 
-def compare_exactly(
-    trained: Engine, exported: Engine, sources: Sentences, *, stop: StopFlag | None = None
-) -> dict[str, Any]:
+def compare_exactly(trained: Engine, exported: Engine, sources: Sentences, *, stop: StopFlag | None) -> dict[str, Any]:
     """Compare in float32: forced log-probabilities and greedy translations.
 
     Returns:
@@ -129,13 +127,7 @@ def compare_exactly(
 
 
 def compare_quality(
-    trained: Engine,
-    exported: Engine,
-    test_set: TestSet,
-    *,
-    bundle: Bundle,
-    remedy: str = "with --dtype float32",
-    stop: StopFlag | None = None,
+    trained: Engine, exported: Engine, test_set: TestSet, *, bundle: Bundle, remedy: str, stop: StopFlag | None = None
 ) -> dict[str, Any]:
     """Compare a rounded model with the trained one, as users will use it.
 

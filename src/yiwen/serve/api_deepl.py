@@ -135,12 +135,9 @@ async def send_document(asked: DeepLDocument, call: Call) -> Any:
 async def document(asked: DeepLDocumentKey, call: Call) -> Any:
     """How far a document is, as DeepL."""
     job = _job(asked, call)
-    told: dict[str, Any] = {"document_id": job.id, "status": job.status}
-    if job.status == "done":
-        told["billed_characters"] = job.characters
-    if job.error is not None:
-        told["error_message"] = job.error
-    return told
+    bill = {"billed_characters": job.characters} if job.status == "done" else {}
+    fault = {"error_message": job.error} if job.error is not None else {}
+    return {"document_id": job.id, "status": job.status, **bill, **fault}
 
 
 async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:

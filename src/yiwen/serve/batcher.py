@@ -109,9 +109,7 @@ class _Call:
 class SharedEngine:
     """An engine that fills its batches from all callers."""
 
-    def __init__(
-        self, engine: Engine, *, max_tokens: int, cache: Cache, observe: Callable[[int], None] = lambda n: None
-    ) -> None:
+    def __init__(self, engine: Engine, *, max_tokens: int, cache: Cache, observe: Callable[[int], None]) -> None:
         """Start a thread for each replica.
 
         Args:

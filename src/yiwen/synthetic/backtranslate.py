@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rich.console import Console
 
 from yiwen.config import toml_text
 from yiwen.data.config import DataConfig
@@ -28,9 +30,6 @@ from yiwen.stop import StopFlag
 from yiwen.synthetic.teacher import Made, Teachers, make_pairs
 from yiwen.text.clean import has_markup
 from yiwen.text.subword import TokenizerConfig
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TAG: Final = "<2bt>"
 """No markup, which `prepare` would drop pairs for."""

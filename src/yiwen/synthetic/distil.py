@@ -10,12 +10,13 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.console import Console
 
 from yiwen.bundle import open_bundle, require_translator
 from yiwen.data.config import DataConfig
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.files import absolute_path
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
@@ -25,12 +26,7 @@ from yiwen.synthetic.pairs import absolute, corpus_name, student_data
 from yiwen.synthetic.teacher import Made, Teachers, make_pairs
 from yiwen.text.languages import canonical
 from yiwen.text.subword import TokenizerConfig
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from yiwen.data.store import Store
-    from yiwen.training.state import Progress
+from yiwen.training.state import Progress
 
 
 @dataclass(frozen=True)
@@ -129,8 +125,6 @@ def translate_corpus(
 
 def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool) -> Store:
     """A recipe's text without symbols (`tokenizer.placeholders`): a teacher is to read what stands there."""
-    from yiwen.data.store import Store
-
     recipe = loaded.recipe
     own = TokenizerConfig(vocab_size=recipe.tokenizer.vocab_size)  # where a ready one has symbols or loses text
     learnt = {"tokenizer": dataclasses.replace(recipe.tokenizer, placeholders=0)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import numpy as np
 import torch
@@ -19,14 +19,12 @@ from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
 from yiwen.data.lexical import model_1, sample
+from yiwen.data.store import Store
 from yiwen.model.attention import attention_weights
 from yiwen.model.config import AlignmentHead
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.loss import LossFn
 from yiwen.text.subword import EOS_ID, PAD_ID
-
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
 
 NO_WORD: Final = 0.1
 """What the probability of being made from no word is multiplied by: otherwise it wins where the text is small."""

@@ -22,13 +22,7 @@ class EncoderModel(nn.Module):
     """
 
     def __init__(
-        self,
-        config: ModelConfig,
-        *,
-        vocab_size: int,
-        n_labels: int = 0,
-        pooling: Pooling = "mean",
-        is_frozen: bool = False,
+        self, config: ModelConfig, *, vocab_size: int, n_labels: int, pooling: Pooling = "mean", is_frozen: bool = False
     ) -> None:
         super().__init__()
         self.body = TextEncoder(config, vocab_size)

@@ -131,10 +131,8 @@ def has_markup(src: str, tgt: str) -> bool:
 
 def is_script_wrong(src: str, tgt: str, *, scripts: tuple[str | None, str | None], least: float) -> bool:
     """True where too few words of a side are in the script of its language; None = a script we do not know."""
-    return any(
-        script is not None and script_share(side, script) < least
-        for side, script in zip((src, tgt), scripts, strict=True)
-    )
+    sides = zip((src, tgt), scripts, strict=True)
+    return any(script is not None and script_share(side, script) < least for side, script in sides)
 
 
 def _letter_share(text: str) -> float:

@@ -71,11 +71,8 @@ def normalise_with_spans(text: str) -> tuple[str, Sequence[tuple[int, int]]]:
         elif char:
             clusters.append((char, i, i + 1))
     composed = [(char, (i, j)) for cluster, i, j in clusters for char in unicodedata.normalize("NFC", cluster)]
-    kept = [
-        (char, span)
-        for (char, span), (before, _) in zip(composed, [(" ", (0, 0)), *composed], strict=False)
-        if char != " " or before != " "
-    ]
+    lasts = [" ", *(char for char, _ in composed)]
+    kept = [(char, span) for (char, span), last in zip(composed, lasts, strict=False) if char != " " or last != " "]
     if kept and kept[-1][0] == " ":
         kept.pop()
     return "".join(char for char, _ in kept), [span for _, span in kept]
