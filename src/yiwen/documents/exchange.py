@@ -76,9 +76,7 @@ def _quoted(text: str) -> str:
 
 def _check_language(side: str, named: str, wanted: str, where: str) -> None:
     if named and wanted and best_match([named], wanted) is None:
-        raise DataError(
-            f"the file has {side} in {named}, not in {wanted}; use a model for {named}, or correct its {where}"
-        )
+        raise DataError(f"the file has {side} in {named}, not {wanted}; use a model for {named}, or correct {where}")
 
 
 def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
