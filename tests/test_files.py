@@ -116,6 +116,20 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
     assert names(tmp_path) == ["bundle"]
 
 
+def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for left in (".tmp-99999999-a.txt", ".tmp-99999999-b.txt", f".tmp-{os.getpid()}-a.txt"):
+        (tmp_path / left).touch()
+    files.write_text(tmp_path / "a.txt", "new")
+    assert names(tmp_path) == [f".tmp-{os.getpid()}-a.txt", ".tmp-99999999-b.txt", "a.txt"]
+
+    def refuse(path: Path) -> None:  # it is another user's
+        raise PermissionError(path)
+
+    monkeypatch.setattr(files, "remove", refuse)
+    files.write_text(tmp_path / "b.txt", "new")
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == "new"
+
+
 def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

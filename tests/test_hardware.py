@@ -276,6 +276,8 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     assert hardware.choose(threads=3).threads == 3
     assert hardware.choose(may_pack=True).attention == "packed"
     assert hardware.choose(may_pack=True, precision="float32").attention == "fused"
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
+    assert hardware.choose(may_pack=True, precision="bf16").attention == "fused"  # a T4 has no kernel for packed ones
     assert asked == []
 
 

@@ -238,6 +238,10 @@ def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
     path, survey, size = new_recipe((file,), src_lang="en", tgt_lang="zh")
     assert (survey.n_rows, survey.n_pairs) == (126, 120)
     assert what_next(path, survey, size).startswith("120 pairs (126 rows), such as\n  This is sentence number 0.\n")
+    shown = what_next(path, survey, size)
+    assert (
+        "\nleft out: 1 sources are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)\nleft out: 1 t" in shown
+    )
 
 
 def test_long_pairs_are_shown_in_80_columns() -> None:

@@ -190,6 +190,13 @@ def test_length_patience_and_search_may_change(text: Path, run: Path) -> None:
     assert "max_steps = 12" in (run / "recipe.toml").read_text(encoding="utf-8")
 
 
+def test_a_run_cannot_become_shorter_than_it_is(text: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (run / "recipe.toml").read_bytes()
+    assert train(text, run, "--resume", settings=[*FAST, "max_steps=5"]) == 2
+    assert "\n  training.max_steps=5: 9 updates are done; use 9 or more\n" in capsys.readouterr().err
+    assert (run / "recipe.toml").read_bytes() == before
+
+
 def test_changed_text_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_task(tmp_path, "reverse", n=150, seed=2)
     assert train(tmp_path, run, "--resume") == 4

@@ -290,9 +290,7 @@ def _type_name(hint: Any) -> str:
         return " | ".join(json.dumps(value) for value in inner)
     if origin in (typing.Union, types.UnionType):
         return " | ".join(_type_name(part) for part in inner if part is not type(None))
-    if origin is tuple:
-        return f"list of {_type_name(inner[0])}"
-    return str(getattr(hint, "__name__", hint))
+    return f"list of {_type_name(inner[0])}" if origin is tuple else str(getattr(hint, "__name__", hint))
 
 
 def _toml_value(text: str) -> Any:

@@ -58,7 +58,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     path = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError at links in a circle
-    temporary = _temporary(path)
+    temporary = _cleared(path)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -101,10 +101,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     The manifest is written for the caller. An existing `path` is replaced: moved aside, then removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
-    for leftover in path.parent.glob(f"{_TEMPORARY}*-{glob.escape(path.name[-_LONGEST:])}"):
-        if leftover == temporary or not _is_written(leftover):
-            remove(leftover)
+    temporary = _cleared(path)
     temporary.mkdir()
     try:
         yield temporary
@@ -128,6 +125,16 @@ def new_folder(path: Path) -> Iterator[Path]:
 def _temporary(path: Path, kind: str = "") -> Path:
     """Where this process writes what becomes `path`: another may be writing the same."""
     return path.with_name(f"{_TEMPORARY}{os.getpid()}.{_HOST}-{kind}{path.name[-_LONGEST:]}")
+
+
+def _cleared(path: Path) -> Path:
+    """The same, after what killed writers of that name left there is removed, as far as it may be."""
+    temporary = _temporary(path)
+    for leftover in path.parent.glob(f"{_TEMPORARY}*-{glob.escape(path.name[-_LONGEST:])}"):
+        if leftover == temporary or not _is_written(leftover):
+            with suppress(OSError):
+                remove(leftover)
+    return temporary
 
 
 def meant(path: str) -> str:

@@ -87,6 +87,7 @@ def choose(
 
     keep_kernels()  # before the first product
     has_cuda = torch.cuda.is_available()
+    is_native = has_cuda and torch.cuda.is_bf16_supported(including_emulation=False)
     if device == "auto":
         device = "cuda" if has_cuda else "cpu"
     check_device(device)
@@ -96,13 +97,13 @@ def choose(
     if precision == "auto" and is_cpu:  # some processors multiply bf16 themselves, and float32 faster
         precision = _measured("precision", "", threads // shards) if has_native_bf16() else "float32"
     elif precision == "auto":
-        precision = "bf16" if has_cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+        precision = "bf16" if is_native else "float32"
     check_products(products, device=device, precision=precision)
     can_pack = device.startswith("cuda") and precision == "bf16"
     if attention == "packed" and not can_pack:
         raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
     if attention == "auto":
-        there = "packed" if may_pack and can_pack else "fused"
+        there = "packed" if may_pack and can_pack and is_native else "fused"  # no kernel of it runs on older GPUs
         attention = _measured("attention", precision, threads // shards) if is_cpu else there
     if products == "auto":
         products = _measured("products", precision, threads // shards) if is_cpu else "torch"

@@ -133,14 +133,17 @@ def new_recipe(
     if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:
         raise ConfigError(f"{files[0]} is named for {tgt_lang} and comes first; swap the files, or --from and --to")
     if survey.n_pairs < FEWEST_PAIRS:
-        told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides"]
-        for n, side in zip(survey.n_broken, ("sources", "targets"), strict=True):
-            told += [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)"] if n else []
+        told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides", *_no_utf_8(survey)]
         needed = f"training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"
         raise DataError(f"{' and '.join(map(str, files))}: {', '.join(told)}; {needed}")
     size = next(size for size in SIZES if survey.n_pairs < size.below)
     write_text(output, recipe_text(corpus, survey, size, src_lang=src_lang, tgt_lang=tgt_lang, folder=output.parent))
     return output, survey, size
+
+
+def _no_utf_8(survey: Survey) -> list[str]:
+    sides = zip(survey.n_broken, ("sources", "targets"), strict=True)
+    return [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)" for n, side in sides if n]
 
 
 def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: StopFlag | None = None) -> Survey:
@@ -210,12 +213,13 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
 def what_next(output: Path, survey: Survey, size: Size) -> str:
     """What was found and what to type next."""
     rows = f" ({survey.n_rows:,} rows)" if survey.n_rows != survey.n_pairs else ""
-    samples = "\n".join(f"  {shortened(text, WIDTH)}" for pair in survey.samples for text in pair)
+    samples = [f"  {shortened(text, WIDTH)}" for pair in survey.samples for text in pair]
+    found = "\n".join([*samples, *(f"left out: {told}" for told in _no_utf_8(survey))])
     recipe = shlex.quote(str(output))
     model = shlex.quote(str(runs_root() / output.stem / "best"))
     return f"""\
 {survey.n_pairs:,} pairs{rows}, such as
-{samples}
+{found}
 {size.name}: a {size.preset} model. {size.advice}
 {output} is written. What to type next:
   yiwen prepare {recipe}   # what is dropped, and why

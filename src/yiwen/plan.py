@@ -59,9 +59,7 @@ class Stretch:
 
 def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
     """Offsets of the lines of a text, or of its sentences."""
-    if by_sentence:
-        return sentences(text, lang)
-    return [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
+    return sentences(text, lang) if by_sentence else [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
 
 
 def plan(

@@ -187,7 +187,7 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
     if not run.is_dir() and (run.exists() or run.is_symlink()):
         what = "a file" if run.exists() else "a link to nothing"
         raise ConfigError(f"{run} is {what}; give a folder for the run with --run")
-    if not _has_begun(run):
+    if latest_checkpoint(run / "checkpoints") is None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
             raise ConfigError(
                 f"{run} holds a model and no checkpoint to go on from; give another --run folder, or remove it first"
@@ -196,10 +196,6 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
             hardware.check_device(training.device)
     elif not resume:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
-
-
-def _has_begun(run: Path) -> bool:
-    return latest_checkpoint(run / "checkpoints") is not None
 
 
 def average_run(run: Path, *, output: Path, last: int) -> int:
@@ -227,7 +223,7 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
     """Write down recipe and hardware at a run's first start; later check the one and keep the other."""
     recipe, recipe_path, hardware_path = loaded.recipe, run / "recipe.toml", run / "hardware.json"
     refuse_changes(run, recipe)
-    if _has_begun(run):
+    if latest_checkpoint(run / "checkpoints") is not None:
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
@@ -278,10 +274,10 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     """A run that has begun keeps its recipe, but for search, evaluation, its length, and what it logs and keeps.
 
     Raises:
-        ConfigError: With every setting that differs.
+        ConfigError: With every setting that differs, or if the run is longer already.
     """
-    path = run / "recipe.toml"
-    if not _has_begun(run):
+    path, last = run / "recipe.toml", latest_checkpoint(run / "checkpoints")
+    if last is None:
         return
     try:  # a change of recipe.toml itself would change the run
         table = tomllib.loads(json.loads((run / "hardware.json").read_text("utf-8"))["recipe"])
@@ -292,6 +288,8 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     old, new = ({s.key: s.value for s in describe(recipe)} for recipe in (before, now))
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
+    if now.training.max_steps < (step := read_progress(last).step):
+        changes.append(f"training.max_steps={now.training.max_steps}: {step} updates are done; use {step} or more")
     if changes:
         raise ConfigError(
             f"{path} was started with another recipe; a resumed run cannot change these:\n  "

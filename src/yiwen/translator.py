@@ -241,8 +241,7 @@ class Translator:
             ]
 
         numbered = enumerate(blocks(lines, BLOCK_LINES))
-        found = ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop)
-        return itertools.chain.from_iterable(found)
+        return itertools.chain.from_iterable(ahead(translated, numbered, n_at_once=self._n_at_once, stop=stop))
 
     def score(
         self,

@@ -238,6 +238,9 @@ def test_packed_batches_are_of_few_kinds() -> None:
     assert packed(70, 9).kind() == packed(78, 8).kind() == packed(64, 10).kind() != packed(140, 4).kind()
     assert [len(tensor.flatten()) for tensor in packed(78, 8).tensors()] == list(packed(78, 8).kind()[:7])
     assert packed(3, 200).kind()[-1] == 256
+    for packing in packed(420, 98).packings or ():  # a filler of 256 tokens: as many places as a sentence has
+        assert packing.starts.diff().max() > 200
+        assert packing.places.max() < 100
 
 
 @hypothesis.given(st.lists(st.integers(0, 300), min_size=1, max_size=300))

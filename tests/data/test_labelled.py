@@ -79,6 +79,12 @@ def test_a_list_of_several_texts_is_no_text(tmp_path: Path) -> None:
     rows = [{"text": ["A dog."], "label": "x"}, {"text": ["A dog.", "It runs."], "label": ["a b", "c"]}]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     assert read(CorpusConfig(path="a.jsonl", **LABELLED), tmp_path) == [(b"A dog.", b"x"), (None, None)]
+    chinese = [["一只狗。", "狗在跑。"], ["狗", "跑", "！！", "。"]]
+    pq.write_table(pa.table({"text": chinese, "label": ["x", "x"]}), tmp_path / "b.parquet")
+    assert read(CorpusConfig(path="b.parquet", **LABELLED), tmp_path) == [
+        (None, b"x"),
+        ("狗 跑 ！！ 。".encode(), b"x"),
+    ]
 
 
 def test_truth_values_are_the_same_labels_in_every_form(tmp_path: Path) -> None:

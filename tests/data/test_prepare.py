@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +188,18 @@ def test_a_damaged_store_is_refused_and_made_again(tmp_path: Path) -> None:
         Store.open(first.folder)
     assert not run(tmp_path, corpus).reused
     assert contents(first.folder) == before
+
+
+def test_a_store_in_the_place_of_another_is_refused_and_made_again(tmp_path: Path) -> None:
+    corpora = [write(tmp_path, name, [pair(n) for n in rows]) for name, rows in (("a", range(60)), ("b", range(70)))]
+    first, other = (run(tmp_path, corpus).folder for corpus in corpora)
+    before = contents(first)
+    shutil.rmtree(first)
+    shutil.copytree(other, first)
+    with pytest.raises(CheckpointError, match=rf"{first.name} holds {other.name}; run `yiwen prepare` again"):
+        Store.open(first)
+    assert not run(tmp_path, corpora[0]).reused
+    assert contents(first) == before
 
 
 def test_a_ready_model_is_used_as_it_is(tmp_path: Path) -> None:

@@ -16,17 +16,26 @@ TWO = '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1">
 
 @pytest.mark.parametrize("source", [XLIFF, XLIFF2])
 def test_targets_of_another_language_are_refused(source: str) -> None:
-    message = "wants its targets in de, not in zh-Hans; translate it into de, or correct its trgLang or target-language"
+    message = "the file has targets in de, not zh-Hans; use a model for de, or correct trgLang or target-language"
     with pytest.raises(DataError, match=message):
         translated_here(source, "xliff", tgt_lang="zh-Hans")
     assert translated_here(source, "xliff", tgt_lang="de-AT") == translated_here(source, "xliff", tgt_lang="")
 
 
+@pytest.mark.parametrize("source", [XLIFF, XLIFF2])
+def test_texts_of_another_language_are_refused_and_of_another_region_are_not(source: str) -> None:
+    message = "the file has sources in en, not fr; use a model for en, or correct srcLang or source-language"
+    with pytest.raises(DataError, match=message):
+        translated_here(source, "xliff", src_lang="fr", tgt_lang="de")
+    same = translated_here(source, "xliff", src_lang="en-GB", tgt_lang="de")
+    assert same == translated_here(source, "xliff", tgt_lang="de")
+    silent = source.replace('srcLang="en"', "").replace('source-language="en"', "")
+    assert translated_here(silent, "xliff", src_lang="fr", tgt_lang="de")
+
+
 def test_a_po_file_of_another_language_is_refused() -> None:
     source = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
-    with pytest.raises(
-        DataError, match="wants its targets in fr, not in de; translate it into fr, or correct its Lang"
-    ):
+    with pytest.raises(DataError, match="the file has targets in fr, not de; use a model for fr, or correct Language"):
         translated_here(source, "po", tgt_lang="de")
     assert 'msgstr "A DOG"' in translated_here(source, "po", tgt_lang="fr-CA").decode()
     assert 'msgstr "A DOG"' in translated_here(source.replace("fr", ""), "po", tgt_lang="de").decode()
@@ -223,3 +232,13 @@ def test_a_file_holds_nothing_that_its_encoding_lacks(label: str) -> None:
     assert translated_here(header, "po", lambda text: "狗——").endswith('msgstr "狗——"\n'.encode("gbk"))
     with pytest.raises(DataError, match="cannot hold '𠀀' of its translation; save it as UTF-8 first"):
         translated_here(header.replace("\n", "\r\n"), "po", lambda text: "𠀀")
+
+
+@pytest.mark.parametrize(("label", "sign"), [("GB2312", "镕"), ("GBK", "㐀")])
+def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: str) -> None:
+    unit = "<trans-unit id='1'><source>a dog</source></trans-unit>"
+    source = f'<?xml version="1.0" encoding="{label}"?><xliff><note><![CDATA[{sign}]]></note>{unit}</xliff>'
+    assert f"[{sign}]".encode("gb18030") in translated_here(source.encode("gb18030"), "xliff")
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\nmsgid "a dog"\nmsgstr ""\n'
+    out = header.replace('"a dog"\nmsgstr ""', '"a dog"\nmsgstr "A DOG"')
+    assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")

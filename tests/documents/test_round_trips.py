@@ -222,6 +222,20 @@ def test_the_line_by_which_excel_knows_the_separator_stays() -> None:
     assert texts_of("sep=;\r\n1;Hello you\r\n", "csv") == ["Hello you"]
 
 
+@pytest.mark.parametrize(
+    ("source", "suffix", "text"),
+    [
+        ("四月里的一天，天气晴朗而寒冷，那个男人带着狗走出家门，\n谁也没有看见他们。\n", "txt", "…家门，谁也…"),
+        ("天气晴朗，\n他的狗（大狗）\n跑了。\n", "md", "天气晴朗，他的狗（大狗）跑了。"),
+        ("1\n00:00:01,000 --> 00:00:02,000\n天气晴朗，\n他的狗跑了。\n", "srt", "天气晴朗，他的狗跑了。"),
+        ("It is “good”\nhere.\n", "md", "It is “good” here."),
+    ],
+)
+def test_no_blank_comes_between_the_lines_of_chinese(source: str, suffix: str, text: str) -> None:
+    (found,) = texts_of(source, suffix)
+    assert text.strip("…") in found
+
+
 def test_numbered_tags_of_a_program_are_tags() -> None:
     assert texts_of('["Read <0>the docs</0> now<1/>, 1 < 2 > 0"]', "json") == ["Read the docs now, 1 < 2 > 0"]
 
@@ -238,6 +252,13 @@ def test_text_wrapped_at_one_width_is_one_text_and_wrapped_again() -> None:
         "　　四月里的一天，天气晴朗而寒冷，钟敲了13下，那个男人\n走出了家门，他的狗跟在后面，谁也没有看见他们两个。\n"
     )
     assert texts_of(chinese, "txt") == ["".join(chinese.split())]  # a character is two columns wide
+    for title in (
+        "《平凡的世界》是中国作家路遥创作的一部百万字的小说\n作者：路遥\n",
+        "北京市海淀区中关村大街二十七号中关村大厦十一层一一零六室\n邮编 100080\n",
+        "关于进一步加强和改进新形势下高校宣传思想工作的意见\n（二零一五年一月）\n",
+    ):
+        assert texts_of(title, "txt") == title.split("\n")[:-1]  # neither ends as a sentence does
+        assert texts_of("- " + title.replace("\n", "\n  ", 1), "txt") == [title.replace("\n", "")]
 
 
 @pytest.mark.parametrize(

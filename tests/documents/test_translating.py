@@ -72,6 +72,12 @@ def test_a_number_that_was_changed_is_found_by_alignment_or_the_placeholder_is_p
     assert translated_here(po, "po", fake=fake).decode().count("%s") == 2
 
 
+def test_a_placeholder_takes_no_word_that_was_kept_as_it_is() -> None:
+    # 0 7 1 likes 2 beef -> 0 mag 1 beef, whose attention is on 7
+    fake = Fake({"{name} likes beef": "mag beef", "7 likes beef": "mag beef"}, {"7 likes beef": [(0, 1), (1, 0)]})
+    assert translated_here('"{name} likes beef"', "json", fake=fake).decode() == '"mag {name} beef"'
+
+
 def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
     # 0 dog 1 see 2 7 3 now -> 0 seht 1 7 2 , 3 Hund 4 , 5 jetzt 6 7 7 um 8 77
     texts = {"dog see {n} now": "weg", "dog see 7 now": "seht 7, Hund, jetzt 7 um 77"}

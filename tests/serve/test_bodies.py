@@ -59,6 +59,11 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
         "0 = 0: Extra inputs are not permitted",
     ),
     "NaN": (request(T, translation("a", beam_size=math.nan)), 400, "NaN is no JSON number"),
+    "a number of 5,000 digits": (
+        request(T, b'{"text": "a", "beam_size": ' + b"1" * 5000 + b"}"),
+        422,
+        "beam_size = inf: Input should be a valid integer; /op",
+    ),
     "a key twice": (request(T, b'{"text": "a", "text": "b"}'), 400, "a key stands twice in one object"),
     "bad UTF-8": (request(T, b'{"text": "\xff"}'), 400, "can't decode byte 0xff in position 10"),
     "half a character": (request(T, b'{"text": "\\ud800"}'), 400, "surrogates not allowed; send an object in UTF-8"),

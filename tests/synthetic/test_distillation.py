@@ -113,6 +113,24 @@ def test_a_damaged_shard_is_translated_again(teacher: Teacher, loaded: LoadedRec
     assert text.read_text(encoding="utf-8").count("\n") == 300
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_shard_in_the_place_of_another_is_translated_again(
+    teacher: Teacher, loaded: LoadedRecipe, is_old: bool
+) -> None:
+    """Shards of earlier versions do not say which rows they hold: those of another length are found."""
+    made = distilled_by(teacher, loaded).made
+    first, second, *_, last = sorted(made.folder.parent.glob("shard-*"))
+    shutil.rmtree(first)
+    shutil.copytree(last if is_old else second, first)
+    if is_old:
+        (first / shards.NOTES).write_text("{}", encoding="utf-8")
+        signed(first)
+    shutil.rmtree(made.folder)
+    again = distilled_by(teacher, loaded)
+    assert again.made.n_translated == 300
+    assert lines(again, "corpus-0.de") == [source[::-1] for source in lines(again, "corpus-0.en")]
+
+
 def test_another_search_or_other_weights_start_anew(teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun) -> None:
     folders = {
         distilled_by(teacher, loaded).made.folder.parent,
@@ -316,9 +334,9 @@ def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: Loade
 
 
 def test_an_existing_run_is_refused_before_the_teacher_works(
-    teacher: Teacher, loaded: LoadedRecipe, monkeypatch: pytest.MonkeyPatch
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
+    shutil.copytree(tiny_run.best.parent / "checkpoints", tmp_path / "runs" / "tiny-student" / "checkpoints")
     with pytest.raises(ConfigError, match=r"tiny-student exists already; go on by --resume"):
         distil(teachers_of(teacher), loaded)
     assert teacher.asked == []
@@ -344,9 +362,8 @@ def test_what_a_resumed_student_cannot_change_is_refused_before_the_teacher_work
     monkeypatch.setattr(module, "train_recipe", lambda student, **_: students.append(student))
     distil(teachers_of(teacher), loaded)
     run = tmp_path / "runs" / "tiny-student"
-    run.mkdir()
+    shutil.copytree(tiny_run.best.parent / "checkpoints", run / "checkpoints")
     (run / "recipe.toml").write_text(to_toml(students[0].recipe), encoding="utf-8")
-    monkeypatch.setattr("yiwen.runs._has_begun", lambda run: run.name == "tiny-student")
     teacher.asked.clear()
     with pytest.raises(ConfigError, match=r"a resumed run cannot change these:\n .*data.corpora") as refused:
         distil(teachers_of(teacher, search={"beam_size": 3}), loaded, resume=True)

@@ -74,6 +74,17 @@ def test_a_text_outlasts_a_reload_before_it_is_translated_and_a_way_back(page: P
     expect(page.locator("#source")).to_have_value("")
 
 
+def test_a_text_too_long_to_be_kept_does_not_bring_back_the_one_before(page: Page) -> None:
+    page.fill("#source", "A heron waits.")
+    page.reload()
+    expect(page.locator("#source")).to_have_value("A heron waits.")
+    page.fill("#source", "A longer text about herons.")
+    page.evaluate(f"() => {{ {FULL} }}")
+    page.reload()
+    expect(page.locator("#to")).to_have_value("zh")
+    expect(page.locator("#source")).to_have_value("")
+
+
 def test_terms_of_two_tabs_are_all_kept(page: Page, service: FakeService) -> None:
     other = page.context.new_page()
     other.goto(service.url)

@@ -101,5 +101,4 @@ def _gold_log_probs(model: Transformer, batch: Batch, change: Callable[[Tensor],
     finally:
         hook.remove()  # before the decoder runs: it may use the same matrix
     states_CTD = model.decode(batch.tgt_in, memory_CSD, padding_mask(batch.src_ids, model.pad_id))
-    log_probs_CTV = log_probs_of(model.logits(states_CTD))
-    return log_probs_CTV.gather(2, batch.tgt_out[..., None])[..., 0]
+    return log_probs_of(model.logits(states_CTD)).gather(2, batch.tgt_out[..., None])[..., 0]

@@ -59,7 +59,8 @@ class Packing:
         fillers = room // N_FILLERS + (torch.arange(N_FILLERS) < room % N_FILLERS)
         lengths = F.pad(torch.cat([lengths, fillers]), (0, n - len(lengths) - N_FILLERS))
         starts = F.pad(lengths.cumsum(dim=0, dtype=torch.int32), (1, 0))
-        places = torch.arange(int(starts[-1])) - starts[:-1].repeat_interleave(lengths)
+        # A filler may be longer than what a model has positions for: it counts anew behind the longest sentence.
+        places = (torch.arange(int(starts[-1])) - starts[:-1].repeat_interleave(lengths)) % is_real.size(1)
         return cls(starts, places, longest=-(-int(lengths.max()) // 128) * 128)
 
 
@@ -111,12 +112,8 @@ class Batch:
 
     def tensors(self) -> list[Tensor]:
         """All of a packed batch."""
-        return [
-            self.src_ids,
-            self.tgt_in,
-            self.tgt_out,
-            *(t for p in self.packings or () for t in (p.starts, p.places)),
-        ]
+        packings = (tensor for packing in self.packings or () for tensor in (packing.starts, packing.places))
+        return [self.src_ids, self.tgt_in, self.tgt_out, *packings]
 
     def kind(self) -> tuple[int, ...]:
         """What two packed batches have in common that a GPU can go through in the same way."""

@@ -115,8 +115,7 @@ def read_blocks(
     suffix = lines.plain_suffix(paths[0]) if corpus.path else ""
     names = (src_lang, tgt_lang) if suffix == ".tmx" else (corpus.src_column, corpus.tgt_column)
     read = _READERS.get(suffix, tables.read_arrow)
-    has_header = suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])}
-    first = 2 if has_header else 1
+    first = 2 if suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])} else 1  # behind a header
     sides = read(paths[0], *names, size=size) if suffix else _read_two_files(*paths, size=size)
     for src, tgt in sides:
         yield Block(first, _unescaped(src), _unescaped(tgt)) if corpus.unescape else Block(first, src, tgt)

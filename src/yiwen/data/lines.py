@@ -89,7 +89,7 @@ def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
             code = f"UTF-16{found.lastgroup or ''}"
             raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
         if index == 0 and _PACKED.match(raw):
-            raise DataError(f"{name} is compressed; let its name end in .gz, .zst or .xz as it is, or unpack it first")
+            raise DataError(f"{name} is packed; .gz, .zst and .xz are read if its name ends so; unpack others first")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 

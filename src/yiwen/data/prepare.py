@@ -83,11 +83,15 @@ def prepare(
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     folder = root / ".prepared" / fingerprint
+
+    def is_ready() -> bool:  # and no other store that was put there
+        return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
+
     with ExitStack() as stack:
-        if not (reused := is_whole(folder)):
+        if not (reused := is_ready()):
             tick = stack.enter_context(_progress(progress))
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
-            reused = is_whole(folder)  # asked again: another process may just have finished it
+            reused = is_ready()  # asked again: another process may just have finished it
         if not reused:
             _remove_leftovers(folder.parent)
             with new_folder(folder) as temporary:

@@ -181,9 +181,8 @@ def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
     """What is wrong with a label or tags, or None."""
     if task.is_labelled and not tgt:
         return "no label"
-    if task.targets == "tags" and src.count(" ") != tgt.count(" "):
-        return "words and tags differ in number"
-    return None
+    has_one_each = task.targets != "tags" or src.count(" ") == tgt.count(" ")
+    return None if has_one_each else "words and tags differ in number"
 
 
 def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:

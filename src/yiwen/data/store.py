@@ -115,10 +115,13 @@ class Store:
         """Open a folder that `prepare` published.
 
         Raises:
-            CheckpointError: If it is not whole, has changed, or was written by another version.
+            CheckpointError: If it is not whole, has changed, lies where `prepare` keeps another one, or was written by
+                another version.
         """
         verify_manifest(folder)
         info = read_info(folder)
+        if folder.parent.name == ".prepared" and folder.name != info.fingerprint:
+            raise CheckpointError(f"{folder} holds {info.fingerprint}; run `yiwen prepare` again, with its recipe")
         shards = map(mapped, sorted(folder.glob("train-*.arrow")))
         return cls(folder, info, [shard.get_batch(i) for shard in shards for i in range(shard.num_record_batches)])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -139,11 +140,10 @@ def _under(column: str, row: Any) -> Any:
         return row
     if isinstance(row, dict) and column in row:
         return row[column]
-    value = row
     for key in column.split("."):
-        if value is not None:
-            value = value.get(key, ...) if isinstance(value, dict) else ...
-    return value
+        if row is not None:
+            row = row.get(key, ...) if isinstance(row, dict) else ...
+    return row
 
 
 def _json(line: bytes) -> Any:
@@ -166,11 +166,9 @@ def _as_text(value: Any) -> bytes | None:
     match value:
         case bytes():
             return value
-        case str(text) | [str(text)]:
-            return text.encode("utf-8", "surrogatepass")
-        case int():
-            return str(value).encode()
-        case list() if all(isinstance(item, str | int) and " " not in str(item) for item in value):
+        case str(text) | int(text) | [str(text)]:
+            return str(text).encode("utf-8", "surrogatepass")
+        case list() if all(isinstance(item, str | int) and not re.search(r" |\w[。！？]", str(item)) for item in value):
             return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
         case _:
             return None

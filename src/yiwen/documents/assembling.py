@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from typing import Any, Final
 
 from yiwen.documents.markup import Piece, source_of
-from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, is_cjk
+from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, ends_cjk
 from yiwen.text.protect import AROUND
 
 DEEPEST: Final = 64
@@ -193,14 +193,13 @@ def _assembled(
                 code.append((start, start + len(piece.strip(_BLANK))))
                 marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip(_BLANK)))
         elif token.kind == "break":
-            piece = "" if is_cjk(end) else " "
+            piece = "" if ends_cjk(end) else " "
             marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
         elif token.kind == "open" and number in partner:
             closing = tokens[partner[number]]
             opened.append(len(marks))
-            marks.append(
-                Mark(length, length, parent, before=token.raw, after=closing.text or closing.raw, wrap=token.wrap)
-            )
+            after = closing.text or closing.raw
+            marks.append(Mark(length, length, parent, before=token.raw, after=after, wrap=token.wrap))
         elif token.kind == "close" and number in partner:
             opening = opened.pop()
             marks[opening] = replace(marks[opening], end=length)

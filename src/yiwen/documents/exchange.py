@@ -13,7 +13,7 @@ from yiwen.documents.assembling import kept_token, running, string_unit, units_o
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
-from yiwen.text.languages import best_match
+from yiwen.text.languages import base, best_match
 
 _QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
 _FIELD: Final = re.compile(
@@ -56,7 +56,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
             msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
             continue
         if not msgid and (named := _LANGUAGE.search(text)):
-            _check_target(named[1], tgt_lang, "Language")
+            _check_language("targets", named[1], tgt_lang, "Language")
         is_only = following is None or following["number"] is None
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
         if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
@@ -74,21 +74,18 @@ def _quoted(text: str) -> str:
     return f'"{text.translate(_WRITTEN)}"'
 
 
-def _check_target(named: str, tgt_lang: str, where: str) -> None:
-    if named and tgt_lang and best_match([named], tgt_lang) is None:
-        raise DataError(
-            f"the file wants its targets in {named}, not in {tgt_lang}; translate it into {named}, or correct "
-            f"its {where}"
-        )
+def _check_language(side: str, named: str, wanted: str, where: str) -> None:
+    if named and wanted and best_match([named], wanted) is None:
+        raise DataError(f"the file has {side} in {named}, not {wanted}; use a model for {named}, or correct {where}")
 
 
-def xliff(source: str, *, tgt_lang: str) -> list[Part]:
+def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     """XLIFF 1.2 (`trans-unit`) and 2 (`segment`): a target that is missing, empty or to be done is filled.
 
     Where there are targets, XLIFF 2 must name their language (OASIS, XLIFF 2.1: trgLang).
 
     Raises:
-        DataError: If the targets are to be in another language than `tgt_lang`.
+        DataError: If the targets are to be in another language than `tgt_lang`, or the sources are not in `src_lang`.
     """
     out: list[Part] = []
     wanted = [True]  # whether what is open is to be translated
@@ -107,7 +104,9 @@ def xliff(source: str, *, tgt_lang: str) -> list[Part]:
             wanted.append(is_wanted(piece))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
-            _check_target(named, tgt_lang, "trgLang or target-language")
+            _check_language("targets", named, tgt_lang, "trgLang or target-language")
+            named = base(piece.attributes.get("srcLang" if is_2 else "source-language", ""))
+            _check_language("sources", named, base(src_lang), "srcLang or source-language")
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
         elif piece.kind == "close":

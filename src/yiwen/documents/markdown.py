@@ -18,7 +18,7 @@ from typing import Any, Final
 from yiwen.documents import web
 from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import Part, Token, Unit, is_cjk
+from yiwen.documents.unit import Part, Token, Unit, ends_cjk
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
@@ -137,7 +137,7 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
         elif child.type == "text_special":
             yield Token("text", raw, child.content)
         elif child.type == "softbreak":
-            yield Token("text", raw, "" if is_cjk(located.source[located.place(start) - 1]) else " ")
+            yield Token("text", raw, "" if ends_cjk(located.source[located.place(start) - 1]) else " ")
         elif child.type == "hardbreak" or raw.lower().startswith("<br"):
             yield raw
         elif child.type == "html_inline":

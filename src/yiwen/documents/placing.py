@@ -187,7 +187,8 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     own = {j: weights[j] for j in sorted(weights) if is_free(j)}
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
         j = max(own, key=own.__getitem__)
-        return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE)
+        is_copied = known.target[slice(*known.tgt[j])] in {known.text[slice(*span)] for span in known.src}
+        return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE and not is_copied)  # nor a term that is kept
     if own:
         first, last = _heaviest(weights, own, known.mass, taken)
         span = known.tgt[first][0], known.tgt[last][1]

@@ -54,7 +54,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
         "txt": (tables.lines,),
         "vtt": (partial(cues, is_vtt=True),),
-        "xlf xliff": (partial(exchange.xliff, tgt_lang=tgt_lang),),
+        "xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
@@ -150,9 +150,9 @@ def _decoded(data: bytes, suffix: str) -> Text:
         ) from error
     n_returns, n_lines = text.count("\r"), text.count("\n")
     line_end = "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\r" if n_returns > n_lines == 0 else "\n"
-    # Browsers read all of GB 18030 under these names, and what reads XML and PO does not.
-    written = label if label in ("gb2312", "gbk") and suffix not in ("htm", "html") else encoding
-    return Text(text.replace(line_end, "\n"), mark, written, line_end)
+    # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
+    is_old = label in ("gb2312", "gbk") and suffix[:3] != "htm" and "\ufffd" not in data.decode(label, "replace")
+    return Text(text.replace(line_end, "\n"), mark, label if is_old else encoding, line_end)
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

@@ -48,7 +48,7 @@ def lines(source: str) -> list[Part]:
         starts = [number for number, (head, _) in enumerate(rows) if number == 0 or head.strip()]
         for start, end in pairwise([*starts, len(rows)]):
             item = rows[start:end]
-            if _is_wrapped(item):
+            if not any("\t" in head + text for head, text in item) and _is_wrapped(item):
                 tokens: list[Token] = []
                 for head, text in item:
                     tokens += [Token("break", f"\n{head}"), Token("text", text, text)]
@@ -69,13 +69,13 @@ def _is_wrapped(rows: Sequence[Row]) -> bool:
     (head, _), *later = rows
     widths = [cell_len(indent + text) for indent, text in rows]
     indents = {len(indent) for indent, _ in later}
-    if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head):
-        return False
-    if max(widths) not in _WIDTHS or any("\t" in part for row in rows for part in row):
+    if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head) or max(widths) not in _WIDTHS:
         return False
     firsts = [cell_len(text[0] if is_cjk(text) else f"{text.split()[0]} ") for _, text in later]
     is_full = all(width + first > max(widths) for width, first in zip(widths, firsts, strict=False))
-    return is_full and not all(SENTENCE_END.search(text) for _, text in rows[:-1])
+    *ends, is_last = (bool(SENTENCE_END.search(text)) for _, text in rows)
+    # Any two lines of Chinese fit so far: those of one indentation that end as no sentence does are titles and names.
+    return is_full and not all(ends) and (is_last or head != later[0][0] or not any(is_cjk(text) for _, text in rows))
 
 
 def cells(source: str, *, is_tsv: bool) -> list[Part]:

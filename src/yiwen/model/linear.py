@@ -81,9 +81,7 @@ class _OneDnnProduct(torch.autograd.Function):
         grad_NO = grads[0].flatten(0, -2)
         if y_NO is not None:
             grad_NO = torch.ops.aten.threshold_backward(grad_NO, y_NO, 0)
-        x_grad = None
-        if ctx.needs_input_grad[0]:
-            x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape).to(ctx.x_dtype)
+        x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape).to(ctx.x_dtype) if ctx.needs_input_grad[0] else None
         # Of two equal products the one that has to turn the narrower matrix is a sixth faster.
         if x_NI.size(1) <= grad_NO.size(1):
             weight_grad = _product(x_NI.t(), grad_NO).t().contiguous().to(ctx.weight_dtype)

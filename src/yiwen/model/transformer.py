@@ -117,9 +117,7 @@ class Transformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Decoder states (..., D) -> unnormalised scores of the next token (..., V)."""
-        if self.output_proj is None:
-            return F.linear(states, self.output_weight)
-        return self.output_proj(states)
+        return F.linear(states, self.output_weight) if self.output_proj is None else self.output_proj(states)
 
     def start(self, memory_BSD: Tensor, src_mask: Tensor) -> DecoderCache:
         """The cache before the first step of a search."""

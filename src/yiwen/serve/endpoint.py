@@ -241,7 +241,11 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-_JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_no_number)
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) < 400 else float(digits)  # infinite: Python refuses to read 4,300 of them
+
+
+_JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_no_number, parse_int=_integer)
 
 
 def _parsed_form(body: bytes) -> dict[str, Any]:

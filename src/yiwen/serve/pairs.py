@@ -87,9 +87,7 @@ class Way:
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> Sequence[Any]:
         """Which words of two texts go with which; None for each where the way is through another language."""
-        if len(self.hops) > 1:
-            return [None] * len(sources)
-        return self.hops[0].align(sources, targets, stop=stop)
+        return [None] * len(sources) if len(self.hops) > 1 else self.hops[0].align(sources, targets, stop=stop)
 
 
 def _joined(first: Translation, last: Translation) -> Translation:

@@ -31,7 +31,7 @@ SHARD_ROWS: Final = 2048
 """Sources in a shard: seconds of work, which is what a kill may cost."""
 TEXT: Final = "translations.txt"
 NOTES: Final = "notes.json"
-"""In a shard: why the translations at these places are of no use."""
+"""In a shard: why the translations at these places are of no use, and which teacher and rows it is `of`."""
 
 
 def identity_of(
@@ -66,7 +66,7 @@ def translate_missing(
     folder: Path, translator: Translator, store: Store, search: SearchConfig, *, stop: StopFlag | None, bar: Progress
 ) -> int:
     """Write every shard that is missing or damaged; returns how many sources that were."""
-    missing = [rows for rows in shards(store) if not is_whole(shard_of(folder, rows))]
+    missing = [rows for rows in shards(store) if not _is_here(shard_of(folder, rows), len(rows))]
     n_missing, n_all = sum(map(len, missing)), len(store)
 
     def stream_of(parts: list[np.ndarray], search: SearchConfig) -> Iterator[Translation]:
@@ -88,7 +88,7 @@ def translate_missing(
         }
         with new_folder(shard_of(folder, rows)) as shard:
             write_lines(shard / TEXT, [translation.text for translation in translations])
-            write_json(shard / NOTES, left_out)
+            write_json(shard / NOTES, left_out | {"of": _place_of(shard_of(folder, rows))})
         n_done += len(rows)
         bar.update(task, advance=len(rows), rate=f"{n_done / (time.perf_counter() - began):,.0f} sentences/s")
     return n_missing
@@ -103,6 +103,17 @@ def shards(store: Store) -> Iterator[np.ndarray]:
 def shard_of(folder: Path, rows: np.ndarray) -> Path:
     """Folder of the shard of these rows."""
     return folder / f"shard-{rows[0]:09}"
+
+
+def _place_of(shard: Path) -> str:
+    return f"{shard.parent.name}/{shard.name}"
+
+
+def _is_here(shard: Path, n_rows: int) -> bool:
+    """Whether a shard is whole and in its place; those of earlier versions tell by their length alone."""
+    if not is_whole(shard) or (shard / TEXT).read_bytes().count(b"\n") != n_rows:
+        return False
+    return bool(read_json(shard / NOTES, "remove the shard").get("of", _place_of(shard)) == _place_of(shard))
 
 
 def sources_of(store: Store, rows: np.ndarray) -> list[str]:

@@ -107,8 +107,7 @@ def rate_of(name: str, encoder: EncoderConfig, *, n_layers: int) -> float:
     if not name.startswith("body."):
         return 1.0
     _, module, *rest = name.split(".")
+    n_below = -1
     if module == "encoder":
         n_below = int(rest[1]) if rest[0] == "layers" else n_layers - 1
-    else:
-        n_below = -1
     return encoder.rate * encoder.layer_decay ** (n_layers - 1 - n_below)

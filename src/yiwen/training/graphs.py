@@ -7,6 +7,7 @@ for the next. A graph is recorded once for each kind of batch, and asked for as 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import torch
@@ -65,6 +66,10 @@ class StepGraphs:
         if kind not in self._graphs:
             if len(self._graphs) >= MOST:
                 self._graphs.pop(next(iter(self._graphs)))
+            with suppress(torch.OutOfMemoryError):
+                self._graphs[kind] = self._recorded(batch, loss_of)
+        if kind not in self._graphs:
+            self._graphs.clear()  # their memory is theirs, and nobody else's, as long as they are kept
             self._graphs[kind] = self._recorded(batch, loss_of)
         graph, given, share, loss_sum = self._graphs[kind]
         for mine, new in zip(given.tensors(), batch.tensors(), strict=True):

@@ -66,8 +66,8 @@ function keepInTab(name, value) {
   // Storage may have no room for it, nor be there.
   heldInTab.set(name, value);
   try {
+    sessionStorage.removeItem(`yiwen.${name}`);  // what stood there is old, also where this has no room
     if (value) sessionStorage.setItem(`yiwen.${name}`, value);
-    else sessionStorage.removeItem(`yiwen.${name}`);
   } catch {
     // Kept in memory then, for as long as the page is open.
   }
