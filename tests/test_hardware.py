@@ -125,7 +125,7 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     for name in names:
         monkeypatch.delenv(name)
     hardware.keep_kernels()
-    assert [os.environ[name] for name in names] == ["4096", "16"]
+    assert [os.environ[name] for name in names] == ["4096", "1024"]
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
