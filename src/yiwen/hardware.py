@@ -199,15 +199,16 @@ def apply(hardware: Hardware) -> None:
         keep_memory()
 
 
-def keep_kernels(n_shapes: int = 4096, *, n_a_thread: int = 1024) -> None:
-    """Let oneDNN keep the kernels of so many shapes, and PyTorch so many for each thread; before the first product.
+def keep_kernels(n_shapes: int = 4096, *, n_a_thread: int = 0) -> None:
+    """Let oneDNN keep the kernels of so many shapes; to be called before the process's first product.
 
     It makes a kernel for every new shape, and each batch has some sixty: with its own limit of 1,024 an epoch ends
     long after the first ones were forgotten, and training spends 5 % of its time on making them again. Each takes
-    270 KB: for 64 threads of a service PyTorch's own 1,024 would come to 18 GB.
+    270 KB: for 64 threads of a service PyTorch's own 1,024 would come to 18 GB. `n_a_thread` is another number for it.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(n_shapes))
-    os.environ.setdefault("LRU_CACHE_CAPACITY", str(n_a_thread))
+    if n_a_thread:
+        os.environ.setdefault("LRU_CACHE_CAPACITY", str(n_a_thread))
 
 
 def keep_memory() -> bool:
