@@ -333,6 +333,24 @@ def test_what_made_the_text_is_written_beside_it(teacher: Teacher, loaded: Loade
     assert (told["engine"], told["search"]["beam_size"]) == ("torch in a test", 5)
 
 
+def test_training_gets_its_room_for_kernels_whatever_the_teacher_asks_for(
+    loaded: LoadedRecipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """oneDNN reads the number once a process, and an engine of torch asks for a smaller one."""
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    monkeypatch.setenv(name, "")
+    monkeypatch.delenv(name)
+
+    def load(teachers: Teachers) -> Any:
+        assert os.environ[name] == "4096"
+        raise ConfigError("here")
+
+    monkeypatch.setattr(Teachers, "load", load)
+    monkeypatch.setattr(module, "_require_same_languages", lambda folder, loaded: None)
+    with pytest.raises(ConfigError, match="here"):
+        distil(Teachers(folder=Path("teacher")), loaded)
+
+
 def test_an_existing_run_is_refused_before_the_teacher_works(
     teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
 ) -> None:

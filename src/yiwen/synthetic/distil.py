@@ -19,6 +19,7 @@ from yiwen.data.config import DataConfig
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.files import absolute_path
+from yiwen.hardware import keep_kernels
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
 from yiwen.runs import check_start, initial_model, prepare_recipe, refuse_changes, train_recipe
 from yiwen.stop import StopFlag
@@ -78,6 +79,7 @@ def distil(
             corpora = [*map(corpus_name, np.unique(store.corpus))]
             refuse_changes(run, _student(loaded, student_data(loaded, pairs, store, corpora)))
 
+    keep_kernels()  # as many as training wants, before a teacher in torch asks for fewer
     distilled = translate_corpus(teachers, loaded, check=check, stop=stop, console=console)
     student = LoadedRecipe(recipe=_student(loaded, distilled.data), name=name, base=distilled.made.folder)
     return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
