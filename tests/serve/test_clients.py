@@ -234,6 +234,12 @@ def test_deepls_splitting_tags_set_texts_apart(address: str, lone: Translator) -
     assert found["text"] == "".join(f"<par>{translated(lone, part)}</par>" for part in ("Deti gedi", "bapu"))
 
 
+def test_the_outline_of_xml_ends_texts_for_deepls_clients(address: str, lone: Translator) -> None:
+    body = {"text": ["<li>Deti gedi</li><li>bapu</li>"], "target_lang": "DE", "tag_handling": "xml"}
+    (found,) = ask_json(address, "/v2/translate", body).json["translations"]
+    assert found["text"] == "".join(f"<li>{translated(lone, part)}</li>" for part in ("Deti gedi", "bapu"))
+
+
 def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     form = "q=狗。&source=en&target=de".encode()
     expected = ask(address, request("/translate", '{"q": "狗。", "source": "en", "target": "de"}'.encode())).json

@@ -95,8 +95,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        ignored=_listed(asked.ignore_tags),
-        splitting=_listed(asked.splitting_tags),
+        tags={"ignored": _listed(asked.ignore_tags), "splitting": _listed(asked.splitting_tags)},
         then=answer,
         glossary=glossary,
     )
