@@ -193,7 +193,7 @@ async def glossary_pairs(asked: None, call: Call) -> Any:
 
 def _tsv(entries: str) -> str:
     """Terms as DeepL's clients write them as CSV; what is no term is refused with the others later."""
-    rows = csv.reader(io.StringIO(entries, newline=""))
+    rows = csv.reader(io.StringIO(entries.removeprefix("\ufeff"), newline=""))  # a quote behind it would be none
     try:
         return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
     except csv.Error as error:
