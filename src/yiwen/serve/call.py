@@ -120,7 +120,7 @@ async def translate_marked(
     """
 
     def work(way: Way, stop: StopFlag) -> T:
-        translate = partial(way.translate, with_scores=False, stop=stop, **options)
+        translate: Any = partial(way.translate, with_scores=False, stop=stop, **options)
         if markup not in ("html", "xml"):
             return then(way, translate(texts))
         align, is_html = partial(way.align, stop=stop), markup == "html"
