@@ -206,6 +206,32 @@ def test_tags_that_are_named_end_a_text() -> None:
     assert found == "<li>GREEN TEA</li><li>BLACK <b>TEA</b></li>"
 
 
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        (  # DeepL's own example of structured XML
+            "<doc><meta><title>Title</title></meta><par>The first. Followed <b>by</b> it.</par><par>Third</par></doc>",
+            ["Title", "The first. Followed by it.", "Third"],
+        ),
+        ("<li>dog</li><li>cat</li>", ["dog", "cat"]),
+        ("<doc><b>A dog</b><p>in <b><i>big</i></b> <i>cars</i></p></doc>", ["A dog", "in big cars"]),
+        ("Press <b>Go</b> <i>on</i> now", ["Press Go on now"]),
+        ("<a>" * 3000 + "x", ["x"]),
+    ],
+)
+def test_elements_of_xml_end_a_text_unless_they_stand_in_one(source: str, texts: list[str]) -> None:
+    asked: list[str] = []
+
+    def translate(texts: Sequence[str]) -> list[Said]:
+        asked.extend(texts)
+        return by(upper)(texts)
+
+    assert translate_markup([source], is_html=False, translate=translate) == [
+        re.sub(r"(<[^>]*>)|[a-z]", _kept_or_upper, source)
+    ]
+    assert asked == texts
+
+
 def test_a_blank_inside_of_formatting_does_not_move_behind_it() -> None:
     for source in ("<p>foo <b> bar</b>, baz", "<p>foo <b>\n<i> bar</i></b>, baz"):
         assert re.sub("<[^>]*>", "", translated_here(source, "html").decode()) == "FOO BAR, BAZ"

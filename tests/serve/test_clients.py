@@ -234,6 +234,12 @@ def test_deepls_splitting_tags_set_texts_apart(address: str, lone: Translator) -
     assert found["text"] == "".join(f"<par>{translated(lone, part)}</par>" for part in ("Deti gedi", "bapu"))
 
 
+def test_the_outline_of_xml_ends_texts_for_deepls_clients(address: str, lone: Translator) -> None:
+    body = {"text": ["<li>Deti gedi</li><li>bapu</li>"], "target_lang": "DE", "tag_handling": "xml"}
+    (found,) = ask_json(address, "/v2/translate", body).json["translations"]
+    assert found["text"] == "".join(f"<li>{translated(lone, part)}</li>" for part in ("Deti gedi", "bapu"))
+
+
 def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     form = "q=狗。&source=en&target=de".encode()
     expected = ask(address, request("/translate", '{"q": "狗。", "source": "en", "target": "de"}'.encode())).json
@@ -321,7 +327,7 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
             answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
             assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
         broken = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv"}
-        answer = http.post("/v2/glossaries", json={**broken, "entries": '"big\nhouse",Haus\r\n"a, b",c\n'})
+        answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c\n'})
         terms = http.get(f"/v2/glossaries/{answer.json()['glossary_id']}/entries").text
         assert terms.split("\n") == ["big house\tHaus", "a, b\tc"]
         most = csv.field_size_limit(1000)

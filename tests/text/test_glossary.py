@@ -30,6 +30,7 @@ def test_a_table_has_terms_and_their_translations() -> None:
         ('[{"source": "dog", "target": "Hund"}]', "terms.tsv is JSON; write a line a term"),
         ('"dog"\t"Hund"\n"cat"\t"Katze"\n', "terms.tsv is a table with quotes; write a line a term"),
         ("Source\tTarget\ndog\tHund\n", "terms.tsv is a table with a header; write a line a term"),
+        ("\ufeffSource\tTarget\ndog\tHund\n", "terms.tsv is a table with a header"),
         ("src\ttgt\ndog\tHund\n", "terms.tsv is a table with a header"),
         ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
     ],

@@ -83,7 +83,7 @@ def translate_markup(
     """Translate short texts with tags in them, in this process.
 
     Args:
-        texts: Pieces of HTML, or of XML, in which no tag ends a text but those that are named.
+        texts: Pieces of HTML, or of XML, in which a text ends at the tags of its outline and at those that are named.
         is_html: Which of them.
         translate, align: As for `translate_document`.
         ignored: Names of tags whose content stays as it is.

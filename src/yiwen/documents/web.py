@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from yiwen.documents.assembling import kept_token, running, string_unit, units_of
+from yiwen.documents.assembling import DEEPEST, kept_token, running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.text.scripts import is_leftwards
@@ -76,12 +76,34 @@ def texts(
 
     Args:
         source: HTML, whole or a piece of it, or a piece of XML.
-        is_html: Which of them: in XML no element ends a text, none is hidden, and blanks are what they are.
+        is_html: Which of them: in XML those of its outline end a text, none is hidden, and blanks are what they
+            are.
         kept: Elements whose content stays as it is.
         splitting: Elements that end a text besides.
     """
-    tokens = _tokens(html_pieces(source, has_hidden=is_html), {*(BLOCKS if is_html else ()), *splitting}, kept)
+    blocks = {*(BLOCKS if is_html else outline(source)), *splitting}
+    tokens = _tokens(html_pieces(source, has_hidden=is_html), blocks, kept, is_html)
     return running(tokens, lambda text: units_of(text, escape=_escaped if is_html else escaped, is_collapsed=is_html))
+
+
+def outline(source: str) -> set[str]:
+    """Names of the elements of XML that never stand in a text: paragraphs and the like, beside which nothing is said.
+
+    >>> sorted(outline("<doc><h>A <b>big</b> dog</h><par>runs</par></doc>"))
+    ['doc', 'h', 'par']
+    """
+    elements = [(-1, "")]  # around a place
+    found: list[tuple[str, set[tuple[int, str]]]] = []
+    mixed = set()  # with text of their own
+    for number, piece in enumerate(html_pieces(source, has_hidden=False)):
+        if piece.kind == "open":
+            found.append((piece.name, {*elements[:DEEPEST]}))
+            elements.append((number, piece.name))
+        elif (piece.kind, piece.name) == ("close", elements[-1][1]):
+            elements.pop()
+        elif piece.text.strip():
+            mixed.add(elements[-1])
+    return {name for name, _ in found} - {name for name, around in found if around & mixed}
 
 
 def said(source: str, *, is_html: bool) -> list[str]:
@@ -94,16 +116,16 @@ def _escaped(text: str) -> str:
     return _TEMPLATE.sub(lambda found: found[0].replace("&gt;", ">").replace("&amp;", "&"), escaped(text))
 
 
-def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str]) -> Iterator[Token | str]:
+def _tokens(pieces: list[Piece], blocks: set[str], kept: Collection[str], is_html: bool) -> Iterator[Token | str]:
     """Tokens of running text, and what stands between two texts as strings."""
     number = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
         is_kept |= (piece.kind, piece.name) == ("open", "a") and _is_address(pieces[number : number + 15])
-        is_aside = blocks and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
+        is_aside = is_html and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
         if is_kept or is_aside:
-            end = _end(pieces, number, is_html=bool(blocks))
+            end = _end(pieces, number, is_html=is_html)
         inner = pieces[number:end]
         if any(p.name in blocks for p in inner):
             yield source_of(inner)
@@ -111,7 +133,7 @@ def _tokens(pieces: list[Piece], blocks: Collection[str], kept: Collection[str])
             yield Token("point", source_of(inner))
         else:
             kinds = [(p.kind, p.name) for p in pieces[number - 1 : number + 1]]
-            if blocks and kinds == [("close", "a"), ("open", "a")]:
+            if is_html and kinds == [("close", "a"), ("open", "a")]:
                 yield ""  # links side by side are texts apart: a menu
             kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
             yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]

@@ -95,8 +95,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        ignored=_listed(asked.ignore_tags),
-        splitting=_listed(asked.splitting_tags),
+        tags={"ignored": _listed(asked.ignore_tags), "splitting": _listed(asked.splitting_tags)},
         then=answer,
         glossary=glossary,
     )
@@ -194,7 +193,7 @@ async def glossary_pairs(asked: None, call: Call) -> Any:
 
 def _tsv(entries: str) -> str:
     """Terms as DeepL's clients write them as CSV; what is no term is refused with the others later."""
-    rows = csv.reader(io.StringIO(entries, newline=""))
+    rows = csv.reader(io.StringIO(entries.removeprefix("\ufeff"), newline=""))  # a quote behind it would be none
     try:
         return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
     except csv.Error as error:

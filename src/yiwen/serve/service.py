@@ -125,10 +125,9 @@ class Service:
         if self.n_running >= self.config.queue_requests:
             busy = f"{self.n_running} requests are under way, which is the limit"
             raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)
-        loop = asyncio.get_running_loop()
         stop, deadline_s = StopFlag(), self.config.deadline_s
         self.n_running += 1
-        future = loop.run_in_executor(self._threads, work, stop)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work, stop)
         future.add_done_callback(self._leave)
         leaving = None
         try:

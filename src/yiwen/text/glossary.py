@@ -20,7 +20,7 @@ _WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
 _PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
 """What Korean writes behind a noun without a blank."""
 _FOREIGN: Final = re.compile(
-    r"""\s*(<\?xml\b|<tbx\b|<martif\b|\{\s*"[^"\n]*"\s*:|\[\s*(?:\{\s*"|\[\s*")|"""
+    r"""[\s\ufeff]*(<\?xml\b|<tbx\b|<martif\b|\{\s*"[^"\n]*"\s*:|\[\s*(?:\{\s*"|\[\s*")|"""
     r"""(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$|(?i:source|src)\b[^\t\n]*\t *(?i:target|tgt)\b)"""
 )
 """Glossaries in other forms than a table of terms."""
