@@ -517,6 +517,16 @@ def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_t
     assert open_bundle(tmp_path / "mean").info.step == 9
 
 
+def test_weights_that_were_only_drawn_are_averaged_for_nobody(run: Path, tmp_path: Path) -> None:
+    first, *later = checkpoints(run / "checkpoints")  # as it was killed behind a validation, before the first of them
+    for path in later:
+        shutil.rmtree(path)
+    state = first.rename(first.with_name("step-00000000")) / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "step": 0, "is_scheduled": False}))
+    with pytest.raises(CheckpointError, match="has no checkpoint and best model yet; train it first"):
+        average_run(run, output=tmp_path / "mean", last=1)
+
+
 def test_a_run_that_never_got_to_a_checkpoint_starts_anew(
     text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

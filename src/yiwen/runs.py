@@ -210,10 +210,10 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
     if output.exists():
         raise ConfigError(f"{output} exists already; give another --output")
     chosen = last_scheduled(run / "checkpoints", last)
-    if not (run / "best").is_dir() or not chosen:
+    step = read_progress(chosen[-1]).step if chosen else 0  # 0: of weights that were drawn, before the first update
+    if not (run / "best").is_dir() or step == 0:
         raise CheckpointError(f"{run} has no checkpoint and best model yet; train it first")
     bundle = open_bundle(run / "best")
-    step = read_progress(chosen[-1]).step
     info = dataclasses.replace(bundle.info, step=step, weights=f"average of {len(chosen)} checkpoints", scores={})
     save_bundle(output, info=info, weights=average_weights(chosen), models=subword_paths(bundle.folder))
     return len(chosen)

@@ -43,6 +43,13 @@ def test_each_step_hangs_its_continuations_on_the_hypotheses_they_continue() -> 
     assert tree.path([EOS + 9]) == []
 
 
+def test_what_the_limit_cuts_has_no_end_among_its_nodes() -> None:
+    tree = BeamTree(SearchConfig(beam_size=2))
+    show(tree, (-0.5, 0, A), (-1.0, 0, B), (-2.0, 0, EOS))
+    show(tree, (-0.7, 0, A), (-1.2, 1, A), (-1.4, 0, EOS))
+    assert tree.path([A]) == [0]
+
+
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_watching_changes_nothing_and_every_result_is_in_the_tree(beam_size: int) -> None:
     model = random_model(ModelConfig(d_model=20, n_heads=2, d_ff=13, n_encoder_layers=1, n_decoder_layers=2))

@@ -61,6 +61,14 @@ def test_the_terminal_shows_every_part_in_80_columns(seen: Inspection) -> None:
     assert text.count("│") > 20  # three pictures
 
 
+def test_a_winner_that_the_limit_cut_stands_in_the_tree_too(seen: Inspection) -> None:
+    *path, end = seen.winner
+    assert seen.tree[end].fate == "ended"
+    tree = [dataclasses.replace(node, fate="dropped") if node.fate == "ended" else node for node in seen.tree]
+    text = " ".join(shown(dataclasses.replace(seen, tree=tree, winner=path)).split())
+    assert " ".join(seen.node_tokens[number] for number in path) + " ◀ won" in text
+
+
 def test_heads_that_there_is_no_room_for_are_counted(seen: Inspection) -> None:
     many = {name: np.repeat(weights, 8, axis=1) for name, weights in seen.attention.items()}
     importance = {name: np.repeat(weights, 8, axis=1) for name, weights in seen.importance.items()}

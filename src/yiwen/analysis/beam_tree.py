@@ -64,7 +64,7 @@ class BeamTree:
     def path(self, ids: Sequence[int]) -> list[int]:
         """The nodes of a hypothesis, first step first; it ends early where the search did not look further."""
         found: list[int] = []
-        children: dict[tuple[int, int], int] = {(node.parent, node.token): i for i, node in enumerate(self.nodes)}
+        children = {(node.parent, node.token): i for i, node in enumerate(self.nodes) if node.fate != "dropped"}
         for token in (*ids, EOS_ID):
             number = children.get((found[-1] if found else -1, token))
             if number is None:

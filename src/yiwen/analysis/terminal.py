@@ -69,7 +69,7 @@ def _tree(seen: Inspection) -> Tree:
     """Nodes that lead to a result; what follows without a fork stands on one line."""
     children: dict[int, list[int]] = {}  # of each node, those that lead to a result
     for number, node in reversed([*enumerate(seen.tree)]):
-        if node.fate == "ended" or number in children:
+        if node.fate == "ended" or number in children or number in seen.winner:  # which the limit may have cut
             children.setdefault(node.parent, []).insert(0, number)
     root = Tree("<s>")
 
@@ -78,10 +78,9 @@ def _tree(seen: Inspection) -> Tree:
         while len(onward := children.get(number, [])) == 1:
             number = onward[0]
             words.append(seen.node_tokens[number])
-        node = seen.tree[number]
-        label = Text(" ".join(words))
-        if node.score is not None:
-            label.append(f"  {node.score:.3f}{' ◀ won' if number in seen.winner else ''}", style="bold")
+        score, label = seen.tree[number].score, Text(" ".join(words))
+        label.append("" if score is None else f"  {score:.3f}", style="bold")
+        label.append(" ◀ won" if number in seen.winner[-1:] else "", style="bold")
         grown = branch.add(label)
         for child in onward:
             grow(grown, child)
