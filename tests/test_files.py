@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,8 +44,9 @@ def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         files.write_text(path, "new")
+    assert caught.value.filename == str(path)  # the system names no file where a write fails
     assert path.read_text(encoding="utf-8") == "old"
     assert names(tmp_path) == ["a.txt"]
 
@@ -163,6 +166,48 @@ def test_two_processes_that_make_one_folder_leave_one_of_both(tmp_path: Path, mo
                 (theirs / "a").write_bytes(b"theirs")
     assert (tmp_path / "bundle" / "a").read_bytes() == b"ours"
     files.verify_manifest(tmp_path / "bundle")
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_where_a_disk_is_full_the_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as caught, files.new_folder(tmp_path / "bundle"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "bundle")
+    assert names(tmp_path) == []
+
+
+def test_an_old_folder_that_another_process_moves_away_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rename = tmp_path / "bundle", Path.rename
+    path.mkdir()
+
+    def rename_late(self: Path, target: Path) -> Path:
+        if self == path:
+            shutil.rmtree(path)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    with files.new_folder(path) as new:
+        (new / "ours").touch()
+    assert names(path) == ["manifest.json", "ours"]
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_a_folder_that_another_process_was_quicker_to_put_there_stays_and_ours_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rename = tmp_path / "bundle", Path.rename
+
+    def rename_late(self: Path, target: Path) -> Path:
+        if target == path:
+            (path / "theirs").mkdir(parents=True)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    with pytest.raises(OSError, match="not empty"), files.new_folder(path):
+        pass
+    assert names(path) == ["theirs"]
     assert names(tmp_path) == ["bundle"]
 
 

@@ -6,6 +6,7 @@ the last file, the folder fsynced, one rename, the parent fsynced. Whoever finds
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import json
@@ -59,7 +60,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         return
     path = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError at links in a circle
     temporary = _cleared(path)
-    try:
+    with _removed_on_failure(temporary, path):
         with temporary.open("wb") as file:
             yield file
             file.flush()
@@ -67,10 +68,19 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    except BaseException:  # a full disk must not stay full of our halves
-        temporary.unlink(missing_ok=True)
-        raise
     fsync(path.parent)
+
+
+@contextmanager
+def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
+    """Around the writing of what becomes `path`: a full disk must not stay full of our halves, and is told by name."""
+    try:
+        yield
+    except BaseException as error:
+        remove(temporary)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = error.filename or str(path)  # which no error of `write` has
+        raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -103,7 +113,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _cleared(path)
     temporary.mkdir()
-    try:
+    with _removed_on_failure(temporary, path):
         yield temporary
         written = [*temporary.rglob("*")]
         for each in written:
@@ -111,13 +121,10 @@ def new_folder(path: Path) -> Iterator[Path]:
         # A folder inside that was published by itself has a manifest of its own.
         files = sorted(file for file in written if file.is_file() and not is_complete(file.parent))
         write_json(temporary / MANIFEST, {file.relative_to(temporary).as_posix(): sha256(file) for file in files})
-    except BaseException:
-        remove(temporary)
-        raise
-    aside = _temporary(path, "old-")
-    if path.exists() or path.is_symlink():  # a link that points nowhere is in the way too
-        path.rename(aside)
-    temporary.rename(path)
+        aside = _temporary(path, "old-")
+        with suppress(FileNotFoundError):  # there is none, or another process has just moved it
+            path.rename(aside)
+        temporary.rename(path)
     remove(aside)
     fsync(path.parent)
 
@@ -153,10 +160,8 @@ def _is_written(temporary: Path) -> bool:
         return not temporary.exists() or time.time() - temporary.stat().st_mtime < 86_400
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, ValueError, OverflowError):  # another user's, or no number of a process
-        pass
+    except (OSError, ValueError, OverflowError) as error:  # another user's, or no number of a process
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -257,6 +257,7 @@ def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.Ca
     ("number", "remedy"),
     [
         (errno.ENOTDIR, "give one whose folder is there and that you may read or write"),
+        (errno.ENOTEMPTY, "another process wrote the same at the same moment; run the same command again"),
         (errno.EISDIR, "give the path of a file"),
         (errno.ENAMETOOLONG, "give a shorter name"),
         (errno.EFBIG, "write to a file system, and with a `ulimit -f`, that allows files of this size"),

@@ -106,6 +106,12 @@ def test_a_file_that_could_not_be_the_json_is_refused_before_anything_is_loaded(
             measuring.measure_encoder(tmp_path / "nothing", output=output)
 
 
+def test_scores_replace_neither_the_text_nor_its_labels(tmp_path: Path) -> None:
+    for output, ref in (("gold.txt", "gold.txt"), ("scores.json", "scores.html"), ("./gold", "gold")):
+        with pytest.raises(ConfigError, match="it, or the page beside it, is what is read; give it a file of its own"):
+            measuring.measure_encoder(tmp_path, src=tmp_path / "text", ref=tmp_path / ref, output=tmp_path / output)
+
+
 def test_an_encoder_is_scored_by_the_engine_that_is_asked_for_and_by_no_other(tiny_embedder: Path) -> None:
     with pytest.raises(ConfigError, match="engine='ctranslate2' with dtype='auto' is not to be had"):
         measuring.measure_encoder(tiny_embedder, engine="ctranslate2")

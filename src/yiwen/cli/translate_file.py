@@ -43,8 +43,8 @@ def translate_file(
 
     if not input_file.is_file():
         raise DataError(f"{input_file} is no file; give an existing document")
-    is_place = output_file.parent.is_dir() and may_write(output_file)
-    if not is_place or output_file.is_dir():  # found now, not after an hour of translating
+    # Found now, not after an hour of translating.
+    if output_file.is_dir() or not output_file.parent.is_dir() or not may_write(output_file):
         raise ConfigError(f"{output_file} cannot be written; give the path of a file in an existing folder")
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")

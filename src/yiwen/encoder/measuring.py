@@ -78,6 +78,9 @@ def measure_encoder(
     """
     if output is not None and (output.is_dir() or output.suffix.lower() == ".html" or not may_write(output)):
         raise ConfigError(f"--output {output}: a page lies beside it; give the path of a .json file that you may write")
+    written = [output, output.with_suffix(".html")] if output else []
+    if {each.resolve() for each in written} & {each.resolve() for each in (src, ref) if each}:
+        raise ConfigError(f"--output {output}: it, or the page beside it, is what is read; give it a file of its own")
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     bundle = encoder.bundle
     if bundle.info.task == "mlm":
@@ -87,11 +90,11 @@ def measure_encoder(
     found = []
     for number, test in enumerate(tests_of(bundle, src, ref)):
         how = "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
-        written = output or kept_at(bundle.folder, test, is_given=src is not None, how=how)
+        place = output or kept_at(bundle.folder, test, is_given=src is not None, how=how)
         if output is not None and number:  # a file for each test
-            written = output.with_stem(f"{output.stem}-{test.name}")
-        written = written if written and may_write(written) else None  # the run may be somebody else's
-        found.append(_measured(encoder, test, written, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))
+            place = output.with_stem(f"{output.stem}-{test.name}")
+        place = place if place and may_write(place) else None  # the run may be somebody else's
+        found.append(_measured(encoder, test, place, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))
     return found
 
 
