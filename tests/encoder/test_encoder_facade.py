@@ -56,16 +56,36 @@ def test_order_and_neighbours_change_nothing(encoder: Encoder) -> None:
     assert encoder.features([]).shape == (0, 32)
 
 
-@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("zh-Hans", ""), ("zh", "en"), ("en", "zh-Hans")])
+@pytest.mark.parametrize(
+    ("task", "src_lang", "tgt_lang", "read"),
+    [
+        ("classify", "zh-Hans", "", ["这个房间", "这个房间", "du"]),
+        ("translate", "zh", "en", ["这个房间", "这个房间", "du"]),
+        ("embed", "en", "zh-Hans", ["这个房间", "这个房间", "du"]),
+        ("embed", "zh-Hant", "en", ["這個房間", "這個房間", "du"]),
+        ("translate", "ja", "zh", ["這個房間", "这个房间", "du"]),  # it reads Japanese alone
+    ],
+)
 def test_chinese_in_the_other_script_is_read_as_the_model_knows_it(
-    encoder: Encoder, src_lang: str, tgt_lang: str
+    encoder: Encoder, task: Any, src_lang: str, tgt_lang: str, read: list[str]
 ) -> None:
+    texts = ["這個房間", "这个房间", "du"]
+    assert what_is_read(encoder, texts, task=task, src_lang=src_lang, tgt_lang=tgt_lang) == read
+
+
+@pytest.mark.parametrize("langs", [("ja", "zh"), ("zh", "ja")])
+def test_japanese_beside_chinese_is_read_as_it_is_written(encoder: Encoder, langs: tuple[str, str]) -> None:
+    texts = ["これは日本語です", "這個房間"]
+    assert what_is_read(encoder, texts, task="embed", src_lang=langs[0], tgt_lang=langs[1]) == [texts[0], "这个房间"]
+
+
+def what_is_read(encoder: Encoder, texts: list[str], **info: Any) -> list[str]:
+    """What of texts a model of another kind is handed."""
     asked: list[str] = []
     source = SimpleNamespace(encode=lambda texts: asked.extend(texts) or [[5] for _ in texts])
-    info = replace(encoder.bundle.info, src_lang=src_lang, tgt_lang=tgt_lang)
-    bundle: Any = SimpleNamespace(info=info, source=source, limit=29)
-    Encoder(bundle, encoder.engine).features(["這個房間", "这个房间", "du"])
-    assert asked == ["这个房间", "这个房间", "du"]
+    bundle: Any = SimpleNamespace(info=replace(encoder.bundle.info, **info), source=source, limit=29)
+    Encoder(bundle, encoder.engine).features(texts)
+    return asked
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "attention"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,18 @@ def test_no_word_is_lost_however_long_the_sentence_or_strange_the_word(tagger: E
     found = tagger.tag([long, strange, [], ["ka"]])
     assert [len(tags) for tags in found] == [len(long), len(strange), 0, 1]
     assert found[0][:3] == tagger.tag([long[: MAX_TOKENS // 2]])[0][:3]
+
+
+@pytest.mark.parametrize(
+    ("src_lang", "sentence"), [("zh", "乾 隆 皇 帝 写 诗"), ("zh-Hant", "皇 后 說 這 裡 有 山 谷")]
+)
+def test_the_script_of_words_is_that_of_their_sentence(tagger: Encoder, src_lang: str, sentence: str) -> None:
+    asked: list[str] = []
+    source = SimpleNamespace(encode=lambda words: asked.extend(words) or [[5] for _ in words])
+    info = dataclasses.replace(tagger.bundle.info, src_lang=src_lang)
+    bundle: Any = SimpleNamespace(info=info, source=source, limit=29)
+    Encoder(bundle, tagger.engine).tag([[*sentence.split(" "), "\u200b", "a  b"]])
+    assert asked == [*sentence.split(" "), "", "a b"]  # as in training, which sees the sentence
 
 
 def test_a_text_and_its_translation_find_each_other(tiny_embedder: Path) -> None:

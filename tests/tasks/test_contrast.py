@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from yiwen.data.batching import Batch, collate
+from yiwen.data.store import TextPairs
 from yiwen.evaluation.retrieval import retrieval
 from yiwen.model.config import ModelConfig
+from yiwen.stop import StopFlag
+from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.embed import embed_loss, vectors
 from yiwen.tasks.heads import EncoderModel
+from yiwen.training.config import TrainingConfig
+from yiwen.training.learning import embedding
 
 T = 0.2
 
@@ -58,3 +66,13 @@ def test_retrieval_by_hand(n_rows_at_a_time: int, monkeypatch: pytest.MonkeyPatc
     again = retrieval(src, tgt, ["a", "b", "b"], ["x", "y", "z"])
     assert (again["accuracy_src"], again["accuracy_tgt"]) == (pytest.approx(100.0), pytest.approx(200 / 3))
     assert retrieval(np.zeros((0, 2)), np.zeros((0, 2)), [], [])["accuracy"] == 0.0
+
+
+def test_validation_takes_a_text_that_comes_again_with_another_blank_for_the_same() -> None:
+    ids = {"a b": [5, 6], "a  b": [5, 6], "x": [7], "y": [8]}
+    source = SimpleNamespace(encode=lambda texts: [ids[text] for text in texts])
+    valid = TextPairs(["a  b", "a b"], ["x", "y"])
+    store: Any = SimpleNamespace(valid=valid, src_lang="en", tgt_lang="de", source=source)
+    learning = embedding(store, TrainingConfig(), EncoderConfig(), max_len=13, max_tokens=13)
+    with torch.inference_mode():
+        assert learning.judge(model(), StopFlag()).scores["accuracy"] == 100

@@ -187,7 +187,7 @@ class Encoder:
         """
         self.require("tag")
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
-        read = [[self._read(word) for word in as_texts(words, "an encoder")] for words in sentences]
+        read = [self._read(as_texts(words, "an encoder")) for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         runs = [(number, run) for number, words in enumerate(words_of) for run in _fitting(words, self.limit)]
         pieces = [list(itertools.chain.from_iterable(run)) for _, run in runs]
@@ -215,15 +215,22 @@ class Encoder:
                 f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
             )
 
-    def _read(self, text: str) -> str:
-        """A text as the model knows it: Chinese in the other script keeps its places."""
-        info = self.bundle.info
-        return rewritten(normalise(text), info.src_lang if base(info.src_lang) == "zh" else info.tgt_lang)
+    def _read(self, words: Sequence[str]) -> list[str]:
+        """The words of a sentence, or a text, as the model knows it: Chinese in the other script keeps its places.
+
+        What script it is shows in the whole alone: a 乾 or 后 may be of either. Japanese beside Chinese shows in kana.
+        """
+        info, plain = self.bundle.info, [normalise(word) for word in words]
+        whole = " ".join(plain)
+        sides = (info.src_lang, info.tgt_lang) if info.task == "embed" else (info.src_lang,)  # others read one alone
+        is_japanese = "ja" in map(base, sides) and any("ぁ" <= sign <= "ヿ" for sign in whole)
+        left = iter(whole if is_japanese else rewritten(whole, min(sides, key=lambda lang: base(lang) != "zh")))
+        return ["".join(itertools.islice(left, len(word) + 1))[: len(word)] for word in plain]
 
     def _pieces(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
-        for ids in self.bundle.source.encode([self._read(text) for text in as_texts(texts, "an encoder")]):
+        for ids in self.bundle.source.encode([self._read([text])[0] for text in as_texts(texts, "an encoder")]):
             size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
             pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
         return pieces

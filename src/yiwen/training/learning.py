@@ -124,7 +124,8 @@ def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
-    sides = [store.source.encode(texts) for texts in store.valid.normalised(store.src_lang, store.tgt_lang)]
+    texts = store.valid.normalised(store.src_lang, store.tgt_lang)
+    sides = list(map(store.source.encode, texts))
     chunks = [chunks_of(ids, config.micro_batch_tokens, max_len=max_len) for ids in sides]
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
@@ -134,7 +135,7 @@ def embedding(
                 stop.check("validation")
                 src_ids = torch.from_numpy(pad([ids[i] for i in chunk], closing=EOS_ID)).to(model.device)
                 out[chunk] = vectors(model, src_ids).cpu()
-        return Validation(retrieval(found[0].numpy(), found[1].numpy(), *store.valid), [])
+        return Validation(retrieval(found[0].numpy(), found[1].numpy(), *texts), [])
 
     def pairs(batch: Batch) -> Batch:
         return replace(batch, n_tokens=len(batch.src_ids))
