@@ -148,17 +148,17 @@ def test_a_bundle_without_weights_opens_and_says_what_it_is_for(folder: Path) ->
 
 def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tampered(tiny_run.best, tmp_path / "b", format_version=FORMAT_VERSION + 1, surprise="from the future")
-    with pytest.raises(
-        CheckpointError, match="has bundle format 2, this yiwen knows up to 1; upgrade yiwen to read it"
-    ):
+    with pytest.raises(CheckpointError, match=r"has format 2, this yiwen reads 1; .*, or upgrade yiwen where that is"):
         open_bundle(folder)
 
 
 def test_a_bundle_without_a_version_or_without_facts_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="has bundle format None"):
+    with pytest.raises(CheckpointError, match="has format None"):
         open_bundle(tampered(tiny_run.best, tmp_path / "b", format_version=None))
     (tmp_path / "b" / "bundle.json").write_text("{", encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read \(Expecting .*\); is .*b a bundle\?"):
+    with pytest.raises(
+        CheckpointError, match=r"bundle\.json cannot be read \(Expecting .*\); give the folder of another"
+    ):
         open_bundle(signed(tmp_path / "b"))
 
 
@@ -173,7 +173,7 @@ def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Pa
 @pytest.mark.parametrize("content", ["{", "[]", "null", "\xff", "[" * 100_000])
 def test_a_bundle_json_that_is_none_is_refused(content: str, folder: Path) -> None:
     (folder / "bundle.json").write_bytes(content.encode("latin-1"))
-    with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read|has bundle format None"):
+    with pytest.raises(CheckpointError, match=r"bundle\.json cannot be read|has format None"):
         open_bundle(signed(folder))
 
 

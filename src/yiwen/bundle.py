@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import yiwen
-from yiwen.config import parse
+from yiwen.config import read_stored
 from yiwen.errors import CheckpointError, ConfigError, DataError, expect
-from yiwen.files import new_folder, read_json, verify_manifest, write_json
+from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
@@ -174,16 +174,7 @@ def open_bundle(folder: str | Path) -> Bundle:
     """
     folder = find_bundle(folder)
     hashes = verify_manifest(folder, leave_out=(WEIGHTS, CARD))
-    table = read_json(folder / "bundle.json", f"is {folder} a bundle?")
-    version = table.get("format_version") if isinstance(table, dict) else None
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder} has bundle format {version}, this yiwen knows up to {FORMAT_VERSION}; upgrade yiwen to read it"
-        )
-    try:
-        info = parse(BundleInfo, table, source=str(folder / "bundle.json"))
-    except ConfigError as error:
-        raise CheckpointError(str(error)) from error
+    info = read_stored(BundleInfo, folder / "bundle.json", remedy="give the folder of another bundle")
     source_path, target_path = subword_paths(folder)
     source = Subword.load(source_path)
     target = source if source_path == target_path else Subword.load(target_path)

@@ -26,7 +26,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from yiwen.errors import ConfigError
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import read_json
 
 STRICT: Final[Any] = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
 """How every dataclass is read: without it unknown keys would pass."""
@@ -86,6 +87,23 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
         raise ConfigError("\n".join(f"{source}: {problem}" for problem in _problems(cls, table, error))) from None
     except TypeError as error:  # TOML has dates; no setting of ours is one
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
+
+
+def read_stored(cls: type[T], path: Path, *, remedy: str, version: str = "format_version") -> T:
+    """What one of our own JSON files holds; `version` is the field with the number of its format, if it has one.
+
+    Raises:
+        CheckpointError: If it cannot be read, is of another format than `cls` has now, or holds something else.
+    """
+    table = read_json(path, remedy)
+    here, there = getattr(cls, version, None), table.get(version) if isinstance(table, dict) else None
+    if here != there:
+        newer = "upgrade yiwen where that is the newer"
+        raise CheckpointError(f"{path} has format {there}, this yiwen reads {here}; {remedy}, or {newer}")
+    try:
+        return parse(cls, table, source=str(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; {remedy}") from error
 
 
 def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]:

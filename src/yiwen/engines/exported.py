@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
-from yiwen.config import parse
+from yiwen.config import read_stored
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import read_json, write_json
 from yiwen.text.subword import Subword
@@ -78,18 +78,7 @@ def read_info(folder: Path) -> ExportInfo:
     Raises:
         CheckpointError: If it cannot be read or is of another format.
     """
-    path = folder / _INFO
-    table = read_json(path, "export the model again")
-    version = table.get("format_version") if isinstance(table, dict) else None
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
-            "upgrade yiwen where that is the newer"
-        )
-    try:
-        return parse(ExportInfo, table, source=str(path))
-    except ConfigError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
+    return read_stored(ExportInfo, folder / _INFO, remedy="export the model again")
 
 
 def check_origin(bundle: Bundle) -> None:
