@@ -112,18 +112,19 @@ class Bundle:
         """Subwords, without eos, of the longest text that is read in one piece: as long as it has seen in training."""
         return max(1, min(self.info.max_src_tokens - 1, self.room))
 
-    def check_room(self, sources: Sequence[list[int]], targets: Sequence[list[int]], *, first_line: int = 1) -> None:
-        """Make sure that pairs fit into the model whole.
 
-        Raises:
-            DataError: If one does not; it is named by its line, counted from first_line.
-        """
-        for side, sequences in (("source", sources), ("target", targets)):
-            for line, ids in enumerate(sequences, first_line):
-                if len(ids) > self.room:
-                    raise DataError(
-                        f"{side} {line} has {len(ids)} subwords, the model has positions for {self.room}; shorten it"
-                    )
+def check_room(room: int, *, first_line: int = 1, **sides: Sequence[Sequence[int]]) -> None:
+    """Make sure that sentences of subwords fit into a model whole, which has positions for so many.
+
+    Raises:
+        DataError: If one does not; it is named by its side and its line, counted from first_line.
+    """
+    for side, sentences in sides.items():
+        for line, ids in enumerate(sentences, first_line):
+            if len(ids) > room:
+                raise DataError(
+                    f"{side} {line} has {len(ids)} subwords, the model has positions for {room}; shorten it"
+                )
 
 
 def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], models: tuple[Path, Path]) -> None:
