@@ -18,7 +18,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rich.console import Console
 
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
@@ -28,9 +30,6 @@ from yiwen.files import read_json, write_json
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SEED: Final = "training.seed"
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)

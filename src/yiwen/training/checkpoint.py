@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from torch import nn
 
 from yiwen.bundle import load_tensors, load_weights, save_tensors
 from yiwen.config import read_stored
@@ -16,9 +17,6 @@ from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_
 from yiwen.stop import NEW_RUN
 from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
 from yiwen.training.state import Progress
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def save_checkpoint(
