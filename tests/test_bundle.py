@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
-from yiwen.bundle import FORMAT_VERSION, find_bundle, load_model, model_card, open_bundle, save_bundle
+from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
 from yiwen.errors import CheckpointError
 from yiwen.tasks.config import Task
 from yiwen.text.subword import subword_paths
@@ -33,7 +33,7 @@ def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
     assert names == {"README.md", "bundle.json", "manifest.json", "model.safetensors", "shared.spm"}
     bundle = open_bundle(tiny_run.best)
     assert (bundle.info.src_lang, bundle.info.tgt_lang) == ("en", "de")
-    assert (bundle.info.format_version, bundle.info.yiwen_version) == (FORMAT_VERSION, yiwen.__version__)
+    assert (bundle.info.format_version, bundle.info.yiwen_version) == (BundleInfo.format_version, yiwen.__version__)
     assert bundle.info.max_src_tokens == MAX_TOKENS
     assert bundle.info.weights == "ema"
     assert bundle.info.scores["bleu"] > 30
@@ -147,7 +147,9 @@ def test_a_bundle_without_weights_opens_and_says_what_it_is_for(folder: Path) ->
 
 
 def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Path) -> None:
-    folder = tampered(tiny_run.best, tmp_path / "b", format_version=FORMAT_VERSION + 1, surprise="from the future")
+    folder = tampered(
+        tiny_run.best, tmp_path / "b", format_version=BundleInfo.format_version + 1, surprise="from the future"
+    )
     with pytest.raises(CheckpointError, match=r"has format 2, this yiwen reads 1; .*, or upgrade yiwen where that is"):
         open_bundle(folder)
 

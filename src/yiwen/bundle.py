@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from yiwen.model.transformer import Transformer
 
-FORMAT_VERSION: Final = 1
 WEIGHTS: Final = "model.safetensors"
 CARD: Final = "README.md"
 """The model card: for people, who may edit it, so that it is not verified."""
@@ -53,8 +52,8 @@ CALIBRATION: Final = "calibration"
 class BundleInfo:
     """What `bundle.json` says."""
 
-    format_version: int = FORMAT_VERSION
-    """Layout of the folder; a newer one than this program knows is refused."""
+    format_version: int = 1
+    """Layout of the folder; another one than this program knows is refused."""
     yiwen_version: str = yiwen.__version__
     """Version that wrote the bundle."""
     task: Task = "translate"

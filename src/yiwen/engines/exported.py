@@ -21,8 +21,6 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import read_json, write_json
 from yiwen.text.subword import Subword
 
-FORMAT_VERSION: Final = 2
-"""1 could write `<pad>` and `<s>`."""
 _INFO: Final = "export.json"
 
 COMPUTE_TYPES: Final = {name: name for name in ("float32", "int8", "int8_float32", "float16")} | {"bf16": "bfloat16"}
@@ -45,8 +43,9 @@ class Golden:
 class ExportInfo:
     """What `export.json` says."""
 
-    format_version: int = FORMAT_VERSION
-    """What the folder holds; another than this program writes is refused, since an export is made again in minutes."""
+    format_version: int = 2
+    """What the folder holds; another than this program writes is refused, since an export is made again in minutes. 1
+    could write `<pad>` and `<s>`."""
     dtype: str
     """Number type: a key of `COMPUTE_TYPES`."""
     max_len: int
