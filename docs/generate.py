@@ -21,7 +21,7 @@ from typing import Any
 import figures
 import source
 
-from yiwen.config import attribute_docs, describe
+from yiwen.config import attribute_docs, type_name
 from yiwen.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
@@ -123,9 +123,9 @@ def configuration(language: str) -> str:
     parts = [INTRODUCTION[language]]
     for heading, introduction, cls in sections(Recipe):
         rows = []
-        for name, type_name, default, meaning in settings(cls):
+        for name, kind, default, meaning in settings(cls):
             shown = {"<required>": REQUIRED[language], "null": NOT_SET[language]}.get(default, f"`{default}`")
-            cells = (f"`{name}`", f"`{type_name}`", shown, translate(meaning))
+            cells = (f"`{name}`", f"`{kind}`", shown, translate(meaning))
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         if rows:
             parts.append(f"## {heading}\n\n{translate(introduction)}".rstrip() + "\n")
@@ -152,17 +152,18 @@ def settings(cls: type[Any]) -> Iterator[tuple[str, str, str, str]]:
         for field in dataclasses.fields(cls)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     }
-    # `describe` knows how to name types; an object without its checks is enough for it.
-    config = object.__new__(cls)
+    hints, meanings = typing.get_type_hints(cls), attribute_docs(cls)
     for field in dataclasses.fields(cls):
-        value = None if field.name in required else _default(field)
-        object.__setattr__(config, field.name, None if dataclasses.is_dataclass(value) else value)
-    hints = typing.get_type_hints(cls)
-    for setting in describe(config):
-        inner = _dataclass_in(hints[setting.key])
-        if inner is not hints[setting.key]:  # a table of its own has a section of its own
-            default = "<required>" if setting.key in required else json.dumps(setting.value, ensure_ascii=False)
-            yield setting.key, "table, as data.corpora" if inner else setting.type, default, setting.meaning
+        hint = hints[field.name]
+        inner = _dataclass_in(hint)
+        if inner is not hint:  # a table of its own has a section of its own
+            default = "<required>" if field.name in required else json.dumps(_default(field), ensure_ascii=False)
+            yield (
+                field.name,
+                "table, as data.corpora" if inner else type_name(hint),
+                default,
+                meanings.get(field.name, ""),
+            )
 
 
 def files() -> list[tuple[str, str]]:

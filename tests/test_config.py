@@ -7,7 +7,7 @@ import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from yiwen.config import (
     attribute_docs,
     check_bounds,
-    describe,
     json_schema,
     override,
     parse,
     read_toml,
     to_toml,
+    type_name,
 )
 from yiwen.errors import ConfigError
 from yiwen.text.subword import TokenizerConfig
@@ -241,26 +241,10 @@ def test_toml_with_meanings_explains_each_setting_and_shows_what_is_unset() -> N
     assert '[[parts]]\n# Where it lies.\npath = "译"\n' in written
 
 
-def test_every_setting_is_described_in_the_order_of_the_source() -> None:
-    described = list(describe(Whole(spare=Part(path="p"))))
-    assert [setting.key for setting in described] == [
-        "name",
-        "search.beam_size",
-        "search.kind",
-        "search.names",
-        "search.limit",
-        "search.exact",
-        "parts",
-        "spare.path",
-        "spare.weight",
-        "rate",
-    ]
-    by_key = {setting.key: setting for setting in described}
-    assert by_key["search.beam_size"].meaning == "Hypotheses kept per sentence."
-    assert by_key["search.kind"].type == '"beam" | "greedy"'
-    assert by_key["search.names"].type == "list of str"
-    assert by_key["search.limit"].type == "int"
-    assert by_key["spare.path"].value == "p"
+def test_types_are_named_as_a_reader_writes_them() -> None:
+    hints = get_type_hints(Search)
+    named = {name: type_name(hints[name]) for name in ("kind", "names", "limit")}
+    assert named == {"kind": '"beam" | "greedy"', "names": "list of str", "limit": "int"}
 
 
 def test_the_schema_knows_meanings_and_forbids_unknown_keys() -> None:

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import yiwen
-from yiwen.config import parse
+from yiwen.config import read_stored
 from yiwen.errors import CheckpointError, ConfigError, DataError, expect
-from yiwen.files import new_folder, read_json, verify_manifest, write_json
+from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from yiwen.model.transformer import Transformer
 
-FORMAT_VERSION: Final = 1
 WEIGHTS: Final = "model.safetensors"
 CARD: Final = "README.md"
 """The model card: for people, who may edit it, so that it is not verified."""
@@ -53,8 +52,8 @@ CALIBRATION: Final = "calibration"
 class BundleInfo:
     """What `bundle.json` says."""
 
-    format_version: int = FORMAT_VERSION
-    """Layout of the folder; a newer one than this program knows is refused."""
+    format_version: int = 1
+    """Layout of the folder; another one than this program knows is refused."""
     yiwen_version: str = yiwen.__version__
     """Version that wrote the bundle."""
     task: Task = "translate"
@@ -112,18 +111,19 @@ class Bundle:
         """Subwords, without eos, of the longest text that is read in one piece: as long as it has seen in training."""
         return max(1, min(self.info.max_src_tokens - 1, self.room))
 
-    def check_room(self, sources: Sequence[list[int]], targets: Sequence[list[int]], *, first_line: int = 1) -> None:
-        """Make sure that pairs fit into the model whole.
 
-        Raises:
-            DataError: If one does not; it is named by its line, counted from first_line.
-        """
-        for side, sequences in (("source", sources), ("target", targets)):
-            for line, ids in enumerate(sequences, first_line):
-                if len(ids) > self.room:
-                    raise DataError(
-                        f"{side} {line} has {len(ids)} subwords, the model has positions for {self.room}; shorten it"
-                    )
+def check_room(room: int, *, first_line: int = 1, **sides: Sequence[Sequence[int]]) -> None:
+    """Make sure that sentences of subwords fit into a model whole, which has positions for so many.
+
+    Raises:
+        DataError: If one does not; it is named by its side and its line, counted from first_line.
+    """
+    for side, sentences in sides.items():
+        for line, ids in enumerate(sentences, first_line):
+            if len(ids) > room:
+                raise DataError(
+                    f"{side} {line} has {len(ids)} subwords, the model has positions for {room}; shorten it"
+                )
 
 
 def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], models: tuple[Path, Path]) -> None:
@@ -174,16 +174,7 @@ def open_bundle(folder: str | Path) -> Bundle:
     """
     folder = find_bundle(folder)
     hashes = verify_manifest(folder, leave_out=(WEIGHTS, CARD))
-    table = read_json(folder / "bundle.json", f"is {folder} a bundle?")
-    version = table.get("format_version") if isinstance(table, dict) else None
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder} has bundle format {version}, this yiwen knows up to {FORMAT_VERSION}; upgrade yiwen to read it"
-        )
-    try:
-        info = parse(BundleInfo, table, source=str(folder / "bundle.json"))
-    except ConfigError as error:
-        raise CheckpointError(str(error)) from error
+    info = read_stored(BundleInfo, folder / "bundle.json", remedy="give the folder of another bundle")
     source_path, target_path = subword_paths(folder)
     source = Subword.load(source_path)
     target = source if source_path == target_path else Subword.load(target_path)

@@ -21,12 +21,12 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from yiwen.errors import ConfigError
+from yiwen.errors import CheckpointError, ConfigError
+from yiwen.files import read_json
 
 STRICT: Final[Any] = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
 """How every dataclass is read: without it unknown keys would pass."""
@@ -88,6 +88,23 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
         raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
 
 
+def read_stored(cls: type[T], path: Path, *, remedy: str, version: str = "format_version") -> T:
+    """What one of our own JSON files holds; `version` is the field with the number of its format, if it has one.
+
+    Raises:
+        CheckpointError: If it cannot be read, is of another format than `cls` has now, or holds something else.
+    """
+    table = read_json(path, remedy)
+    here, there = getattr(cls, version, None), table.get(version) if isinstance(table, dict) else None
+    if here != there:
+        newer = "upgrade yiwen where that is the newer"
+        raise CheckpointError(f"{path} has format {there}, this yiwen reads {here}; {remedy}, or {newer}")
+    try:
+        return parse(cls, table, source=str(path))
+    except ConfigError as error:
+        raise CheckpointError(f"{error}; {remedy}") from error
+
+
 def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]:
     """One line for every problem of a table that pydantic refuses with `error`.
 
@@ -145,7 +162,7 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
         kind = tuple if typing.get_origin(hint) is tuple else _SCALARS.get(hint, object)
         if not (value in choices if choices else isinstance(value, kind)):
-            raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {_type_name(hint)}, use one of that")
+            raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {type_name(hint)}, use one of that")
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{prefix}{field.name} is {value}; use a finite number")
     for names, least, greatest, remedy in bounds:
@@ -174,33 +191,6 @@ def override(table: Table, settings: Sequence[str]) -> Table:
             place = inner
         place[name] = _toml_value(text.strip())
     return result
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One field of a config, as shown to a reader."""
-
-    key: str
-    """Dotted path, e.g. `training.max_steps`."""
-    type: str
-    """Type as a reader writes it, e.g. `int` or `"post" | "pre"`."""
-    value: Any
-    """Its value in the object described."""
-    meaning: str
-    """The attribute docstring on one line."""
-
-
-def describe(config: Any, prefix: str = "") -> Iterator[Setting]:
-    """Yield every setting below a config object, in the order of the source."""
-    hints = typing.get_type_hints(type(config))
-    meanings = attribute_docs(type(config))
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
-            yield from describe(value, f"{prefix}{field.name}.")
-        else:
-            key, meaning = f"{prefix}{field.name}", meanings.get(field.name, "")
-            yield Setting(key=key, type=_type_name(hints[field.name]), value=value, meaning=meaning)
 
 
 def to_toml(config: Any, *, with_meaning: bool = False) -> str:
@@ -284,13 +274,14 @@ def _inner_dataclass(hint: Any) -> type[Any] | None:
     return next((found for inner in typing.get_args(hint) if (found := _inner_dataclass(inner))), None)
 
 
-def _type_name(hint: Any) -> str:
+def type_name(hint: Any) -> str:
+    """A type as a reader writes it, e.g. `int` or `"post" | "pre"`."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return " | ".join(json.dumps(value) for value in inner)
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(_type_name(part) for part in inner if part is not type(None))
-    return f"list of {_type_name(inner[0])}" if origin is tuple else str(getattr(hint, "__name__", hint))
+        return " | ".join(type_name(part) for part in inner if part is not type(None))
+    return f"list of {type_name(inner[0])}" if origin is tuple else str(getattr(hint, "__name__", hint))
 
 
 def _toml_value(text: str) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from yiwen.bundle import find_bundle
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError
+from yiwen.evaluation.metrics import Evaluation, EvaluationConfig, evaluate
 from yiwen.evaluations import Test, kept_at, prepared_folder, settings_of, tests_of
 from yiwen.files import may_write, write_json, write_text
 from yiwen.search.config import SearchConfig
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from yiwen.evaluation.lines import Details
-    from yiwen.evaluation.metrics import Evaluation, EvaluationConfig
     from yiwen.evaluation.significance import Comparison
 
 
@@ -197,7 +197,6 @@ class _Work:
 
     def measure(self, test: Test, place: Path | None, asked: Mapping[str, Any]) -> Measurement:
         """Translate one test set with one or two models, and score the result, which is to be written to `place`."""
-        from yiwen.evaluation.metrics import evaluate
         from yiwen.evaluation.significance import compare
 
         translator, other = self.translator, self.other

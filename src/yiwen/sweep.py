@@ -18,19 +18,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rich.console import Console
 
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
-from yiwen.evaluation.metrics import Metric
+from yiwen.evaluation.metrics import Metric, quick_score
 from yiwen.files import read_json, write_json
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SEED: Final = "training.seed"
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
@@ -282,7 +281,6 @@ def _refuse_other_length(cell: Cell) -> None:
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
     """Translate the validation text with the best model of a run."""
     from yiwen.data.store import Store
-    from yiwen.evaluation.metrics import quick_score
 
     run, recipe = cell.folder, cell.loaded.recipe
     valid = Store.open(runs_root() / ".prepared" / data).valid

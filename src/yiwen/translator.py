@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yiwen.asking import ask, ask_for_terms, forced_ids
-from yiwen.bundle import Bundle, open_bundle, require_language
+from yiwen.bundle import Bundle, check_room, open_bundle, require_language
 from yiwen.data.lines import BLOCK_LINES, blocks
 from yiwen.engines.engine import Engine, FindsTerms
 from yiwen.engines.pool import ahead
@@ -272,7 +272,7 @@ class Translator:
         src_ids = ids_as_read(sources, self.src_lang, self.bundle.source)
         tgt_ids = ids_as_read(targets, self.bundle.info.tgt_lang, self.bundle.target)
         if skipped is None:
-            self.bundle.check_room(src_ids, tgt_ids, first_line=first_line)
+            check_room(self.bundle.room, first_line=first_line, source=src_ids, target=tgt_ids)
         fits = [max(map(len, sides)) <= self.bundle.room for sides in zip(src_ids, tgt_ids, strict=True)]
         asked = ([*itertools.compress(side, fits)] for side in (src_ids, tgt_ids))
         rows = iter(self.engine.score(*asked, stop=stop))

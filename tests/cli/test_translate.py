@@ -203,7 +203,7 @@ def test_a_model_that_is_none_exits_4(run: Commands, tiny_run: TinyRun, tmp_path
         (damaged, "is damaged: shared.spm has changed; restore it from a copy"),
         (
             tampered(tiny_run.best, tmp_path / "new", format_version=99),
-            "has bundle format 99, this yiwen knows up to 1",
+            "has format 99, this yiwen reads 1",
         ),
     ):
         done = run("translate", model, stdin=b"Deti.\n")

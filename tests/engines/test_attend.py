@@ -81,7 +81,7 @@ def test_the_usual_place_is_the_last_layer_but_one() -> None:
 def test_a_target_without_room_is_refused_by_name(tmp_path: Path) -> None:
     model = random_model(next(architectures()))
     engine = exported(tmp_path / "export", model)
-    with pytest.raises(DataError, match="target 2 has 41 subwords, the exported model has positions for 36"):
+    with pytest.raises(DataError, match="target 2 has 41 subwords, the model has positions for 36"):
         engine.attend([[5], [6]], [[5], [5] * 41])
 
 

@@ -342,8 +342,8 @@ def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, m
     [
         ("{", "cannot be read"),
         ("[" * 99_999, "cannot be read"),
-        ('{"format_version": 1}', "has export format 1, this"),
-        ("[]", "has export format None"),
+        ('{"format_version": 1}', "has format 1, this yiwen reads 2; export the model again, or"),
+        ("[]", "has format None"),
     ],
 )
 def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer, content: str, message: str) -> None:

@@ -91,7 +91,7 @@ def test_long_source_is_refused_by_us_not_cut(tmp_path: Path) -> None:
     (found,) = engine.search([longest], config=BEAM)
     (expected,) = TorchEngine(model).search([longest], config=BEAM)
     assert [h.ids for h in found] == [h.ids for h in expected]
-    with pytest.raises(DataError, match="source 2 has 41 subwords, the exported model has positions for 40; split it"):
+    with pytest.raises(DataError, match="source 2 has 41 subwords, the model has positions for 40; shorten it"):
         engine.search([[5], too_long], config=BEAM)
     with pytest.raises(DataError, match="prefix 1 has 41 subwords"):
         engine.search([[5]], config=BEAM, prefixes=[too_long])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from yiwen.analysis.attention import between_words, goes_on
-from yiwen.bundle import Bundle
+from yiwen.bundle import Bundle, check_room
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
@@ -63,7 +63,7 @@ def align(
         raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
     src = [cut(text, bundle.source, bundle.info.src_lang) for text in sources]
     tgt = [cut(text, bundle.target, bundle.info.tgt_lang) for text in targets]
-    bundle.check_room([side.ids for side in src], [side.ids for side in tgt])
+    check_room(bundle.room, source=[side.ids for side in src], target=[side.ids for side in tgt])
     both = [i for i in range(len(sources)) if src[i].ids and tgt[i].ids]
     found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
     weights = dict(zip(both, found, strict=True))

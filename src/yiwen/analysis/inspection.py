@@ -16,7 +16,7 @@ import torch
 from yiwen.analysis.alignment import Alignment, Cut, align_words, cut, uncut
 from yiwen.analysis.beam_tree import BeamTree, Node, verdict
 from yiwen.analysis.saliency import attentions, erasure, gradient_times_input, head_importance
-from yiwen.bundle import Bundle, load_model
+from yiwen.bundle import Bundle, check_room, load_model
 from yiwen.data.batching import collate
 from yiwen.engines.engine import Ids
 from yiwen.engines.torch_engine import TorchEngine
@@ -127,7 +127,7 @@ def inspect_sentence(
     src = cut(text, bundle.source, info.src_lang)
     if not src.ids or (target is not None and not target.strip()):
         raise ConfigError(f"there is nothing to look at in {text if not src.ids else target!r}; give a sentence")
-    bundle.check_room([src.ids], [])
+    check_room(bundle.room, source=[src.ids])
     model = load_model(bundle)
     tree = BeamTree(config)
     hypotheses: list[Hypothesis] = []
@@ -136,7 +136,7 @@ def inspect_sentence(
         target_text, tgt = uncut(hypotheses[0].ids, bundle.target)
     else:
         target_text, tgt = target, cut(target, bundle.target, info.tgt_lang)
-        bundle.check_room([], [tgt.ids])
+        check_room(bundle.room, target=[tgt.ids])
     place = info.alignment or AlignmentHead.usual(info.model)
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY
     forced = _forced_pass(model, bundle, src.ids, tgt.ids)

@@ -7,13 +7,13 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
 
 from yiwen.config import parse
 from yiwen.text.chinese import shortened
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 N_EXAMPLES: Final = 3
 _WIDTH: Final = 80
@@ -134,8 +134,6 @@ class Findings:
 
 def print_report(report: Report, console: Console) -> None:
     """Show the report in at most 80 columns: figures, then each reason with its examples."""
-    from rich.table import Table
-
     # Neither marks of rich nor names of emoji: a text is shown as it is.
     show = partial(console.print, width=_WIDTH, highlight=False, markup=False, emoji=False)
     line = partial(show, overflow="ellipsis", no_wrap=True)

@@ -14,7 +14,6 @@ The ids carry neither bos nor eos. Reading a row touches only its own bytes.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from yiwen.config import parse
+from yiwen.config import read_stored
 from yiwen.data.corpus import Targets, place
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import verify_manifest, write_json
@@ -229,14 +228,7 @@ def read_info(folder: Path) -> StoreInfo:
     Raises:
         CheckpointError: If it is not one of ours, or of another version.
     """
-    try:
-        fields = json.loads((folder / _INFO).read_text(encoding="utf-8"))
-        found = fields["format"]
-        if found == FORMAT:
-            return parse(StoreInfo, fields, source=_INFO)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{folder / _INFO} cannot be read ({error!r}); run `yiwen prepare` again") from error
-    raise CheckpointError(f"{folder} has format {found}, this version reads {FORMAT}; run `yiwen prepare` again")
+    return read_stored(StoreInfo, folder / _INFO, remedy="run `yiwen prepare` again", version="format")
 
 
 def mapped(path: Path) -> Any:

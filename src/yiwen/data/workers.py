@@ -39,12 +39,10 @@ class Workers:
     def __init__(self, n_workers: int, stop: StopFlag) -> None:
         self.n_workers = n_workers
         self._stop = stop
-        self._pool: ProcessPoolExecutor | None = None
+        context = multiprocessing.get_context("spawn")  # no process starts before the first task
+        self._pool = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start) if n_workers > 1 else None
 
     def __enter__(self) -> Workers:
-        if self.n_workers > 1:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.n_workers, mp_context=context, initializer=_start)
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctranslate2 import Translator
 
+from yiwen.bundle import check_room
 from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
 from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.exported import check_vocabulary, read_info
-from yiwen.errors import CheckpointError, ConfigError, DataError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
 from yiwen.search.config import SearchConfig
@@ -73,6 +74,7 @@ class CT2Engine:
         """
         listed = ("vmap.txt",) if is_new else verify_manifest(folder)
         self.info = read_info(folder)
+        self._room = self.info.max_len - 1
         check_vocabulary(folder, source=source, target=target)
         uses_shortlist = shortlist and "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
@@ -119,8 +121,8 @@ class CT2Engine:
                 "of a call reaches; use engine='torch' to sample"
             )
         forced: Sentences = prefixes or [()] * len(sources)
-        self._check_lengths(source=sources, prefix=forced)
-        limits = config.limits(sources, forced, room=self.info.max_len - 1)
+        check_room(self._room, source=sources, prefix=forced)  # CTranslate2 would fail for a batch, or cut in silence
+        limits = config.limits(sources, forced, room=self._room)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         found = dict(search_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
         again = greedy_again if config.beam_size == 1 else beam_again
@@ -135,7 +137,7 @@ class CT2Engine:
         Raises:
             DataError: If a source or a target is longer than the model has positions for.
         """
-        self._check_lengths(source=sources, target=targets)
+        check_room(self._room, source=sources, target=targets)
         return self._runtime.score(sources, targets, stop=stop)
 
     def attend(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[np.ndarray]:
@@ -144,19 +146,8 @@ class CT2Engine:
         Raises:
             DataError: If a source or a target is longer than the model has positions for.
         """
-        self._check_lengths(source=sources, target=targets)
+        check_room(self._room, source=sources, target=targets)
         return self._runtime.attend(sources, targets, stop=stop)
-
-    def _check_lengths(self, **sequences: Sentences) -> None:
-        """CTranslate2 would fail for a whole batch, or cut in silence."""
-        room = self.info.max_len - 1
-        for name, side in sequences.items():
-            for number, ids in enumerate(side, 1):
-                if len(ids) > room:
-                    raise DataError(
-                        f"{name} {number} has {len(ids)} subwords, the exported model has positions for {room}; "
-                        "split it"
-                    )
 
     def _check_golden(self, folder: Path) -> None:
         """Translate the golden sentence and compare."""
@@ -181,7 +172,7 @@ class CT2Engine:
 
     def greedy(self, sources: Sentences) -> list[tuple[int, ...]]:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""
-        calls = self._runtime.submit(sources, GREEDY, max_decoding_length=self.info.max_len - 1, use_vmap=False)
+        calls = self._runtime.submit(sources, GREEDY, max_decoding_length=self._room, use_vmap=False)
         return [group[0].ids for group in self._runtime.seen(calls, GREEDY)]
 
 

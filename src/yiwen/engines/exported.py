@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.bundle import CARD, EXPORTED, WEIGHTS, Bundle, model_card
-from yiwen.config import parse
+from yiwen.config import read_stored
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import read_json, write_json
 from yiwen.text.subword import Subword
 
-FORMAT_VERSION: Final = 2
-"""1 could write `<pad>` and `<s>`."""
 _INFO: Final = "export.json"
 
 COMPUTE_TYPES: Final = {name: name for name in ("float32", "int8", "int8_float32", "float16")} | {"bf16": "bfloat16"}
@@ -45,8 +43,9 @@ class Golden:
 class ExportInfo:
     """What `export.json` says."""
 
-    format_version: int = FORMAT_VERSION
-    """What the folder holds; another than this program writes is refused, since an export is made again in minutes."""
+    format_version: int = 2
+    """What the folder holds; another than this program writes is refused, since an export is made again in minutes. 1
+    could write `<pad>` and `<s>`."""
     dtype: str
     """Number type: a key of `COMPUTE_TYPES`."""
     max_len: int
@@ -78,18 +77,7 @@ def read_info(folder: Path) -> ExportInfo:
     Raises:
         CheckpointError: If it cannot be read or is of another format.
     """
-    path = folder / _INFO
-    table = read_json(path, "export the model again")
-    version = table.get("format_version") if isinstance(table, dict) else None
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder} has export format {version}, this yiwen reads {FORMAT_VERSION}; export the model again, or "
-            "upgrade yiwen where that is the newer"
-        )
-    try:
-        return parse(ExportInfo, table, source=str(path))
-    except ConfigError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); export the model again") from error
+    return read_stored(ExportInfo, folder / _INFO, remedy="export the model again")
 
 
 def check_origin(bundle: Bundle) -> None:

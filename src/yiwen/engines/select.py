@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
+from yiwen.engines.exported import COMPUTE_TYPES, check_origin, read_info
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.hardware import MAX_THREADS
 from yiwen.text.languages import canonical
@@ -132,8 +133,6 @@ def _obstacle(bundle: Bundle) -> str:
     """Why the exported model cannot do what is asked of it here; empty where it can."""
     from ctranslate2 import get_supported_compute_types
 
-    from yiwen.engines.exported import COMPUTE_TYPES, read_info
-
     if bundle.info.search.sampling:
         return f"the search settings of {bundle.folder} ask for sampling, which an exported engine cannot do"
     dtype = read_info(bundle.folder / EXPORTED).dtype
@@ -144,7 +143,6 @@ def _obstacle(bundle: Bundle) -> str:
 
 def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
     from yiwen.engines.ct2_engine import CT2Engine
-    from yiwen.engines.exported import check_origin
 
     check_origin(bundle)
     folder = bundle.folder / EXPORTED

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from ctranslate2 import specs
+from ctranslate2.specs.common_spec import Activation
 from torch import Tensor, nn
 
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
@@ -67,10 +69,8 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
     Raises:
         ExportError: If the architecture cannot be expressed.
     """
-    from ctranslate2.specs import TransformerEncoderModelSpec
-
     _check(model.config)
-    spec = TransformerEncoderModelSpec(_encoder_spec(model))
+    spec = specs.TransformerEncoderModelSpec(_encoder_spec(model))
     spec.register_vocabulary(vocabulary(subword))
     _save(spec, folder, dtype)
 
@@ -93,11 +93,9 @@ def _save(spec: Any, folder: Path, dtype: str) -> None:
 
 def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> Any:
     """The model as a `ctranslate2.specs.TransformerSpec` that holds copies of its weights."""
-    from ctranslate2.specs import TransformerDecoderSpec, TransformerSpec
-
     alignment = alignment or AlignmentHead.usual(model.config)
     config = model.config
-    decoder = TransformerDecoderSpec(
+    decoder = specs.TransformerDecoderSpec(
         config.n_decoder_layers,
         config.n_heads,
         alignment_layer=alignment.layer,
@@ -115,14 +113,12 @@ def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> An
         _feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_residual.norm)
     if alignment.head is not None:
         _bring_first(decoder.layer[alignment.layer].attention.linear, alignment.head, config)
-    return TransformerSpec(_encoder_spec(model), decoder)
+    return specs.TransformerSpec(_encoder_spec(model), decoder)
 
 
 def _encoder_spec(model: Transformer | TextEncoder) -> Any:
-    from ctranslate2.specs import TransformerEncoderSpec
-
     config = model.config
-    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **_common(config))
+    encoder = specs.TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **_common(config))
     encoder.embeddings[0].weight = _copy(model.src_embedding.weight)
     _around_layers(encoder, model.src_positions, model.encoder.final_norm, config)
     for layer_spec, layer in zip(encoder.layer, model.encoder.layers, strict=True):
@@ -133,8 +129,6 @@ def _encoder_spec(model: Transformer | TextEncoder) -> Any:
 
 def _common(config: ModelConfig) -> dict[str, Any]:
     """What both halves are told alike."""
-    from ctranslate2.specs.common_spec import Activation
-
     activations = {"relu": Activation.RELU, "gelu": Activation.GELU, "swiglu": Activation.SWISH}
     return {
         "pre_norm": config.norm_order == "pre",

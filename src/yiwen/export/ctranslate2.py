@@ -10,9 +10,10 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ctranslate2 import get_supported_compute_types
+from rich.console import Console
 
 import yiwen
 from yiwen.bundle import CALIBRATION, CARD, EXPORTED, WEIGHTS, Bundle, load_model
@@ -27,9 +28,6 @@ from yiwen.export.shortlist import add_shortlist
 from yiwen.files import may_write, new_folder
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True, kw_only=True)

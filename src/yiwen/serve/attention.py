@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, Final
 
-from yiwen.bundle import WEIGHTS, Bundle, load_model
+from yiwen.bundle import WEIGHTS, Bundle, check_room, load_model
 from yiwen.errors import DataError
 from yiwen.serve.errors import ApiError
 from yiwen.text.reading import ids_as_read
@@ -37,7 +37,7 @@ def attention_of(bundle: Bundle, source_text: str, target_text: str) -> dict[str
     (tgt,) = ids_as_read([target_text], bundle.info.tgt_lang, bundle.target)
     if not src or not tgt:
         raise DataError("a text without words has no attention; send one with words")
-    bundle.check_room([src], [tgt])
+    check_room(bundle.room, source=[src], target=[tgt])
     shape = bundle.info.model
     n_weights = shape.n_decoder_layers * shape.n_heads * (len(src) + 1) * (len(tgt) + 1)
     if n_weights > MOST_WEIGHTS:

@@ -191,8 +191,7 @@ class Pairs:
         """The likeliest of some languages, else of all that are served, and how sure that is; tags say nothing."""
         if markup in ("html", "xml"):
             text = "\n".join(web.said(text, is_html=markup == "html"))
-        found = detect(text[:_DETECTED_CHARS], among or self.languages)
-        return found.language, found.confidence
+        return detect(text[:_DETECTED_CHARS], among or self.languages)
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from yiwen.text.chinese import is_traditional
 from yiwen.text.languages import base, canonical, table
@@ -29,8 +28,7 @@ _NAMES: Final = {"nb": "no", "fil": "tl"}
 """What the model calls languages of ours."""
 
 
-@dataclass(frozen=True)
-class Detected:
+class Detected(NamedTuple):
     """A language and how sure that is."""
 
     language: str

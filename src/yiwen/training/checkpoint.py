@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from torch import nn
 
 from yiwen.bundle import load_tensors, load_weights, save_tensors
-from yiwen.config import parse
-from yiwen.errors import CheckpointError, ConfigError
-from yiwen.files import is_complete, new_folder, read_json, remove, verify_manifest, write_json
+from yiwen.config import read_stored
+from yiwen.errors import CheckpointError
+from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
 from yiwen.stop import NEW_RUN
 from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
 from yiwen.training.state import Progress
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def save_checkpoint(
@@ -69,11 +67,7 @@ def load_checkpoint(
 
 def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
-    table = read_json(path / "state.json", "use an earlier checkpoint")
-    try:
-        return parse(Progress, table, source=str(path))
-    except ConfigError as error:
-        raise CheckpointError(f"{error}; it was written by another version of yiwen") from error
+    return read_stored(Progress, path / "state.json", remedy="use the yiwen that wrote it, or an earlier checkpoint")
 
 
 def checkpoints(folder: Path) -> list[Path]:
