@@ -51,7 +51,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def sentence(seen: Inspection) -> Figure:
     """Cross-attention of the alignment head and saliency, word by word."""
-    named = {"attention": seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
+    read = "attention" + ", read a row below" * seen.place.is_late
+    named = {read: seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
     maps = {name: np.maximum(found, 0) for name, found in named.items() if found is not None}
     figure, axes = _figure(1, len(maps), size=(4.2 * len(maps), 4.6))
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
