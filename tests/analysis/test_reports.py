@@ -124,6 +124,13 @@ def test_the_page_holds_everything_and_fetches_nothing(seen: Inspection) -> None
     assert data["links"]["alignment"] == [[i, j, pytest.approx(w, abs=1e-4)] for i, j, w in seen.alignment.links]
 
 
+def test_a_word_of_several_subwords_counts_for_no_more_than_the_largest(seen: Inspection) -> None:
+    assert seen.erasure is not None
+    links = data_of(to_html(dataclasses.replace(seen, erasure=np.ones_like(seen.erasure))))["links"]["erasure"]
+    assert max(weight for *_, weight in links) == 1.0
+    assert len(seen.cuts[0].ids) > len(seen.cuts[0].first)  # some word has more than one
+
+
 def test_a_picture_says_that_the_head_looks_a_step_late(seen: Inspection) -> None:
     late = dataclasses.replace(seen, place=dataclasses.replace(seen.place, is_late=True))
     assert plots.sentence(late).axes[0].get_title() == "attention, read a row below"
