@@ -38,6 +38,7 @@ def test_a_report_shows_two_models_side_by_side_and_the_json_has_its_numbers(
     html = report.read_text("utf-8")
     assert f"<title>{model}: test</title>" in html
     assert f"test: 40 lines by {model} (torch float32 on cpu)" in html
+    assert f" · compared with {other} (torch float32 on cpu)" in html
     assert "Gains against the other model" in html
     details = json.loads(output.read_text("utf-8"))["details"]
     assert measured.details is not None

@@ -251,7 +251,8 @@ def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
     parts: list[str] = []
     for measured in measurements:
         if measured.details is not None:
-            note = f"{measured.test_set}: {measured.evaluation.n_lines:,} lines by {measured.model} ({measured.engine})"
+            what = f"{measured.test_set}: {measured.evaluation.n_lines:,} lines by {measured.model} ({measured.engine})"
+            note = " · ".join(filter(None, (what, measured.note, *measured.evaluation.notes)))
             parts += translation_sections(measured.evaluation, measured.comparison, measured.details, note=note)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, page(f"{measurements[0].model}: {measurements[0].test_set}", parts))

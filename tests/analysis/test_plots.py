@@ -177,6 +177,16 @@ def test_lengths_are_counted(tmp_path: Path) -> None:
     plots.save(figure, tmp_path / "lengths.png")
 
 
+def test_each_length_has_a_bar_of_its_own_and_the_axis_says_where_it_ends() -> None:
+    src = np.array([3] * 300 + [4] * 600 + [5] * 90 + [6] * 8 + [40] * 2)
+    axis = plots.lengths(src, src, languages=("en", "zh")).axes[0]
+    assert axis.get_xlabel() == "subwords (up to 7: 99.5 %)"
+    edges, heights = axis.patches[0].get_xy()[1:-1:2].T  # type: ignore[attr-defined]
+    assert dict(zip(edges.tolist(), heights.tolist(), strict=True))[3.5] == 600
+    ends = plots.lengths(np.array([1, 2, 3, 4]), np.array([1, 2, 3, 4]), languages=("en", "zh")).axes[0]
+    assert max(ends.patches[0].get_xy()[:, 1]) == 1  # the two last lengths are not one bar
+
+
 def test_positions_of_a_trained_model_are_drawn(tiny_run: TinyRun) -> None:
     figure = plots.positions(load_model(open_bundle(tiny_run.best)))
     assert "trained, head 2" in " ".join(text.get_text() for text in figure.axes[2].get_legend().get_texts())

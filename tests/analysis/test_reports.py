@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from tiny_model import TinyRun
-from yiwen.analysis import terminal
+from yiwen.analysis import plots, terminal
 from yiwen.analysis.inspection import Inspection, inspect_sentence
 from yiwen.analysis.report import to_html, write_report
 from yiwen.analysis.terminal import show
@@ -130,6 +130,18 @@ def test_the_page_holds_everything_and_fetches_nothing(seen: Inspection) -> None
         np.testing.assert_allclose(values.reshape(weights.shape) / 255, weights, atol=0.5 / 255 + 1e-6)
     assert data["maps"]["erasure"]["shape"] == [1, 1, *seen.attention["cross"].shape[2:]]
     assert data["links"]["alignment"] == [[i, j, pytest.approx(w, abs=1e-4)] for i, j, w in seen.alignment.links]
+
+
+def test_a_word_of_several_subwords_counts_for_no_more_than_the_largest(seen: Inspection) -> None:
+    assert seen.erasure is not None
+    links = data_of(to_html(dataclasses.replace(seen, erasure=np.ones_like(seen.erasure))))["links"]["erasure"]
+    assert max(weight for *_, weight in links) == 1.0
+    assert len(seen.cuts[0].ids) > len(seen.cuts[0].first)  # some word has more than one
+
+
+def test_a_picture_says_that_the_head_looks_a_step_late(seen: Inspection) -> None:
+    late = dataclasses.replace(seen, place=dataclasses.replace(seen.place, is_late=True))
+    assert plots.sentence(late).axes[0].get_title() == "attention, read a row below"
 
 
 def test_no_text_can_leave_its_place_in_the_page(seen: Inspection) -> None:

@@ -164,6 +164,8 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
     for text in ("T&lt;1&gt;", "x&lt;y", "Calibration · 校准", "66.67", "<circle", "default-src 'none'"):
         assert text in page
     assert "<script" not in page
+    assert 'style="max-width: none"' in picture  # 30 labels are wider than the page, which would cut off the last eight
+    assert 'role="img" aria-label="Confusions · 混淆"' in picture
     many = evaluate_labels([["0"]], [["0"]], labels=tuple(map(str, range(50))), n_bootstrap=0)
     assert "<svg" not in label_report(many, title="many")
 

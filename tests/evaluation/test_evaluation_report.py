@@ -122,6 +122,7 @@ def test_scores_have_the_decimals_of_their_intervals() -> None:
         Difference(name="COMET", system=60.0, baseline=50.0, p_value=0.3, interval=(9.0, 11.0), signature="s"),
     ]
     shown = _differences(Comparison(tgt_lang="de", n_lines=7, differences=tuple(differences)))
+    assert "difference, 95 %" in shown  # no gain: of TER less is better
     assert re.findall(r">([^<>]+)</td>", shown) == [
         "BLEU", "33.04", "32.96", "-0.50 to +0.66", "0.0100", "yes · 是",
         "COMET", "60.00", "50.00", "+9.00 to +11.00", "0.3000", "no · 否",

@@ -148,6 +148,20 @@ def test_a_document_that_is_removed_while_it_comes_is_not_saved(page: Page) -> N
 
 
 @pytest.mark.usefixtures("refusals")
+def test_a_document_does_not_claim_progress_while_the_service_is_away(page: Page, service: FakeService) -> None:
+    service.progress = [0.4]
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[REPORT])
+    said = page.locator(".document [role=status]")
+    expect(said).to_contain_text("40 %")
+    service.refuse("/v1/documents/a1", *[Refusal(503, "", retry_after="1")] * 3)
+    expect(said).to_have_text("The service is busy or just starting.")
+    service.progress = [1.0]
+    expect(page.get_by_role("button", name="Download")).to_be_visible()
+    expect(said).to_have_text("Done")
+
+
+@pytest.mark.usefixtures("refusals")
 def test_a_document_is_asked_for_again_while_the_service_is_busy(page: Page, service: FakeService) -> None:
     service.refuse("/v1/documents/a1", Refusal(503, "draining", retry_after="1"), Refusal(429, "", retry_after="1"))
     page.click("#tab-documents")

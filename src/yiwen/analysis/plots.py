@@ -51,7 +51,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def sentence(seen: Inspection) -> Figure:
     """Cross-attention of the alignment head and saliency, word by word."""
-    named = {"attention": seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
+    read = "attention" + ", read a row below" * seen.place.is_late
+    named = {read: seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
     maps = {name: np.maximum(found, 0) for name, found in named.items() if found is not None}
     figure, axes = _figure(1, len(maps), size=(4.2 * len(maps), 4.6))
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
@@ -217,10 +218,10 @@ def lengths(src: np.ndarray, tgt: np.ndarray, *, languages: tuple[str, str]) -> 
     """How long sentences are, and how long their translations: subwords without eos, (N,) each."""
     figure, axes = _figure(1, 2, size=(13, 4.6))
     longest = int(np.percentile(np.maximum(src, tgt), 99.5)) + 1
-    bins = np.arange(longest + 1)
+    bins = np.arange(longest + 2) - 0.5  # a length is the middle of its bar
     for values, language in zip((src, tgt), languages, strict=True):
         axes[0].hist(values, bins=bins, histtype="step", label=f"{language}: mean {values.mean():.1f}")
-    axes[0].set(title=f"Length of {len(src):,} pairs", xlabel="subwords", ylabel="sentences")
+    axes[0].set(title=f"Length of {len(src):,} pairs", xlabel=f"subwords (up to {longest}: 99.5 %)", ylabel="sentences")
     axes[0].legend()
     axes[1].hist2d(src, tgt, bins=bins, cmap="Blues", norm="log")
     axes[1].set(title="Both sides", xlabel=f"{languages[0]}, subwords", ylabel=f"{languages[1]}, subwords")

@@ -13,7 +13,7 @@ import zlib
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -57,11 +57,16 @@ def _data(seen: Inspection) -> dict[str, Any]:
     links: dict[str, Any] = {"alignment": [list(link) for link in seen.alignment.links]}
     for name, weights in (("erasure", seen.erasure), ("gradient", seen.gradient)):
         if weights is not None:
-            scaled = weights / np.maximum(np.abs(weights).max(axis=1, keepdims=True), 1e-9)
+            scaled = _scaled(weights)
             maps[name] = _packed(np.rint(scaled * 127 + 128)[None, None])
-            links[name] = _links(between_words(scaled[:-1, :-1], *(cut.first for cut in seen.cuts)))
+            links[name] = _links(_scaled(between_words(scaled[:-1, :-1], *(cut.first for cut in seen.cuts))))
     left_out = f"saliency is left out: a side has more than {MAX_SALIENCY} subwords"
     return {**table, "maps": maps, "links": links, "left_out": "" if seen.erasure is not None else left_out}
+
+
+def _scaled(rows: np.ndarray) -> np.ndarray:
+    """Each row by its largest: what stands for several subwords would else be more than all of it."""
+    return cast("np.ndarray", rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-9))
 
 
 def _packed(values: np.ndarray) -> dict[str, Any]:

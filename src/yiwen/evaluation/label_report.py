@@ -44,7 +44,9 @@ def confusion_svg(found: Classification) -> str:
     """The table of confusions, each row shaded by its shares."""
     left = 12 + 9 * max(len(label) * (2 if not label.isascii() else 1) for label in found.labels)
     side = left + _CELL * len(found.labels)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}" font-size="12" role="img">']
+    # As wide as it is, whatever the page's width: the section scrolls, and no label is cut off or too small to read.
+    shape = f'width="{side}" height="{side}" style="max-width: none" font-size="12"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {shape} role="img" aria-label="Confusions · 混淆">']
     for i, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True)):
         middle = left + _CELL * i + _CELL // 2
         name = escape(label)

@@ -136,7 +136,7 @@ def _cells(line: Line) -> list[Cell]:
 
 
 def _differences(comparison: Comparison) -> str:
-    header = ("", "this model · 本模型", "other model · 对照", "gain, 95 % · 差值", "p", "more than chance · 显著")
+    header = ("", "this model · 本模型", "other · 对照", "difference, 95 % · 差值", "p", "more than chance · 显著")
     rows: list[tuple[Cell, ...]] = []
     for each in comparison.differences:
         gain, is_real = "{:+.2f} to {:+.2f}".format(*each.interval), "yes · 是" if each.is_significant else "no · 否"

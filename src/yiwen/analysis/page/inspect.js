@@ -99,7 +99,7 @@
     }
     join();
     found.sort((a, b) => b[0] - a[0]);
-    const shown = found.filter(([weight]) => weight >= 0.05).slice(0, 5).map(([weight, text]) => `${text} ${percent(weight)}`);
+    const shown = found.filter(([weight]) => weight >= 0.05).slice(0, 5).map(([weight, text]) => `${text} ${linkKind === "alignment" ? percent(weight) : `${weight.toFixed(2)} of the largest`}`);
     at("words-readout").textContent = `${words[side][index].textContent} — ${shown.join(", ") || "no word of the other side"}`;
   }
   for (const [kind, name] of Object.entries(linkNames)) {

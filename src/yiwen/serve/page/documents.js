@@ -12,8 +12,9 @@ const POLL_MS = 700;
  * @param {string} id
  * @param {AbortSignal} signal
  * @param {(job: import("./api.js").Job) => void} progress
+ * @param {(error: ApiError) => void} waiting said until there is progress again: nobody knows how far it is now
  */
-async function finished(id, signal, progress) {
+async function finished(id, signal, progress, waiting) {
   for (;;) {
     let wait = POLL_MS;
     try {
@@ -23,6 +24,7 @@ async function finished(id, signal, progress) {
       progress(job);
     } catch (error) {
       if (!(error instanceof ApiError) || !["network", "busy", "rate"].includes(error.kind)) throw error;
+      waiting(error);
       wait = (error.retryAfter ?? 3) * 1000;
     }
     // Who gives the document up meanwhile ends the next question before it is sent.
@@ -141,7 +143,7 @@ export function setUpDocuments(pair, show, onKey) {
         else bar.value = progress;
         const share = Math.round((progress ?? 0) * 100);
         report(() => t("document_running", { language: pair.name(target), percent: t("percent", { n: share }) }));
-      });
+      }, (error) => report(() => explain(error)));
       bar.value = 1;
       write(state, "document_done");
       offer("download", fetchResult);
