@@ -367,9 +367,10 @@ def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], messag
         new_recipe((tsv(),), src_lang=languages[0], tgt_lang=languages[1])
 
 
-def test_a_file_of_another_form_is_refused() -> None:
-    with pytest.raises(ConfigError, match="has none of the suffixes"):
-        new_recipe((write("corpus.docx", ["a"]),), src_lang="en", tgt_lang="zh")
+@pytest.mark.parametrize("line", ["a", '[{"en": "A dog.", "zh": "狗。"}]'])
+def test_a_file_of_another_form_is_refused(line: str) -> None:
+    with pytest.raises(ConfigError, match=r"'corpus.json' has none of the suffixes .*; convert it"):
+        new_recipe((write("corpus.json", [line]),), src_lang="en", tgt_lang="zh")
 
 
 def test_three_files_are_refused() -> None:

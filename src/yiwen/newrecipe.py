@@ -247,7 +247,7 @@ def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
 def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
     """The pair of column names that the file has: after the languages, however they are spelt, or src and tgt."""
     usual = ("src", "tgt")
-    if len(files) == 2 or plain_suffix(files[0]) == ".tmx":
+    if len(files) == 2 or plain_suffix(files[0]) not in {*ONE_FILE} - {".tmx"}:
         return usual
     names = column_names(files[0])
     codes = [name.rpartition(".")[2] for name in names]
