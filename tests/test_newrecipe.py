@@ -239,9 +239,8 @@ def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
     assert (survey.n_rows, survey.n_pairs) == (126, 120)
     assert what_next(path, survey, size).startswith("120 pairs (126 rows), such as\n  This is sentence number 0.\n")
     shown = what_next(path, survey, size)
-    assert (
-        "\nleft out: 1 sources are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)\nleft out: 1 t" in shown
-    )
+    assert "\nleft out: 1 sources are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`" in shown
+    assert "\nleft out: 1 targets are no UTF-8 (" in shown
 
 
 def test_long_pairs_are_shown_in_80_columns() -> None:
@@ -265,7 +264,8 @@ def test_a_file_in_another_encoding_is_told_with_what_mends_it() -> None:
         new_recipe((Path("corpus.tsv"),), src_lang="en", tgt_lang="zh")
     assert str(error.value).startswith(
         "corpus.tsv: 0 of 120 rows have text on both sides, "
-        "120 targets are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`); "
+        "120 targets are no UTF-8 "
+        "(from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`, from Western Europe: `-f WINDOWS-1252`); "
     )
 
 
@@ -367,9 +367,10 @@ def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], messag
         new_recipe((tsv(),), src_lang=languages[0], tgt_lang=languages[1])
 
 
-def test_a_file_of_another_form_is_refused() -> None:
-    with pytest.raises(ConfigError, match="has none of the suffixes"):
-        new_recipe((write("corpus.docx", ["a"]),), src_lang="en", tgt_lang="zh")
+@pytest.mark.parametrize("line", ["a", '[{"en": "A dog.", "zh": "狗。"}]'])
+def test_a_file_of_another_form_is_refused(line: str) -> None:
+    with pytest.raises(ConfigError, match=r"'corpus.json' has none of the suffixes .*; convert it"):
+        new_recipe((write("corpus.json", [line]),), src_lang="en", tgt_lang="zh")
 
 
 def test_three_files_are_refused() -> None:

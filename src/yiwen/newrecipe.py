@@ -32,6 +32,8 @@ _MANY_ENTITIES: Final = 0.01
 _TEMPLATE: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
+_CONVERT: Final = "from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`, from Western Europe: `-f WINDOWS-1252`"
+"""What makes other encodings UTF-8. Read as GB18030, the ü of über and the letter behind it are a Chinese character."""
 FEWEST_STEPS: Final = 500
 """Updates below which hardly anything is learnt, however small the corpus."""
 MAX_STEPS: Final = 300_000
@@ -143,7 +145,7 @@ def new_recipe(
 
 def _no_utf_8(survey: Survey) -> list[str]:
     sides = zip(survey.n_broken, ("sources", "targets"), strict=True)
-    return [f"{n} {side} are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`)" for n, side in sides if n]
+    return [f"{n} {side} are no UTF-8 ({_CONVERT})" for n, side in sides if n]
 
 
 def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: StopFlag | None = None) -> Survey:
@@ -245,7 +247,7 @@ def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
 def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
     """The pair of column names that the file has: after the languages, however they are spelt, or src and tgt."""
     usual = ("src", "tgt")
-    if len(files) == 2 or plain_suffix(files[0]) == ".tmx":
+    if len(files) == 2 or plain_suffix(files[0]) not in {*ONE_FILE} - {".tmx"}:
         return usual
     names = column_names(files[0])
     codes = [name.rpartition(".")[2] for name in names]

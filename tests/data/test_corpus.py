@@ -304,6 +304,11 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        (
+            "a.csv",
+            b"A dog, a big one;Ein Hund, ein grauer\n",
+            "2 are needed: .*; separate .* with a comma, not a semicolon",
+        ),
         ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
         ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
         ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),

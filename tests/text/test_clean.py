@@ -102,6 +102,11 @@ def test_every_check_but_the_lengths_can_be_turned_off() -> None:
     assert [reason for reason, _ in checks(off, src_lang="en", tgt_lang="zh")] == ["empty side", "length"]
 
 
+@pytest.mark.parametrize(("code", "text"), [("az", "əsas"), ("ha", "ɗaki"), ("to", "ʻoku ʻi ʻapi")])
+def test_words_that_begin_with_a_latin_letter_of_few_languages_are_in_latin_script(code: str, text: str) -> None:
+    assert fault_of("a good word", text, checks(CleaningConfig(), src_lang="en", tgt_lang=code)) is None
+
+
 def test_a_language_of_unknown_script_is_not_judged() -> None:
     assert "wrong script" not in dict(checks(CleaningConfig(), src_lang="tlh", tgt_lang="sr"))
 

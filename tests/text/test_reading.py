@@ -110,6 +110,13 @@ def test_a_text_in_capitals_is_read_in_the_small_letters_of_its_language() -> No
         assert (found.text, found.flags) == (usual, ("recased",))
 
 
+def test_a_sharp_s_between_capitals_is_one_of_them() -> None:
+    subword = train_subword(lambda: ["Die große Straße ist heute gesperrt."] * 20, TokenizerConfig(vocab_size=300))[1]
+    work = reader(subword, "de", "en")
+    assert work.write(work.read("DIE GROßE STRAßE IST HEUTE GESPERRT."), "It is closed.") == "IT IS CLOSED."
+    assert work.write(work.read("Die große Straße ist heute gesperrt."), "It is closed.") == "It is closed."
+
+
 def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
     names = (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund"), ("de", "a.txt", "a.txt"))
     for lang, term, written in names:

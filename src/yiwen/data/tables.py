@@ -103,7 +103,7 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
     """Where the columns stand, and whether the first line names them."""
-    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma", ",")
+    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma, not a semicolon", ",")
     shown = repr(separator.join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
@@ -119,7 +119,9 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
         )
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
-    if max(indices) >= len(names):
+    # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas.
+    is_torn = separator == "," and re.search(r"[^\w&]\w*;\S", ",".join(names)) and any(n[:1] == " " for n in names[1:])
+    if max(indices) >= len(names) or is_torn:
         raise DataError(
             f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
             f"separate source and target with a {mark}"

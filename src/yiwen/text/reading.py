@@ -93,7 +93,7 @@ class Reader:
         return Reading(
             unmasked(usual, [names.get(span, span) for span in spans]),
             flags=("recased",) if usual != prose else (),
-            is_capitals=usual != prose == prose.upper() and script_of(self.tgt_lang) != "Georgian",  # which has none
+            is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
             is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=line[:1] != line[:1].lower(),
@@ -142,7 +142,7 @@ class Reader:
             answer = begun(answer, self.tgt_lang)
         if reading.is_word and not re.search(r"[.。!！?？।۔։።｡]\Z", reading.text):
             answer = re.sub(r"(?<!\.\w)(?<=\w)[.。]\Z", "", answer)
-        if reading.is_capitals:
+        if reading.is_capitals and script_of(self.tgt_lang) != "Georgian":  # which has none
             prose, spans = masked(answer)
             answer = unmasked(capitals(prose, self.tgt_lang), spans)
         if base(self.tgt_lang) in CHINESE:

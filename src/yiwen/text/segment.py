@@ -96,7 +96,10 @@ def _boundaries(line: str, lang: str) -> list[int]:
             item += 1
             bounds.append(found.start() - len(number[0]))
         elif not _is_inside(line, start, found, paired) and _is_end(line, before, found, lang):
-            bounds.append(found.end())
+            place = bisect_left(paired, (found.start(), 0))
+            left = min(found.end(), *(left for left, _ in paired[place : place + 1]), len(line))
+            is_next = line[left : left + 1] == '"' and line.count('"', start, left) % 2 == 0  # 他走了。"你好。"
+            bounds.append(left if is_next else found.end())
     return bounds
 
 
