@@ -95,7 +95,8 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        tags={"ignored": _listed(asked.ignore_tags), "splitting": _listed(asked.splitting_tags)},
+        ignored=_listed(asked.ignore_tags),
+        splitting=_listed(asked.splitting_tags),
         then=answer,
         glossary=glossary,
     )

@@ -90,8 +90,10 @@ _METRICS: Final = Endpoint("GET", "/metrics", _exposition)
 async def _refused(request: Request, error: Exception) -> Response:
     """Where there is no endpoint, or none for this method."""
     assert isinstance(error, HTTPException)
-    code, message, headers = "not_found", "nothing is here", error.headers
-    if error.status_code == 405:
+    code, message, headers = "refused", "nothing is here", error.headers
+    if error.status_code == 404:
+        code = "not_found"
+    elif error.status_code == 405:
         code, allowed = "method", ", ".join(_methods(request))
         message, headers = f"{request.scope['path']} is not for {request.method}; use {allowed}", {"Allow": allowed}
     response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))
