@@ -114,8 +114,8 @@ def is_traditional(text: str) -> bool:
 
 
 def to_simplified(text: str) -> str:
-    """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases)."""
-    return _converter("t2s")(text).translate(_TO_CURLY)
+    """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases, 坐著 as in Taiwan: 坐着)."""
+    return re.sub("(?<=[原土专巨遗拙])着", "著", _converter("tw2s")(text)).translate(_TO_CURLY)
 
 
 def to_traditional(text: str) -> str:
