@@ -187,8 +187,7 @@ def _spelt(number: str, lexicon: _Lexicon) -> set[float]:
     found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
     is_reversed = "und" in number or " and " in number  # but eight-thirty is half past eight
     for word in lexicon.part.findall(number):
-        value = lexicon.values[word]
-        ones, rest = current % 10, current % 100
+        value, ones, rest = lexicon.values[word], current % 10, current % 100
         if value >= 1000:
             total, current = total + max(current, 1.0) * value, 0.0
         elif value == 100:
