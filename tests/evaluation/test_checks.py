@@ -71,6 +71,8 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "Two men wait.", "Drei Männer warten."),
         ("en-de", "In May a million came.", "Im Mai kamen 5 Millionen."),  # the fifth month, but no 5 of them
         ("en-zh", "Two men wait.", "三个男人在等。"),
+        ("en-zh", "On the twenty-third day", "二十四日"),
+        ("en-zh", "Twelve men wait.", "一两个男人在等。"),
         ("zh-en", "两个人在等。", "Three people wait."),
         ("zh-en", "他对三个人说。", "He told 3 people in 2 rooms."),  # 对 is no pair
         ("en-de", "It costs 3,500.", "Es kostet 3500,50."),
@@ -106,6 +108,12 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-fr", "12,000 of 13 million people", "12\u202f000 de 13\u00a0millions de personnes"),
         ("en-zh", "2.7 million litres", "270万升"),
         ("en-zh", "More than 18.5 million", "1850多万"),
+        ("en-zh", "More than a million", "一百多万"),
+        ("en-zh", "On the twenty-third day", "二十三日"),
+        ("en-zh", "Two decades later", "二十年后"),
+        ("en-zh", "A day or two, two or three days", "一两天，三两天"),
+        ("en-zh", "School begins at eight-thirty.", "学校八点半上课。"),
+        ("en-zh", "School begins at six-thirty.", "学校6点30分上课。"),
         ("en-zh", "On May 3, 1998, at 3 p.m.", "1998年5月3日15点"),
         ("en-zh", "In the 1990s", "20世纪90年代"),
         ("en-zh", "It is half past two.", "两点半了。"),

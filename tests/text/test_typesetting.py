@@ -99,6 +99,14 @@ EXAMPLES = [
     ("真的吗??", "真的吗？？"),
     ("Yahoo! Inc. 是公司。", "Yahoo! Inc. 是公司。"),
     ("增长5%,下降3.5%.", "增长5%，下降3.5%。"),
+    ("比较用 == 和 !=, 赋值用 := 即可.", "比较用 == 和 !=，赋值用 := 即可。"),
+    (
+        "文件 .foo_bar 和路径 .../share 里的 .read() 或 .* 都行.",
+        "文件 .foo_bar 和路径 .../share 里的 .read() 或 .* 都行。",
+    ),
+    ("支持 ?、+ 等, 用 ? 或 ... 表示 !r", "支持 ?、+ 等，用 ? 或 ... 表示 !r"),
+    ("由':'、'-'或者'.'分隔, '{' 和 '$' 是'符号'.", "由':'、'-'或者'.'分隔，'{' 和 '$' 是‘符号’。"),
+    ("没货:( 好吃:D 好", "没货:( 好吃:D 好"),
 ]
 
 
@@ -200,7 +208,10 @@ def test_traditional_text_is_told_from_simplified_and_converted() -> None:
     simplified, traditional = (lines(DATA / "bible-en-zh" / f"dev.{code}") for code in ("zh", "zh_hant"))
     assert sum(map(is_traditional, simplified)) == 0
     assert sum(map(is_traditional, traditional)) >= 0.99 * len(traditional)
-    assert sum(to_simplified(a) == b for a, b in zip(traditional, simplified, strict=True)) >= 0.99 * len(simplified)
+    table = str.maketrans("著藉", "着借")  # which the set's own conversion leaves
+    ours = (to_simplified(line).translate(table) for line in traditional)
+    same = sum(a == b.translate(table) for a, b in zip(ours, simplified, strict=True))
+    assert same >= 0.99 * len(simplified)
     pairs = [
         (a, b)
         for ours, theirs in zip(simplified, traditional, strict=True)
@@ -214,6 +225,7 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("披头士 (the Beatles’) 的 rock ’n’ roll") == "披頭士 (the Beatles’) 的 rock ’n’ roll"
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
+    assert to_simplified("他坐著讀名著、原著和土著的著作。") == "他坐着读名著、原著和土著的著作。"
     assert to_simplified("他說：「乾淨的頭髮後面『發展』。」") == "他说：“干净的头发后面‘发展’。”"
     assert [is_traditional(text) for text in ("頭髮", "头发", "你好", "hair", "")] == [True, False, False, False, False]
 

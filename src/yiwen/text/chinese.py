@@ -49,22 +49,27 @@ def _quote(found: re.Match[str]) -> str:
     return f"“{found[0][1:-1]}”" if is_chinese else found[0]
 
 
-_SINGLE: Final = rf"(?<![\dA-Za-z])'([\w ]*[{HAN}][\w ，、。！？]*)'(?![\dA-Za-z])"
+_SINGLE: Final = rf"(?<![\dA-Za-z])'(?:([\w ]*[{HAN}][\w ，、。！？]*)|[^']*)'(?![\dA-Za-z])"
+_CODE: Final = (
+    rf"{_BLANK}*(?:[!?:]+[=|&>]|::|[.!?:;]+、|\.(?:[*\\{MASK}]|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
+    rf"|{_BLANK}+(?:(?:\.\.\.|[.!?:]){_BLANK}|[!?:;]+[\dA-Za-z{MASK}])"
+)
+"""What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
-    rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*(?:,|[!?]+|[;:](?!-?\))|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
+    rf"(?<=[{HAN}{_RIGHT}])(?!{_CODE}){_BLANK}*(?:,|[!?]+|[;:]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
     rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
 )
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
     rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
 )
-_ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
+_ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
     ("full-width sign", _WIDE_SIGNS, _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
-    ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’"),
+    ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
     ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
     ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
@@ -109,8 +114,8 @@ def is_traditional(text: str) -> bool:
 
 
 def to_simplified(text: str) -> str:
-    """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases)."""
-    return _converter("t2s")(text).translate(_TO_CURLY)
+    """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases, 坐著 as in Taiwan: 坐着)."""
+    return re.sub("(?<=[原土专巨遗拙])着", "著", _converter("tw2s")(text)).translate(_TO_CURLY)
 
 
 def to_traditional(text: str) -> str:

@@ -36,8 +36,10 @@ _HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": 
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
 _NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
 _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
-_ABOUT: Final = re.compile("(.*)(一二|[二两]三|三四|四五|五六|六七|七八|八九)(.*)")
-_NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]")
+_ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四]|四五|五六|六七|七八|八九)(.*)")
+_NO_NUMERAL: Final = re.compile(
+    "[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|(?<=[十百千])[多余餘来來几幾](?=[万萬亿億])"  # 一百多万
+)
 _SCALE: Final = {word: value for code in ("de", "fr", "en") for word, value in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
@@ -104,15 +106,12 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
-    words, hints = set[float](), set[float]()
+    hints = set[float]()
     for whole, part in _POINT.findall(text):  # 三点一四
         hints.add(round(_numeral(whole)[0] + float("0." + "".join(str(_HAN_DIGITS[sign]) for sign in part)), 9))
-    for found in _NUMERAL.findall(_NO_NUMERAL.sub("", text)):
-        if found in _HAN_HINTS:
-            hints.update(_HAN_HINTS[found])
-        else:
-            words.update(_numeral(found))
-    return words, hints
+    found = _NUMERAL.findall(_NO_NUMERAL.sub("", text))
+    words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
+    return words, hints.union(*(_HAN_HINTS.get(each, ()) for each in found))
 
 
 def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
@@ -122,7 +121,9 @@ def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
         values = set() if found in lexicon.hints else _spelt(found, lexicon)
         words |= values
         hints.update(lexicon.hints.get(found, ()))
-        if hour:  # twenty to eight is 7:40
+        if hour in lexicon.hints:  # twenty-first
+            hints |= {value + more for value in values if value > 19 for more in lexicon.hints[hour]}
+        elif hour:  # twenty to eight is 7:40
             hints |= {60 - value for value in values} | {value - 1 for value in _spelt(hour, lexicon)}
     return words, hints
 
@@ -133,7 +134,7 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
     found = {value + 0.5 for value in numbers} if 0.5 in hints else set()  # eight and a half is 8.5
     # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
     found |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
-    return found | ({n * 12 for n in words} if 12.0 in hints else set())
+    return found | {n * size for size in {10.0, 12.0} & hints for n in words}  # so are two decades 20
 
 
 def _in_digits(found: re.Match[str]) -> str:
@@ -184,14 +185,14 @@ def _numeral(numeral: str) -> tuple[float, ...]:
 def _spelt(number: str, lexicon: _Lexicon) -> set[float]:
     """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
     found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
+    is_reversed = "und" in number or " and " in number  # but eight-thirty is half past eight
     for word in lexicon.part.findall(number):
-        value = lexicon.values[word]
-        ones, rest = current % 10, current % 100
+        value, ones, rest = lexicon.values[word], current % 10, current % 100
         if value >= 1000:
             total, current = total + max(current, 1.0) * value, 0.0
         elif value == 100:
             current = max(current, 1.0) * 100
-        elif rest == 0 or (rest >= 20 and ones == 0 and value < 20) or (rest < 10 and value >= 20):
+        elif rest == 0 or (rest >= 20 and ones == 0 and value < 20) or (is_reversed and rest < 10 and value >= 20):
             current += value
         else:
             found.add(total + current)
@@ -218,8 +219,8 @@ def _lexicon(language: str) -> _Lexicon:
     hints: dict[str, tuple[float, ...]] = known["hours"] | {
         word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
-    part = "|".join(sorted(values, key=len, reverse=True))
+    part, hint = "|".join(sorted(values, key=len, reverse=True)), "|".join(hints)
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
     number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"
-    whole = rf"\b({number}{_ENDING}|{'|'.join(hints)})\b(?= (?:{known['before']}) ({number})\b|)"
+    whole = rf"\b({number}{_ENDING}|{hint})\b(?=(?: (?:{known['before']}) |-)({number}|{hint})\b|)"
     return _Lexicon(re.compile(whole), re.compile(part), values, hints)
