@@ -6,7 +6,7 @@ import dataclasses
 import errno
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,6 +89,7 @@ def measure(
     device: str = "auto",
     dtype: str = "auto",
     threads: int = 0,
+    tell: Callable[[Measurement], object] = lambda measurement: None,
     stop: StopFlag | None = None,
 ) -> Measurement:
     """Translate a test set and score the result.
@@ -108,6 +109,7 @@ def measure(
         report: HTML page to write, with details line by line; they are then in the JSON too.
         checks: Translate as users do, with checks and repairs; False: as the search finds it.
         engine, device, dtype, threads: As in `Translator.load`.
+        tell: Called with the scores where they cannot be written: a full disk does not cost them.
         stop: Polled between batches.
 
     Raises:
@@ -149,12 +151,17 @@ def measure(
     measurements = [work.measure(test, place, asked) for test, place in zip(tests, places, strict=True)]
     first, *more = measurements
     first = dataclasses.replace(first, more=tuple(more), report=report)
-    if report is not None:
-        write_report(report, measurements)
-    for measurement in (first, *more):
-        if measurement.written is not None:
-            measurement.written.parent.mkdir(parents=True, exist_ok=True)
-            write_json(measurement.written, measurement.to_json())
+    try:
+        if report is not None:
+            write_report(report, measurements)
+        for measurement in (first, *more):
+            if measurement.written is not None:
+                measurement.written.parent.mkdir(parents=True, exist_ok=True)
+                write_json(measurement.written, measurement.to_json())
+    except OSError:
+        for measurement in (first, *more):
+            tell(dataclasses.replace(measurement, more=(), written=None, report=None))
+        raise
     return first
 
 

@@ -57,6 +57,14 @@ def test_a_report_is_written_and_named(run: Commands, model: Path, tmp_path: Pat
     assert len(json.loads(done.lines[-1])["details"]["worst"]) == 15
 
 
+def test_a_full_disk_does_not_cost_the_scores(run: Commands, model: Path) -> None:
+    done = run("evaluate", model, *QUICK, "--output", "/dev/full")
+    assert done.code == 1
+    assert [line.split()[0] for line in done.lines[1:4]] == ["BLEU", "chrF2", "TER"]
+    assert b"written:" not in done.out
+    assert "no space left on the disk" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

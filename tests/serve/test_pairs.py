@@ -261,6 +261,9 @@ def test_a_text_in_no_named_language_is_told_apart(service: tuple[Service, str])
     ):
         (found,) = ask(address, request(T, translation(text, source="auto"))).json["translations"]
         assert found["source"] == source, text
+        asked = json.dumps({"text": [text], "target_lang": "DE"}).encode()
+        (deepl_s,) = ask(address, request("/v2/translate", asked)).json["translations"]
+        assert deepl_s["detected_source_language"] == source[:2].upper(), "DeepL's clients know no scripts of sources"
         assert all(piece["confidence"] is None for piece in found["sentences"]), "the model is not calibrated"
     found = ask(
         address, request("/v1/detect", '{"text": "Der Hund ist nicht mit dem Mann auf der Straße."}'.encode())

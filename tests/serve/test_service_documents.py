@@ -418,3 +418,10 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
         assert (waiting.data, waiting.finished.is_set()) == (b"", True)
         held.set()
+
+
+def test_a_field_that_is_given_twice_is_not_one_of_the_two(http: httpx.Client) -> None:
+    asked = {"source": "en", "target": ["fr", "de"]}
+    answer = http.post("/v1/documents", files={"file": ("a.txt", b"Deti.")}, data=asked)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert "target = ['fr', 'de']" in answer.json()["error"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,6 +66,7 @@ def evaluate(
             lowercase=lowercase,
             report=report,
             checks=checks,
+            tell=partial(print_measurement, console=console),
             stop=stop,
             **how,
         )

@@ -84,7 +84,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
 
     def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
-        named = {"detected_source_language": way.src.upper()}
+        named = {"detected_source_language": base(way.src).upper()}  # DeepL detects no scripts: ZH
         bills = [{"billed_characters": len(text)} if asked.show_billed_characters else {} for text in texts]
         return {"translations": [{**named, "text": one.text, **bill} for one, bill in zip(found, bills, strict=True)]}
 

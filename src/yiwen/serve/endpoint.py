@@ -255,7 +255,11 @@ def _parsed_form(body: bytes) -> dict[str, Any]:
     except ValueError as error:
         what = f"at most {_MAX_FIELDS} fields in percent-encoded UTF-8"
         raise ApiError(400, "form", f"the form cannot be read: {error}; send {what}") from None
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    return _listed(found)
+
+
+def _listed(found: Mapping[str, list[str]]) -> dict[str, Any]:
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items() if values}
 
 
 async def _multipart(request: Request, limit: int) -> dict[str, Any]:
@@ -272,7 +276,7 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
         form = await parser.parse()
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
-    fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
+    fields = _listed({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form})
     file = form.get("file")
     if isinstance(file, UploadFile):  # some clients send the name beside the file
         star = re.search(r"filename\*=utf-8''([^;\s]+)", file.headers["content-disposition"], re.IGNORECASE)  # .NET
