@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import parse
-from yiwen.errors import CheckpointError, ConfigError
+from yiwen.errors import CheckpointError, YiwenError
 from yiwen.evaluation.metrics import bleu_tokenizer, scorer
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
@@ -130,8 +130,8 @@ def open_calibration(bundle: Bundle) -> Usual | None:
     folder = bundle.folder / CALIBRATION
     if not folder.is_dir():
         return None
-    verify_manifest(folder)
     try:
+        verify_manifest(folder)
         table = json.loads((folder / "calibration.json").read_text("utf-8"))
         if table.get("format_version") in FORMERLY:
             return None  # and `calibrate` puts a new one in its place
@@ -139,7 +139,7 @@ def open_calibration(bundle: Bundle) -> Usual | None:
         weights = Weights(**json.loads((folder / "weights.json").read_text("utf-8")))
         if (len(weights.src), len(weights.tgt)) != (bundle.source.vocab_size, bundle.target.vocab_size):
             raise ValueError(f"{folder / 'weights.json'} has not one weight for each subword")
-    except (ConfigError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (YiwenError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{error}; upgrade yiwen, or remove {folder} and evaluate the model again") from error
     return Usual(calibration, weights)
 
