@@ -14,13 +14,13 @@ import datetime
 import json
 import os
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from sides.report import RESULTS, publish
 from time_to_bleu import QUICK, curve, read_jsonl
-from yiwen.config import describe, parse, read_toml
+from yiwen.config import parse, read_toml
 from yiwen.data.config import more_tests
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
@@ -72,14 +72,22 @@ def command_of(name: str, recipe: Recipe) -> str:
     command = f"yiwen distil TEACHER {name}" if is_student else f"yiwen train {name}"
     if name not in builtin_names():
         return command
-    usual = {setting.key: setting.value for setting in describe(load_recipe(name).recipe)}
-    changed = [each for each in describe(recipe) if usual.get(each.key) != each.value]
-    settings = [each for each in changed if not (is_student and each.key.startswith("data."))]
-    values = [
-        each.value if isinstance(each.value, str) else json.dumps(each.value, default=lambda corpus: "...")
-        for each in settings
-    ]
-    return " ".join([command, *(f"--set {each.key}={value}" for each, value in zip(settings, values, strict=True))])
+    usual = settings_of(load_recipe(name).recipe)
+    changed = {key: value for key, value in settings_of(recipe).items() if usual.get(key) != value}
+    shown = {
+        key: value if isinstance(value, str) else json.dumps(value, default=lambda corpus: "...")
+        for key, value in changed.items()
+        if not (is_student and key.startswith("data."))
+    }
+    return " ".join([command, *(f"--set {key}={value}" for key, value in shown.items())])
+
+
+def settings_of(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Every setting of a config and of its parts by its dotted key, e.g. `training.max_steps`."""
+    found: dict[str, Any] = {}
+    for name, value in vars(config).items():
+        found |= settings_of(value, f"{prefix}{name}.") if is_dataclass(value) else {f"{prefix}{name}": value}
+    return found
 
 
 def as_markdown(result: dict[str, Any]) -> str:

@@ -194,10 +194,13 @@ def test_an_old_folder_that_another_process_moves_away_is_not_missed(
     assert names(tmp_path) == ["bundle"]
 
 
+@pytest.mark.parametrize("is_there", [False, True])
 def test_a_folder_that_another_process_was_quicker_to_put_there_stays_and_ours_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, rename = tmp_path / "bundle", Path.rename
+    if is_there:
+        path.mkdir()
 
     def rename_late(self: Path, target: Path) -> Path:
         if target == path:
@@ -208,6 +211,24 @@ def test_a_folder_that_another_process_was_quicker_to_put_there_stays_and_ours_l
     with pytest.raises(OSError, match="not empty"), files.new_folder(path):
         pass
     assert names(path) == ["theirs"]
+    assert names(tmp_path) == ["bundle"]
+
+
+def test_the_old_folder_comes_back_where_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rename = tmp_path / "bundle", Path.rename
+    (path / "old").mkdir(parents=True)
+
+    def rename_once(self: Path, target: Path) -> Path:
+        if target == path and "old" not in self.name:  # a Ctrl-C at this moment; on Windows whoever reads it
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_once)
+    with pytest.raises(KeyboardInterrupt), files.new_folder(path):
+        pass
+    assert names(path) == ["old"]
     assert names(tmp_path) == ["bundle"]
 
 

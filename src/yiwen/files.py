@@ -122,10 +122,15 @@ def new_folder(path: Path) -> Iterator[Path]:
         files = sorted(file for file in written if file.is_file() and not is_complete(file.parent))
         write_json(temporary / MANIFEST, {file.relative_to(temporary).as_posix(): sha256(file) for file in files})
         aside = _temporary(path, "old-")
-        with suppress(FileNotFoundError):  # there is none, or another process has just moved it
-            path.rename(aside)
-        temporary.rename(path)
-    remove(aside)
+        try:
+            with suppress(FileNotFoundError):  # there is none, or another process has just moved it
+                path.rename(aside)
+            temporary.rename(path)
+        finally:  # the old one gives way to a new one, be it of another process, and to nothing else
+            if path.exists():
+                remove(aside)
+            elif aside.exists():
+                aside.rename(path)
     fsync(path.parent)
 
 

@@ -309,6 +309,7 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
             b"A dog, a big one;Ein Hund, ein grauer\n",
             "2 are needed: .*; separate .* with a comma, not a semicolon",
         ),
+        ("a.csv", b"Yes;Ja, das ist es\n", "with a comma, not a semicolon"),
         ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
         ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
         ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
@@ -324,6 +325,12 @@ def test_files_of_another_form_are_refused(tmp_path: Path, name: str, content: b
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         read(CorpusConfig(path=name), tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"It&#39;s good", b"A&nbsp;dog &amp; a cat", b"One; two", b"Good ;)"])
+def test_a_semicolon_inside_of_a_text_tears_nothing(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(text + b", gut\n")
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(1, text, b" gut")]
 
 
 def test_lines_that_are_no_utf_8_are_handed_on_to_be_counted(tmp_path: Path) -> None:

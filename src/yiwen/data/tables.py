@@ -120,7 +120,8 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
     # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas.
-    is_torn = separator == "," and re.search(r"[^\w&]\w*;\S", ",".join(names)) and any(n[:1] == " " for n in names[1:])
+    glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]", ",".join(names))  # not as in &amp;c, &#39;s or ;)
+    is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
     if max(indices) >= len(names) or is_torn:
         raise DataError(
             f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
