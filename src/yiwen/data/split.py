@@ -52,8 +52,10 @@ def joined(parts: list[Keys]) -> Keys:
 
 def duplicates(pair: np.ndarray) -> np.ndarray:
     """True for every pair that occurred before, (N,)."""
-    repeated = np.ones(len(pair), bool)
-    repeated[np.unique(pair, return_index=True)[1]] = False  # where each stands for the first time
+    order = np.argsort(pair, kind="stable")
+    repeated = np.zeros(len(pair), bool)
+    in_order = pair[order]
+    repeated[order[1:]] = in_order[1:] == in_order[:-1]
     return repeated
 
 
