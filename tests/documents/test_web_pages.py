@@ -216,6 +216,7 @@ def test_tags_that_are_named_end_a_text() -> None:
         ("<li>dog</li><li>cat</li>", ["dog", "cat"]),
         ("<doc><b>A dog</b><p>in <b><i>big</i></b> <i>cars</i></p></doc>", ["A dog", "in big cars"]),
         ("Press <b>Go</b> <i>on</i> now", ["Press Go on now"]),
+        ('<p><b>Press</b> <i>go</i></p><g id="1">A</g><x id="2"/> <g id="3">dog</g>', ["Press go", "A dog"]),
         ("<a>" * 3000 + "x", ["x"]),
     ],
 )

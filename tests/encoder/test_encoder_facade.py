@@ -75,8 +75,8 @@ def test_chinese_in_the_other_script_is_read_as_the_model_knows_it(
 
 @pytest.mark.parametrize("langs", [("ja", "zh"), ("zh", "ja")])
 def test_japanese_beside_chinese_is_read_as_it_is_written(encoder: Encoder, langs: tuple[str, str]) -> None:
-    texts = ["これは日本語です", "這個房間"]
-    assert what_is_read(encoder, texts, task="embed", src_lang=langs[0], tgt_lang=langs[1]) == [texts[0], "这个房间"]
+    texts = ["これは日本語です", "這個・房間"]  # the dot between names is Chinese too
+    assert what_is_read(encoder, texts, task="embed", src_lang=langs[0], tgt_lang=langs[1]) == [texts[0], "这个・房间"]
 
 
 def what_is_read(encoder: Encoder, texts: list[str], **info: Any) -> list[str]:

@@ -114,6 +114,8 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "A day or two, two or three days", "一两天，三两天"),
         ("en-zh", "School begins at eight-thirty.", "学校八点半上课。"),
         ("en-zh", "School begins at six-thirty.", "学校6点30分上课。"),
+        ("en-zh", "Between seven and eight-thirty.", "七点到八点半。"),
+        ("en-zh", "He was five-and-twenty.", "他二十五岁。"),
         ("en-zh", "On May 3, 1998, at 3 p.m.", "1998年5月3日15点"),
         ("en-zh", "In the 1990s", "20世纪90年代"),
         ("en-zh", "It is half past two.", "两点半了。"),

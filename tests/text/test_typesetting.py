@@ -107,6 +107,9 @@ EXAMPLES = [
     ("支持 ?、+ 等, 用 ? 或 ... 表示 !r", "支持 ?、+ 等，用 ? 或 ... 表示 !r"),
     ("由':'、'-'或者'.'分隔, '{' 和 '$' 是'符号'.", "由':'、'-'或者'.'分隔，'{' 和 '$' 是‘符号’。"),
     ("没货:( 好吃:D 好", "没货:( 好吃:D 好"),
+    ("<b>他走了.</b>**我走了.** 见下.`x`", "<b>他走了。</b>**我走了。** 见下。`x`"),
+    ("好 ! 他走了 . 我 ... 走了 .", "好！他走了。我……走了。"),
+    ("大小:>5厘米", "大小：>5厘米"),
 ]
 
 
@@ -226,6 +229,8 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
     assert to_simplified("他坐著讀名著、原著和土著的著作。") == "他坐着读名著、原著和土著的著作。"
+    assert to_simplified("他編著此書，著有《史記》，是么？") == "他编著此书，著有《史记》，是么？"
+    assert to_simplified("討論著翻譯著他所著的書，有所著重") == "讨论着翻译着他所著的书，有所着重"
     assert to_simplified("他說：「乾淨的頭髮後面『發展』。」") == "他说：“干净的头发后面‘发展’。”"
     assert [is_traditional(text) for text in ("頭髮", "头发", "你好", "hair", "")] == [True, False, False, False, False]
 

@@ -25,6 +25,8 @@ BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 _OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
 """Before which others an element without an end tag ends."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
+_FORMATTING: Final = frozenset("b bpt code em ept font g i it mrk ph small span strong sub sup u".split())  # noqa: SIM905
+"""Elements of XML that stand in a text whatever is around them, as HTML and XLIFF have them."""
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
 _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
@@ -89,6 +91,8 @@ def texts(
 def outline(source: str) -> set[str]:
     """Names of the elements of XML that never stand in a text: paragraphs and the like, beside which nothing is said.
 
+    Formatting that is known by its name always stands in one: <g>Two</g> <g>parts</g> are one text.
+
     >>> sorted(outline("<doc><h>A <b>big</b> dog</h><par>runs</par></doc>"))
     ['doc', 'h', 'par']
     """
@@ -103,7 +107,7 @@ def outline(source: str) -> set[str]:
             elements.pop()
         elif piece.text.strip():
             mixed.add(elements[-1])
-    return {name for name, _ in found} - {name for name, around in found if around & mixed}
+    return {name for name, _ in found} - _FORMATTING - {name for name, around in found if around & mixed}
 
 
 def said(source: str, *, is_html: bool) -> list[str]:

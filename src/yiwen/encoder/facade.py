@@ -223,7 +223,7 @@ class Encoder:
         info, plain = self.bundle.info, [normalise(word) for word in words]
         whole = " ".join(plain)
         sides = (info.src_lang, info.tgt_lang) if info.task == "embed" else (info.src_lang,)  # others read one alone
-        is_japanese = "ja" in map(base, sides) and any("ぁ" <= sign <= "ヿ" for sign in whole)
+        is_japanese = "ja" in map(base, sides) and any("ぁ" <= sign <= "ヺ" for sign in whole)
         left = iter(whole if is_japanese else rewritten(whole, min(sides, key=lambda lang: base(lang) != "zh")))
         return ["".join(itertools.islice(left, len(word) + 1))[: len(word)] for word in plain]
 

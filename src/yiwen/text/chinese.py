@@ -51,8 +51,8 @@ def _quote(found: re.Match[str]) -> str:
 
 _SINGLE: Final = rf"(?<![\dA-Za-z])'(?:([\w ]*[{HAN}][\w ，、。！？]*)|[^']*)'(?![\dA-Za-z])"
 _CODE: Final = (
-    rf"{_BLANK}*(?:[!?:]+[=|&>]|::|[.!?:;]+、|\.(?:[*\\{MASK}]|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
-    rf"|{_BLANK}+(?:(?:\.\.\.|[.!?:]){_BLANK}|[!?:;]+[\dA-Za-z{MASK}])"
+    rf"{_BLANK}*(?:[!?:]+=|[!?][|&>]|::|[.!?:;]+、|\.(?:\*(?![\s*]|\Z)|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
+    rf"|{_BLANK}+(?:\.[*\\{MASK}]|(?:\.\.\.|[.!?:]){_BLANK}(?=[或和与及等表字符])|[!?:;]+[\dA-Za-z{MASK}])"
 )
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
@@ -79,6 +79,11 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
 _TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
 _TO_CURLY: Final = str.maketrans("「」『』", "“”‘’")
+_WRITTEN: Final = re.compile(
+    "(?<=[原土专巨遗拙卓编论译彰所撰])(?<![讨议谈争辩评翻][论译])着(?![落手重眼力墨色花辫])"
+    f"|(?<![{HAN}])着(?=有)|着(?=有[《〈])"
+)
+"""Where OpenCC takes a 著 that is no particle for one: 原著, 编著, and 著有《 of a writer."""
 
 
 def visual_length(text: str) -> int:
@@ -115,7 +120,8 @@ def is_traditional(text: str) -> bool:
 
 def to_simplified(text: str) -> str:
     """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases, 坐著 as in Taiwan: 坐着)."""
-    return re.sub("(?<=[原土专巨遗拙])着", "著", _converter("tw2s")(text)).translate(_TO_CURLY)
+    converted = "么".join(map(_converter("tw2s"), text.split("么")))  # of which Taiwan makes 幺
+    return _WRITTEN.sub("著", converted).translate(_TO_CURLY)
 
 
 def to_traditional(text: str) -> str:

@@ -185,9 +185,9 @@ def _numeral(numeral: str) -> tuple[float, ...]:
 def _spelt(number: str, lexicon: _Lexicon) -> set[float]:
     """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
     found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
-    is_reversed = "und" in number or " and " in number  # but eight-thirty is half past eight
-    for word in lexicon.part.findall(number):
-        value, ones, rest = lexicon.values[word], current % 10, current % 100
+    for word in lexicon.part.finditer(number):
+        value, ones, rest = lexicon.values[word[0]], current % 10, current % 100
+        is_reversed = number[: word.start()].endswith(("und", "and ", "and-"))  # but eight-thirty is half past eight
         if value >= 1000:
             total, current = total + max(current, 1.0) * value, 0.0
         elif value == 100:

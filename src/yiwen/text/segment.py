@@ -84,6 +84,7 @@ def _trimmed(text: str, bounds: list[int]) -> list[Span]:
 def _boundaries(line: str, lang: str) -> list[int]:
     """Where a sentence of the line ends and another begins."""
     paired = [found.span() for found in _PAIRED.finditer(line)]
+    quotes = [found.start() for found in re.finditer('"', line)]
     bounds: list[int] = []
     item = 0
     for found in _END.finditer(line, 0, len(line.rstrip())):
@@ -98,8 +99,8 @@ def _boundaries(line: str, lang: str) -> list[int]:
         elif not _is_inside(line, start, found, paired) and _is_end(line, before, found, lang):
             place = bisect_left(paired, (found.start(), 0))
             left = min(found.end(), *(left for left, _ in paired[place : place + 1]), len(line))
-            is_next = line[left : left + 1] == '"' and line.count('"', start, left) % 2 == 0  # 他走了。"你好。"
-            bounds.append(left if is_next else found.end())
+            is_open = re.match(r'"[^\s.,;:!?]', line[left : left + 2]) and bisect_left(quotes, left) % 2 == 0
+            bounds.append(left if is_open else found.end())  # 他走了。"你好。"
     return bounds
 
 
