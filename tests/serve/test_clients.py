@@ -170,8 +170,9 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         assert (last.choices, last.usage, {chunk.usage for chunk in chunks}) == ([], answer.usage, {None})
         for text in ("Deti gedi.\n\n", " "):  # what follows the last sentence comes too
             asked: Any = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
-            chunks = list(client.chat.completions.create(**asked, stream=True))
+            *chunks, last = client.chat.completions.create(**asked, **counted)
             assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == translated(lone, text)
+            assert last.usage == client.chat.completions.create(**asked).usage
         with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9'; there is en-de"):
             client.chat.completions.create(model="gpt-9", messages=messages)
         with pytest.raises(openai.BadRequestError, match="no message is of the role 'user'"):

@@ -119,6 +119,7 @@ def test_a_sharp_s_between_capitals_is_one_of_them() -> None:
 
 def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
     names = (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund"), ("de", "a.txt", "a.txt"))
+    names += (("de", "ein Hund", "Ein Hund"), ("de", "iPhone", "iPhone"), ("de", "eBay in Berlin", "eBay in Berlin"))
     for lang, term, written in names:
         work = replace(reader(english, "en", lang), glossary=Glossary({"man": term, "here": "X"}))
         assert work.write(work.read("Man is here."), f"{term} X") == f"{written} X"

@@ -130,7 +130,7 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, wi
                 yield event({"content": text[end:]})
             yield event({}, "stop")
             if with_usage:
-                yield chunk([], _usage(way, text, said))
+                yield chunk([], _usage(way, text, said + text[end:]))
         except ApiError as error:
             yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"
         yield b"data: [DONE]\n\n"

@@ -137,8 +137,9 @@ class Reader:
         """What is written of the model's answer."""
         if self.n_symbols:
             answer = restored(answer, reading.kept)
-        is_begun = any(term == term.lower() and answer.startswith(term) for term in reading.terms)
-        if is_begun and reading.begins_large and not masked(answer.split(" ")[0])[1]:
+        word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
+        is_begun = word == word.lower() and answer.startswith(reading.terms)
+        if is_begun and reading.begins_large and not masked(word)[1]:
             answer = begun(answer, self.tgt_lang)
         if reading.is_word and not re.search(r"[.。!！?？।۔։።｡]\Z", reading.text):
             answer = re.sub(r"(?<!\.\w)(?<=\w)[.。]\Z", "", answer)
