@@ -67,7 +67,9 @@ def translate(
     search = translator.bundle.info.search.changed(
         beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, mbr=mbr, sampling=sampling or None, **draws
     )
-    if not search.sampling:
+    if search.sampling:
+        options.refuse({"--beam-size": beam_size}, "for a search; sampling has no beam, leave this out")
+    else:
         given = {f"--{name.replace('_', '-')}": value for name, value in draws.items()}
         options.refuse(given, "for --sampling alone; add it, or leave this out")
     flags: Counter[str] = Counter()
