@@ -12,6 +12,7 @@ from commands import Commands
 
 from tiny_model import TinyRun
 from yiwen.bundle import Bundle, open_bundle
+from yiwen.errors import Stopped
 
 
 def test_export_prints_a_report_and_one_json_object(run: Commands, trained: TinyRun, tmp_path: Path) -> None:
@@ -37,12 +38,30 @@ def test_a_model_that_is_not_calibrated_is_exported_for_a_machine_that_computes_
     dtype: str, run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("yiwen.evaluation.calibration.MIN_PAIRS", 10)
-    done = run("export", trained.early, "--dtype", dtype, "--output", tmp_path / "small")
+    model = shutil.copytree(trained.early, tmp_path / "model")
+    done = run("export", model, "--dtype", dtype, "--output", tmp_path / "small")
     assert done.code == 0, done.err
-    assert (tmp_path / "small" / "calibration").is_dir() == (dtype == "float32")
+    assert (tmp_path / "small" / "calibration").is_dir()
     assert ("unverified: CTranslate2 cannot compute bf16 on this machine's processor" in done.out.decode()) == (
         dtype == "bf16"
     )
+
+
+def test_a_stop_while_a_model_is_calibrated_leaves_no_export_that_is_not(
+    run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, output = shutil.copytree(trained.early, tmp_path / "model"), tmp_path / "small"
+
+    def stopped(*_: object, **__: object) -> None:
+        raise Stopped("stopped by SIGINT during translation", signum=2)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("yiwen.evaluation.calibration.calibrate", stopped)
+        assert run("export", model, "--output", output).code == 130
+        assert not output.exists()
+    monkeypatch.setattr("yiwen.evaluation.calibration.MIN_PAIRS", 10)
+    assert run("export", model, "--output", output).code == 0
+    assert (output / "calibration" / "manifest.json").is_file()
 
 
 def test_a_better_model_that_appears_meanwhile_changes_nothing(

@@ -46,6 +46,8 @@ def export(
     valid = store.valid if store else None
     with stoppable(stderr=as_json) as (stop, console):
         if bundle.info.task == "translate":
+            # Before there is an export: one that a stop leaves uncalibrated would stay so, and be in its own way.
+            calibrate_once(Translator.load(bundle.folder, engine="torch"), stop=stop)
             report = export_ctranslate2(
                 bundle, dtype=dtype, valid=valid, output=output, shortlist=store if shortlist else None, stop=stop
             )
