@@ -15,6 +15,7 @@ from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
+from yiwen.text.languages import canonical
 from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
 
 
@@ -34,10 +35,14 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         settings[name] = [_content(corpus_files(corpus, base=base)), corpus.src_column, corpus.tgt_column]
     del settings["more_tests"]
     given = {"valid": data.valid, "test": data.test} | more_tests(data)
-    settings["unescaped"] = [name for name, corpus in given.items() if corpus and corpus.unescape]
+    if unescaped := [name for name, corpus in given.items() if corpus and corpus.unescape]:
+        settings["unescaped"] = unescaped
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
         entry["files"] = _content(corpus_files(corpus, base=base))
         del entry["src"], entry["tgt"], entry["path"]
+        for later in ("train_only", "unescape"):
+            if not entry[later]:
+                del entry[later]  # as below
     learning = dataclasses.asdict(tokenizer)
     if tokenizer.model:
         models = ready_models(tokenizer.model, base=base)
@@ -46,8 +51,12 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         learning["placeholders"] = n_symbols(models, targets)
     else:
         learning["sentencepiece"] = sentencepiece.__version__
-    inputs = {"format": FORMAT, "data": settings, "tokenizer": learning, "targets": targets}
-    text = json.dumps(inputs, sort_keys=True)
+    if not learning["placeholders"]:
+        del learning["placeholders"]  # stores from before there were any are still good
+    if canonical(data.src_lang).startswith("zh"):
+        settings["script"] = canonical(data.src_lang)  # sources are in it, which they were not in earlier stores
+    inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
+    text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
