@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -81,9 +82,14 @@ def test_a_ready_vocabulary_gives_the_text_its_symbols(data: DataConfig, tmp_pat
     assert before not in alone  # text that is not translated has none
 
 
-def test_a_store_with_symbols_has_another_name(data: DataConfig, tmp_path: Path) -> None:
-    without, with_them = (fingerprint_of(data, tokenizer, base=tmp_path) for tokenizer in (PLAIN, WITH))
-    assert without != with_them
+def test_stores_from_before_there_were_symbols_are_still_found(data: DataConfig, tmp_path: Path) -> None:
+    hashed: list[str] = []
+    dumps = json.dumps
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint.json, "dumps", lambda value, **how: hashed.append(dumps(value, **how)) or hashed[-1])
+        names = [fingerprint_of(data, tokenizer, base=tmp_path) for tokenizer in (PLAIN, WITH)]
+    assert names[0] != names[1]
+    assert ["placeholders" in text for text in hashed] == [False, True]
 
 
 @pytest.mark.parametrize(
