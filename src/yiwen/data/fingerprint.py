@@ -53,8 +53,9 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         learning["sentencepiece"] = sentencepiece.__version__
     if not learning["placeholders"]:
         del learning["placeholders"]  # stores from before there were any are still good
-    if canonical(data.src_lang).startswith("zh"):
-        settings["script"] = canonical(data.src_lang)  # sources are in it, which they were not in earlier stores
+    read = [canonical(lang) for lang in (data.src_lang, data.tgt_lang if targets == "read" else "") if lang]
+    if any(lang.startswith("zh") for lang in read):
+        settings["script"] = ["tw2s", *read]  # how texts are put into the script of their language, or were not
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
