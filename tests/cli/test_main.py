@@ -384,7 +384,7 @@ def test_ctrl_c_that_loading_swallows_is_not_lost(monkeypatch: pytest.MonkeyPatc
             signal.raise_signal(signal.SIGINT)
         return int(bool(StopFlag()))
 
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
     monkeypatch.setattr(StopFlag, "early", None)
     monkeypatch.setattr(cli, "main", swallowing)
     try:
