@@ -14,13 +14,13 @@ import datetime
 import json
 import os
 import tempfile
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sides.report import RESULTS, publish
 from time_to_bleu import QUICK, curve, read_jsonl
-from yiwen.config import parse, read_toml
+from yiwen.config import parse, read_toml, settings_of
 from yiwen.data.config import more_tests
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.demo import write_demo
@@ -80,14 +80,6 @@ def command_of(name: str, recipe: Recipe) -> str:
         if not (is_student and key.startswith("data."))
     }
     return " ".join([command, *(f"--set {key}={value}" for key, value in shown.items())])
-
-
-def settings_of(config: Any, prefix: str = "") -> dict[str, Any]:
-    """Every setting of a config and of its parts by its dotted key, e.g. `training.max_steps`."""
-    found: dict[str, Any] = {}
-    for name, value in vars(config).items():
-        found |= settings_of(value, f"{prefix}{name}.") if is_dataclass(value) else {f"{prefix}{name}": value}
-    return found
 
 
 def as_markdown(result: dict[str, Any]) -> str:

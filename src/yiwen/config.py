@@ -193,6 +193,15 @@ def override(table: Table, settings: Sequence[str]) -> Table:
     return result
 
 
+def settings_of(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Every setting of a config and of its parts by its dotted key, e.g. `training.max_steps`."""
+    found: dict[str, Any] = {}
+    for name, value in vars(config).items():
+        is_part = dataclasses.is_dataclass(value)
+        found |= settings_of(value, f"{prefix}{name}.") if is_part else {f"{prefix}{name}": value}
+    return found
+
+
 def to_toml(config: Any, *, with_meaning: bool = False) -> str:
     """Write a config object as TOML that `parse` turns back into an equal object.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +17,7 @@ from rich.console import Console
 
 from yiwen import hardware
 from yiwen.bundle import Bundle, open_bundle, save_bundle
-from yiwen.config import parse, read_toml, to_toml
+from yiwen.config import parse, read_toml, settings_of, to_toml
 from yiwen.data import lines
 from yiwen.data.fingerprint import ready_models
 from yiwen.data.prepare import Prepared, prepare
@@ -271,14 +270,6 @@ def _write_hardware(run: Path, chosen: Hardware, loaded: LoadedRecipe) -> None:
     write_json(run / "hardware.json", {"chosen": dataclasses.asdict(chosen), "machine": hardware.describe(), **began})
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The settings of tables within tables by their dotted keys, e.g. `training.max_steps`."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat
-
-
 def refuse_changes(run: Path, now: Recipe) -> None:
     """A run that has begun keeps its recipe, but for search, evaluation, its length, and what it logs and keeps.
 
@@ -294,7 +285,7 @@ def refuse_changes(run: Path, now: Recipe) -> None:
         table = read_toml(path)
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
     before = parse(Recipe, table, source=str(path))
-    old, new = (_flat(dataclasses.asdict(recipe)) for recipe in (before, now))
+    old, new = map(settings_of, (before, now))
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):
