@@ -382,10 +382,11 @@ def test_the_folder_of_the_keys_is_closed_to_other_users(tmp_path: Path) -> None
     assert (tmp_path / "runs" / ".serve").stat().st_mode & 0o777 == 0o770
 
 
-def test_a_database_in_memory_is_refused() -> None:
+@pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "sqlite:///"])
+def test_a_database_in_memory_is_refused(url: str) -> None:
     """Each connection would see one of its own."""
     with pytest.raises(ConfigError, match=r"the database cannot be used .no such table: .*; give a URL such as"):
-        Store("sqlite:///:memory:")
+        Store(url)
 
 
 @pytest.mark.parametrize(

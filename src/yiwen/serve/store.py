@@ -247,11 +247,10 @@ def open_store(url: str | None, *, folder: Path, config: ServeConfig | None = No
 def _opened(url: str | sa.URL) -> sa.Engine:
     with _told():
         parsed = sa.make_url(url)
-        pool = None
-        if parsed.drivername.startswith("sqlite") and parsed.database:
-            Path(parsed.database).parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
-            pool = sa.NullPool  # a file is opened in no time, and nothing stays open where nobody closes the store
-        database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=pool)
+        if is_file := parsed.drivername.startswith("sqlite"):
+            Path(parsed.database or "").parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
+        # A file is opened in no time, and nothing stays open where nobody closes the store.
+        database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=sa.NullPool if is_file else None)
         with database.begin() as connection:
             for table in _tables.sorted_tables:  # not `create_all`, which fails where another process is as far
                 connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
