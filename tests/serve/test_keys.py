@@ -390,6 +390,18 @@ def test_a_database_in_memory_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql+psycopg://user@host:x/name", r"invalid literal for int\(\) with base 10: 'x'"),
+        ("sqlite:///keys.sqlite?timeout=soon", "could not convert string to float: 'soon'"),
+    ],
+)
+def test_a_number_in_a_url_that_is_none_is_told(url: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=f"the database cannot be used .{shown}.; give a URL such as"):
+        Store(url)
+
+
+@pytest.mark.parametrize(
     ("error", "status", "shown"),
     [
         (DataError("", {}, ValueError("no NUL")), 400, "the database takes no such text (no NUL); send another"),
@@ -491,6 +503,17 @@ def test_a_service_for_others_opens_with_a_key_that_holds_and_with_no_other(tmp_
 def test_a_database_without_its_driver_names_the_cure() -> None:
     with pytest.raises(MissingDependencyError, match=r"the database needs (\w+): pip install \1"):
         Store("mysql://nobody@127.0.0.1/nothing")
+
+
+def test_a_driver_without_its_library_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As psycopg says it where there is no libpq."""
+
+    def fail(*args: object, **options: object) -> None:
+        raise ImportError("no pq wrapper available")
+
+    monkeypatch.setattr("yiwen.serve.store.sa.create_engine", fail)
+    with pytest.raises(MissingDependencyError, match=r"the database needs .*: pip install 'psycopg\[binary\]'"):
+        Store("postgresql+psycopg://user@host/name")
 
 
 def test_the_command_makes_lists_and_revokes(

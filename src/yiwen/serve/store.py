@@ -262,9 +262,10 @@ def _told() -> Iterator[None]:
     """Say what to do about a database that cannot be used."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(f"the database needs {error.name}: pip install {error.name}") from error
-    except (sa.exc.SQLAlchemyError, OSError) as error:
+    except ImportError as error:
+        driver = error.name or "'psycopg[binary]'"  # psycopg alone is there, and no libpq for it
+        raise MissingDependencyError(f"the database needs {driver}: pip install {driver}") from error
+    except (sa.exc.SQLAlchemyError, OSError, ValueError) as error:  # a port that is no number is a ValueError
         shown = str(getattr(error, "orig", error)).split("\n")[0]
         raise ConfigError(
             f"the database cannot be used ({shown}); give a URL such as sqlite:///keys.sqlite or "
