@@ -401,6 +401,24 @@ def test_a_number_in_a_url_that_is_none_is_told(url: str, shown: str) -> None:
         Store(url)
 
 
+def test_a_key_is_revoked_where_usage_cannot_be_written(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    running_store, other = Store(url), Store(url)
+    key, secret = other.create_key("a", **UNLIMITED)
+    running_store.sync()
+    running_store.charge(key.id, 5)
+    other.revoke_key(key.id)
+    with sqlite3.connect(tmp_path / "keys.sqlite") as admin:
+        admin.execute("ALTER TABLE yiwen_usage RENAME TO away")
+        with pytest.raises(OperationalError):
+            running_store.sync()
+        admin.execute("ALTER TABLE away RENAME TO yiwen_usage")
+    admin.close()
+    assert running_store.find(secret) is None
+    running_store.close()
+    other.close()
+
+
 @pytest.mark.parametrize(
     ("error", "status", "shown"),
     [

@@ -171,6 +171,8 @@ class Store:
 
     def sync(self) -> None:
         """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
+        # First: what keeps usage from being written keeps no revoked key alive.
+        self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
         month = datetime.now(UTC).strftime("%Y-%m")
         with self._lock:
             unwritten = {key_id: characters for key_id, characters in self._unwritten.items() if characters}
@@ -185,7 +187,6 @@ class Store:
         with self._lock:
             self._used = used
             self._unwritten.subtract(unwritten)
-        self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
 
     def add_glossary(self, *, owner: str, most: int, **fields: str) -> sa.Row[Any] | None:
         """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line).
