@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +13,13 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import psutil
 import pytest
 from services import UNLIMITED, running, service_of
+from sqlalchemy import create_engine
 from sqlalchemy.event import listen
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.requests import Request
@@ -317,7 +320,7 @@ def test_a_database_that_is_away_costs_nothing_that_was_counted(tmp_path: Path) 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Somebody else writes to a database."""
-    other = sqlite3.connect(file, isolation_level=None)
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)  # the last tries have a thread
     other.execute("BEGIN IMMEDIATE")
     yield
     other.execute("ROLLBACK")
@@ -399,6 +402,42 @@ def test_a_database_in_memory_is_refused(url: str) -> None:
 def test_a_number_in_a_url_that_is_none_is_told(url: str, shown: str) -> None:
     with pytest.raises(ConfigError, match=f"the database cannot be used .{shown}.; give a URL such as"):
         Store(url)
+
+
+def test_in_postgresql_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite stands in for it."""
+    said: list[str] = []
+
+    def note(*args: Any) -> tuple[str, Any]:
+        said.append(args[2])
+        return ("SELECT 1", ()) if args[2].startswith("SET") else args[2:4]
+
+    engine = create_engine(f"sqlite:///{tmp_path}/keys.sqlite")
+    engine.dialect.name = "postgresql"
+    listen(engine, "before_cursor_execute", note, retval=True)
+    monkeypatch.setattr("yiwen.serve.store.sa.create_engine", lambda *args, **options: engine)
+    store = Store("postgresql+psycopg://user@host/name")
+    assert said[0] == "SET LOCAL statement_timeout = '5s'"
+    assert store.all_keys() == []
+    assert said[-2].startswith("SET LOCAL"), "in each transaction"
+    engine.dispose()
+
+
+def test_a_database_that_never_answers_does_not_keep_a_store_from_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    store.charge(ANYBODY, 5)
+    answer = threading.Event()
+    monkeypatch.setattr("yiwen.serve.store._LAST_S", 0.1)
+    listen(store._database, "begin", lambda connection: answer.wait())
+    ending = threading.Thread(target=store.close, daemon=True)
+    ending.start()
+    ending.join(30)
+    assert not ending.is_alive()
+    assert store.n_unwritten == 5
+    answer.set()
+    store._thread.join()
 
 
 def test_a_key_is_revoked_where_usage_cannot_be_written(tmp_path: Path) -> None:

@@ -27,8 +27,9 @@ from yiwen.serve.metrics import LOG
 ANYBODY: Final = ""
 """Whose usage is counted where no key is asked for."""
 _SYNC_S: Final = 1.0
-_LAST_TRIES: Final = 3
-"""Times that a store tries to write before it ends; SQLite waits 5 s each time for whoever holds the file."""
+_PATIENCE: Final = "SET LOCAL statement_timeout = '5s'"
+_LAST_S: Final = 20.0
+"""Seconds for the last tries to write: a database that never answers must not keep the process from ending."""
 
 _tables = sa.MetaData()
 
@@ -99,9 +100,9 @@ class Store:
     def close(self) -> None:
         """Write what is not written yet; what cannot be stays in `n_unwritten`."""
         self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        any(self._try_sync() for _ in range(_LAST_TRIES))
+        if self._thread.ident is None:
+            self._thread.start()
+        self._thread.join(_LAST_S)
         self._database.dispose()
 
     @property
@@ -219,6 +220,7 @@ class Store:
     def _keep_in_step(self) -> None:
         while not self._closing.wait(_SYNC_S):
             self._try_sync()
+        any(self._try_sync() for _ in range(3))  # each waits 5 s for whoever holds the file or the table
 
     def _try_sync(self) -> bool:
         try:
@@ -252,6 +254,8 @@ def _opened(url: str | sa.URL) -> sa.Engine:
             Path(parsed.database or "").parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
         # A file is opened in no time, and nothing stays open where nobody closes the store.
         database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=sa.NullPool if is_file else None)
+        if database.dialect.name == "postgresql":  # SQLite waits as long by itself
+            sa.event.listen(database, "begin", lambda connection: connection.exec_driver_sql(_PATIENCE))
         with database.begin() as connection:
             for table in _tables.sorted_tables:  # not `create_all`, which fails where another process is as far
                 connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
