@@ -19,8 +19,8 @@ import httpx
 import psutil
 import pytest
 from services import UNLIMITED, running, service_of
-from sqlalchemy import create_engine
-from sqlalchemy.event import listen
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.event import listen, remove
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.requests import Request
 from wire import ask, request, translation
@@ -404,13 +404,33 @@ def test_a_number_in_a_url_that_is_none_is_told(url: str, shown: str) -> None:
         Store(url)
 
 
-def test_in_postgresql_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_are_there_are_not_made(tmp_path: Path) -> None:
+    """Who may write them need not be who may make them."""
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    Store(url).close()
+    said: list[str] = []
+
+    def note(*args: Any) -> None:
+        said.append(args[2])
+
+    listen(Engine, "before_cursor_execute", note)
+    try:
+        Store(url).close()
+    finally:
+        remove(Engine, "before_cursor_execute", note)
+    assert any("yiwen_keys" in statement for statement in said)
+    assert not [statement for statement in said if "CREATE" in statement]
+
+
+def test_in_postgresql_tables_are_made_by_one_at_a_time_and_nobody_waits_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SQLite stands in for it."""
     said: list[str] = []
 
     def note(*args: Any) -> tuple[str, Any]:
         said.append(args[2])
-        return ("SELECT 1", ()) if args[2].startswith("SET") else args[2:4]
+        return ("SELECT 1", ()) if re.match("SET|SELECT pg_", args[2]) else args[2:4]
 
     engine = create_engine(f"sqlite:///{tmp_path}/keys.sqlite")
     engine.dialect.name = "postgresql"
@@ -418,6 +438,8 @@ def test_in_postgresql_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("yiwen.serve.store.sa.create_engine", lambda *args, **options: engine)
     store = Store("postgresql+psycopg://user@host/name")
     assert said[0] == "SET LOCAL statement_timeout = '5s'"
+    lock, table = (next(i for i, each in enumerate(said) if word in each) for word in ("pg_advisory", "CREATE"))
+    assert lock < table
     assert store.all_keys() == []
     assert said[-2].startswith("SET LOCAL"), "in each transaction"
     engine.dispose()

@@ -254,10 +254,15 @@ def _opened(url: str | sa.URL) -> sa.Engine:
             Path(parsed.database or "").parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
         # A file is opened in no time, and nothing stays open where nobody closes the store.
         database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=sa.NullPool if is_file else None)
-        if database.dialect.name == "postgresql":  # SQLite waits as long by itself
+        if is_postgres := database.dialect.name == "postgresql":  # SQLite waits as long by itself
             sa.event.listen(database, "begin", lambda connection: connection.exec_driver_sql(_PATIENCE))
         with database.begin() as connection:
-            for table in _tables.sorted_tables:  # not `create_all`, which fails where another process is as far
+            # Not `create_all`, which fails where another process is as far, as "if not exists" does in PostgreSQL;
+            # and not for tables that are there: who may write them need not be who may make them.
+            missing = [table for table in _tables.sorted_tables if not sa.inspect(connection).has_table(table.name)]
+            if missing and is_postgres:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(0x79697765)))
+            for table in missing:
                 connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
     return database
 
