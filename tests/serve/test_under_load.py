@@ -113,14 +113,13 @@ def test_a_stream_that_the_end_does_not_wait_for_is_cut_without_a_traceback(
 ) -> None:
     ending = service(drain_s=1)
     slow = slowed(ending, 0.3)
-    with ExitStack() as stack:  # the caller stays to the end
-        with running(ending) as address:
-            sock = stack.enter_context(connect(address))
-            sock.sendall(request(T, translation(f"{TEXT} Kabe robu. Gedi bapu.", stream=True)))
-            assert sock.recv(15) == b"HTTP/1.1 200 OK"
-            slow.may_go.clear()
-            ending.is_draining = True
-            threading.Timer(3, slow.may_go.set).start()
+    with ExitStack() as stack, running(ending) as address:
+        sock = stack.enter_context(connect(address))  # stays to the end
+        sock.sendall(request(T, translation(f"{TEXT} Kabe robu. Gedi bapu.", stream=True)))
+        assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        slow.may_go.clear()
+        ending.is_draining = True
+        threading.Timer(3, slow.may_go.set).start()
     assert [record.message for record in caplog.records if record.exc_info] == []
 
 
