@@ -165,6 +165,7 @@ def test_a_comparison_says_whether_a_difference_is_chance(
     assert measurement.to_json()["comparison"]["differences"][0]["p_value"] == bleu.p_value
     assert "compared:\n  BLEU " in shown(measurement)
     assert f"note: compared with {tiny_run.early} (torch float32 on cpu)" in shown(measurement)
+    assert measurement.to_json()["note"] == measurement.note  # who reads the file alone must see what was compared
     assert "p = 0." in shown(measurement)
 
 

@@ -62,7 +62,7 @@ class Measurement:
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
-        result |= {**self.asked, **self.evaluation.to_json(), "flags": self.flags}
+        result |= {"note": self.note, **self.asked, **self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         if self.comparison is not None:
             result["comparison"] = self.comparison.to_json()

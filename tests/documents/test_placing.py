@@ -111,6 +111,13 @@ def test_a_word_without_signs_takes_no_bare_sign() -> None:
     assert placed("go & see", "geh & sieh", [(0, 0), (1, 1), (2, 2)], around("go & see", "&")) == ["&"]
 
 
+def test_formatting_never_ends_inside_of_a_word_with_an_ampersand() -> None:
+    """In Markdown a blank would come between the two: **F&** E-Team."""
+    text, target = "The R&D team.", "Unser F&E-Team."
+    assert placed(text, target, None, around(text, "R&D")) == ["F&E"]
+    assert placed(text, "我们的R&D团队。", None, Mark(0, 7)) == ["我们的R&D"]
+
+
 def test_punctuation_that_a_letter_follows_stays_outside_too() -> None:
     assert placed("so: go", "那么：走", [(0, 0), (0, 1), (1, 2), (2, 3)], around("so: go", "so:")) == ["那么"]
     assert placed("go (so)", "走（所以）", [(0, 0), (1, 1), (2, 2), (2, 3), (3, 4)], around("go (so)", "(so")) == [

@@ -414,6 +414,9 @@ def test_the_manual_itself_keeps_its_blocks_and_marks() -> None:
 @example("<b>\n</b>foo")
 @example("<b>\n|-|-|\n</b>foo")
 @example("foo <b>\nfoo&amp;!!! foo")
+@example("foo|\\\\<b>|`\n|-|-|\n`")
+@example("-|bar\n**  \n|-|-|\n")
+@example("1.|\n    foo\\\n|-|-|\n")
 def test_markdown_has_the_same_blocks_whatever_its_texts_become(text: str) -> None:
     out = translated_here(text, "md", lambda words: f"{words.upper()} *x*").decode()
     assert blocks_of(out) == blocks_of(text)

@@ -81,6 +81,12 @@ def test_both_languages_have_the_same_strings_with_the_same_values_in_them() -> 
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", chinese)), english
 
 
+def test_the_codes_that_the_page_knows_in_chinese_are_those_of_the_service() -> None:
+    service = "\n".join(path.read_text(encoding="utf-8") for path in PAGE.parent.glob("*.py"))
+    for code in re.findall(r"^  (\w+): \"", FILES["refusals_zh.js"], re.MULTILINE):
+        assert re.search(rf'ApiError\(\d+, "{code}"', service), code
+
+
 def test_every_string_is_used_and_every_string_used_exists() -> None:
     code = "\n".join(text for name, text in SCRIPTS.items() if not name.startswith("strings_"))
     named = set(re.findall(r"data-t(?:-label|-placeholder)?=\"(\w+)\"", HTML)) | set(

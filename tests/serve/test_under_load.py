@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,21 @@ def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[...,
         refused = waiting.result()
     assert (refused.status, refused.json["code"]) == (503, "draining"), refused
     assert refused.headers["retry-after"] == "5"
+
+
+def test_a_stream_that_the_end_does_not_wait_for_is_cut_without_a_traceback(
+    service: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
+    ending = service(drain_s=1)
+    slow = slowed(ending, 0.3)
+    with ExitStack() as stack, running(ending) as address:
+        sock = stack.enter_context(connect(address))  # stays to the end
+        sock.sendall(request(T, translation(f"{TEXT} Kabe robu. Gedi bapu.", stream=True)))
+        assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        slow.may_go.clear()
+        ending.is_draining = True
+        threading.Timer(3, slow.may_go.set).start()
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 def test_more_tokens_than_the_queue_holds_are_told_to_come_again(service: Callable[..., Service]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import io
 import json
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -13,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from rich.console import Console
 from teachers import Teacher, lines
 
 from tiny_model import TinyRun, signed
+from yiwen.data.report import print_report
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError
 from yiwen.recipe import load_recipe
@@ -154,6 +158,28 @@ def test_the_lines_for_a_recipe_prepare_and_keep_the_tag_in_one_piece(
     rows = np.flatnonzero(store.corpus == 0)
     assert all(tag in ids.tolist() for ids in store.src_ids(rows))
     assert store.source.pieces([tag]) == ["<2bt>"]
+    assert "<2bt>" not in str(prepared.report.notes)
+
+
+def test_a_tag_that_the_vocabulary_would_cut_is_noted(teacher: Teacher, text: Path, tmp_path: Path) -> None:
+    corpora = made_by(teacher, text).recipe_lines.split("\n")[1:]
+    recipe = tmp_path / "new.toml"
+    recipe.write_text(
+        '[data]\nsrc_lang = "de"\ntgt_lang = "en"\nvalid_pairs = 0\ntest_pairs = 0\n'
+        + "\n".join([*corpora, "[tokenizer]\nvocab_size = 340\n"]),
+        encoding="utf-8",
+    )
+    notes = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag()).report.notes
+    said = 'the tag <2bt> is cut to pieces; learn with tokenizer.symbols = ["<2bt>"]'
+    assert f"the vocabulary does not fit the text: {said}" in notes
+
+
+def test_the_report_of_text_in_one_language_has_no_targets(teacher: Teacher, text: Path) -> None:
+    report = made_by(teacher, text).report
+    assert (report.src_tokens > 0, report.tgt_tokens) == (True, 0)
+    out = io.StringIO()
+    print_report(report, Console(file=out))
+    assert re.findall(r"^(source|target) ", out.getvalue(), re.MULTILINE) == ["source"]
 
 
 def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(

@@ -105,7 +105,7 @@ def test_who_trains_is_told_that_the_vocabulary_does_not_fit(tiny_run: TinyRun, 
     assert "does not fit" not in console.export_text()
     (tmp_path / "classify.tsv").write_text(text.replace("ba", "北").replace("ka", "京"), encoding="utf-8")
     start(recipe, tiny_run.best, *TRANSLATOR, run="other", console=console)
-    assert "note: the vocabulary given does not fit the text: " in console.export_text()
+    assert "note: the vocabulary does not fit the text: " in console.export_text()
 
 
 def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:

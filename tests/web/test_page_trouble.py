@@ -133,6 +133,28 @@ def test_a_refusal_that_lasts_is_explained_and_tried_again_by_hand(
     expect(page.locator("#output")).to_have_text("HELLO")
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "message", "shown"),
+    [
+        (
+            400,
+            "language",
+            "'fr' to 'de' is not translated here",
+            "服务拒绝了这一请求：这里没有这个翻译方向，请另选语言。",
+        ),
+        (413, "too_long", "9 characters in a text, the limit is 5", "内容过长，服务无法处理：上限为 5，请分成几部分。"),
+        (422, "unheard_of", "a reason", "服务拒绝了这一请求：a reason"),
+    ],
+)
+def test_the_chinese_page_says_in_chinese_why_something_is_refused(
+    page: Page, service: FakeService, status: int, code: str, message: str, shown: str
+) -> None:
+    page.click("#interface-language")
+    service.refuse("/v1/translate", Refusal(status, message, code=code))
+    page.fill("#source", "Hello")
+    expect(page.locator("#status-text")).to_have_text(shown)
+
+
 def test_a_button_of_the_status_line_that_goes_away_leaves_the_focus_there(page: Page, service: FakeService) -> None:
     service.refuse("/v1/translate", Refusal(500))
     page.fill("#source", "Hello")

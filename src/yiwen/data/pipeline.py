@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -142,9 +143,14 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     """Learn the subword models and the labels from the training rows; a ready model is copied."""
     job = intake.job
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, split, findings)
+    rows = np.flatnonzero(split.train)
+    firsts = rows[np.unique(intake.row_corpus()[rows], return_index=True)[1]]
+    for tag in sorted({text.split(" ")[0] for text in intake.texts(firsts, "src")}):  # <2bt> begins all sources or none
+        if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(models[0]).has_piece(tag):
+            findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn with tokenizer.symbols = ["{tag}"]')
     labels: tuple[str, ...] = ()
     if job.cleaning.is_labelled:
-        labels, counts = count_labels(intake.texts(np.flatnonzero(split.train), "tgt"), job.targets)
+        labels, counts = count_labels(intake.texts(rows, "tgt"), job.targets)
         findings.note(counts)
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 

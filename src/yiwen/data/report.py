@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 
 from yiwen.config import parse
 from yiwen.text.chinese import shortened
@@ -21,7 +20,7 @@ MAX_PLACES: Final = 10_000
 """Over-long pairs named by place; their number is exact beyond that too."""
 INVALID_UTF_8: Final = "invalid UTF-8"
 """Why a pair of broken text is dropped."""
-ILL_FITTING: Final = "the vocabulary given does not fit the text"
+ILL_FITTING: Final = "the vocabulary does not fit the text"
 """How a note begins that who trains should see, too."""
 
 
@@ -74,7 +73,7 @@ class Report:
     src_tokens: int
     """Subwords of all sources kept."""
     tgt_tokens: int
-    """Subwords of all targets kept."""
+    """Subwords of all targets kept; 0 where there are none."""
     src_bytes_share: float
     """Share of the source subwords that are single bytes or unknown: characters outside the vocabulary."""
     tgt_bytes_share: float
@@ -141,15 +140,13 @@ def print_report(report: Report, console: Console) -> None:
     line(f"read {report.read:,} pairs{timing}; kept {report.kept:,} ({report.kept / max(report.read, 1):.1%})")
     for name, read, kept in report.corpora if len(report.corpora) > 1 else ():
         line(f"  {name}: {kept:,} of {read:,}")
-    figures = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("", "tokens", "per sentence", "vocabulary", "spelt in bytes"):
-        figures.add_column(title, justify="right" if title else "left")
+    line(f"{'tokens':>20}{'per sentence':>14}{'vocabulary':>12}{'spelt in bytes':>16}")
     for name, tokens, size, share in (
         ("source", report.src_tokens, report.src_vocab_size, report.src_bytes_share),
         ("target", report.tgt_tokens, report.tgt_vocab_size, report.tgt_bytes_share),
     ):
-        figures.add_row(name, f"{tokens:,}", f"{tokens / max(report.kept, 1):.1f}", f"{size:,}", f"{share:.2%}")
-    console.print(figures)
+        if tokens:
+            line(f"{name:6}{tokens:>14,}{tokens / max(report.kept, 1):>14.1f}{size:>12,}{share:>16.2%}")
     line(f"valid: {report.valid_pairs:,} pairs{' split off' if report.valid_split else ''}")
     line(f"test: {report.test_pairs:,} pairs{' split off' if report.test_split else ''}")
     for item in report.dropped:

@@ -153,7 +153,7 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     return Encoded(
         stored,
         overlong=rows[~fits],
-        n_tokens=(len(src_flat), len(tgt_flat)),
+        n_tokens=(len(src_flat), 0 if task.targets == "none" else len(tgt_flat)),
         n_bytes=(int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)),
     )
 

@@ -26,7 +26,7 @@ FAR: Final = 40
 _JOINED: Final = rf"[{MARKS}ะาำๅๆฯະາຳຽໆ]|(?<=[\u1039\u17d2])[{UNSPACED_LETTERS}]|[\u1000-\u1021](?=[\u1037\u103a])"
 """What belongs to the letter before it: signs, vowels of Thai and Lao, letters below and last ones of Burmese."""
 _LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}](?:{_JOINED})*"
-_WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
+_WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}&]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…،؛؟۔।॥")
 _OPENING: Final = set("（【「『“‘([{")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import secrets
@@ -78,8 +79,9 @@ class Guard:
         answer = self._app if refusal is None else error_response(refusal)
         try:
             await answer(scope, receive_noted, send_guarded)
-        except Gone:
-            pass
+        except (Gone, asyncio.CancelledError) as left:  # or the server cut it at the end of drain_s, and says so itself
+            if not (isinstance(left, Gone) or self.service.is_draining):
+                raise
         finally:
             self._note(scope, request_id, status, time.perf_counter() - started)
 

@@ -2,15 +2,19 @@
 
 import { ApiError } from "./api.js";
 import { byId } from "./dom.js";
-import { t } from "./i18n.js";
+import { interfaceLanguage, t } from "./i18n.js";
+import { REFUSALS_ZH } from "./refusals_zh.js";
 import { readKey } from "./store.js";
 
 /**
- * What happened, in the reader's language; the service's own sentence after it where it says more.
+ * What happened, in the reader's language; why after it where the service says more: in its own words, or in Chinese
+ * where the page speaks that and knows the code. The last number that a service names is its limit.
  * @param {ApiError} error
  * @returns {string}
  */
-export function explain({ kind, detail }) {
+export function explain({ kind, detail: told, code }) {
+  const chinese = interfaceLanguage() === "zh" ? REFUSALS_ZH[code]?.replace("{limit}", told.match(/\d+/g)?.at(-1) ?? "") : "";
+  const detail = chinese || told;
   if (kind === "network") return navigator.onLine ? t("no_service") : t("offline");
   if (kind === "key") return readKey() ? t("key_wrong") : t("key_wanted");
   if (kind === "rate" || kind === "busy") return t(kind);
