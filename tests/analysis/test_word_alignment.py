@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -129,13 +130,16 @@ def test_a_word_by_word_translation_is_aligned_word_by_word(
     lines = (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").split("\n")[:-1]
     translations = [str(translation) for translation in translator.translate(lines)]
     alignments = translator.align(lines, translations)
-    n_right = n_words = 0
+    places: Counter[int] = Counter()
+    n_words = 0
     for source, target, alignment in zip(lines, translations, alignments, strict=True):
         assert [source[start:end] for start, end in alignment.src] == [*source.removesuffix(".").split(), "."]
         assert [target[start:end] for start, end in alignment.tgt] == [*target.removesuffix(".").split(), "."]
         n_words += len(alignment.src)
-        n_right += len({(i, j) for i, j, _ in alignment.links} & {(i, i) for i in range(len(alignment.src))})
-    assert n_right / n_words > 0.6  # one layer does not aim well; a link at random is right one time in four
+        places.update(j - i for i, j, _ in alignment.links)
+    # One layer does not aim well. Where each word looks a step early or late, a neighbour has as many links as the
+    # word itself, which has 0.42 of them at most; a link at random is right one time in four.
+    assert places.pop(0) / n_words > max(0.5, 1.5 * max(places.values()) / n_words)
 
 
 def test_blank_sides_are_aligned_to_nothing(exported_bundle: Path) -> None:

@@ -41,4 +41,5 @@ def test_a_line_of_the_page_runs(
 def test_the_python_of_the_page_runs(tiny_run: TinyRun, capsys: pytest.CaptureFixture[str]) -> None:
     for block in blocks("checks.md", "python"):
         exec(block, {"MODEL": tiny_run.best})
-    assert "('numbers', 'placeholders')" in capsys.readouterr().out
+    # What else a model of made-up words makes of English, such as repeats, is its own affair.
+    assert {"numbers", "placeholders"} <= {*re.findall(r"'(\w+)'", capsys.readouterr().out.splitlines()[-1])}

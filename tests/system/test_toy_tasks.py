@@ -15,27 +15,29 @@ from yiwen.translator import Translator
 
 SETTINGS = [
     *("model.d_model=64", "model.dropout=0.0", "training.batch_tokens=512", "training.learning_rate=0.006"),
-    *("training.schedule='polynomial'", "training.max_steps=320", "training.ema_decay=0.95"),
-    *("training.validate_every=80", "training.checkpoint_every=80", "training.precision='float32'"),
+    *("training.schedule='polynomial'", "training.ema_decay=0.95", "data.valid_pairs=100"),
+    *("training.validate_every=160", "training.checkpoint_every=160", "training.precision='float32'"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("task", "expected"),
+    ("task", "max_steps", "expected"),
     [
-        ("copy", 0.95),
-        ("reverse", 0.8),
-        pytest.param("sort", 0.8, marks=pytest.mark.slow),
+        ("copy", 320, 0.95),
+        ("reverse", 640, 0.8),
+        pytest.param("sort", 640, 0.8, marks=pytest.mark.slow),
     ],
 )
-def test_a_tiny_model_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, expected: float) -> None:
+def test_a_tiny_model_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, max_steps: int, expected: float
+) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("YIWEN_KEEP_MEMORY", "0")
-    recipe = load_recipe(str(write_task(tmp_path, task, n=1200)), SETTINGS)
+    recipe = load_recipe(str(write_task(tmp_path, task, n=1200)), [*SETTINGS, f"training.max_steps={max_steps}"])
     run, progress = train_recipe(recipe)
     src, tgt = Store.open(tmp_path / "runs" / ".prepared" / progress.data).valid
     translations = Translator.load(run / "best", device="cpu", threads=1).translate(src)
     share = sum(str(found) == gold for found, gold in zip(translations, tgt, strict=True)) / len(tgt)
     assert share >= expected
-    assert open_bundle(run / "final").info.step == 320
+    assert open_bundle(run / "final").info.step == max_steps
     assert open_bundle(run / "best").info.scores["bleu"] == progress.best_score
