@@ -176,6 +176,20 @@ def test_where_a_disk_is_full_the_folder_is_named(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows limits no file sizes")
+def test_where_not_a_byte_is_free_the_file_is_named_and_not_the_lock(tmp_path: Path) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught, files.one_writer(tmp_path):
+            files.write_text(tmp_path / "teacher.json", "{}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "teacher.json")
+
+
 def test_an_old_folder_that_another_process_moves_away_is_not_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -509,6 +509,16 @@ def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
         average_run(tmp_path / "none", output=tmp_path / "other", last=1)
 
 
+def test_a_damaged_checkpoint_is_named_and_the_others_are_averaged_without_it(run: Path, tmp_path: Path) -> None:
+    damaged = checkpoints(run / "checkpoints")[-2]
+    (damaged / "model.safetensors").write_bytes(b"half")
+    told = f"{damaged} is damaged: model.safetensors has changed; .*; to do without it, remove {damaged}"
+    with pytest.raises(CheckpointError, match=told):
+        average_run(run, output=tmp_path / "mean", last=2)
+    shutil.rmtree(damaged)
+    assert average_run(run, output=tmp_path / "mean", last=2) == 2
+
+
 def test_of_a_run_that_ended_before_its_first_scheduled_checkpoint_the_last_is_taken(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,7 +280,7 @@ def one_writer(folder: Path) -> Iterator[None]:
         TrainingError: If another process holds it; the message names that process.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+") as file:
+    with (folder / "lock").open("ab+", buffering=0) as file:
         try:
             import fcntl
 
@@ -289,11 +289,11 @@ def one_writer(folder: Path) -> Iterator[None]:
             pass
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read().decode().strip() or "unknown"
             raise TrainingError(
                 f"{folder} is being written by process {holder}; wait for it, stop it, or use another folder"
             ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        with suppress(OSError):  # a disk without a byte free is told by the name of a file that counts
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n".encode())
         yield

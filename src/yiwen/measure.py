@@ -278,7 +278,7 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
         try:
             translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
         except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC):
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
 
 

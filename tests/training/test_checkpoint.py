@@ -137,7 +137,7 @@ def test_a_hundred_mutants_of_a_checkpoint_are_all_refused_by_name(tmp_path: Pat
     for folder, victim in mutants(whole, 100, seed=5):
         with pytest.raises(CheckpointError, match="mutant") as caught:
             load(folder)
-        assert str(caught.value).endswith(f"; to go on from an earlier checkpoint, remove {folder}")
+        assert str(caught.value).endswith(f"; to do without it, remove {folder}")
         if victim != "manifest.json":
             assert victim in str(caught.value)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.bundle import load_tensors
-from yiwen.files import verify_manifest
+from yiwen.training.checkpoint import verify_checkpoint
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -24,7 +24,7 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
     """
     total: dict[str, Tensor] = {}
     for path in paths:
-        verify_manifest(path)
+        verify_checkpoint(path)
         weights = {name: weight.double() for name, weight in load_tensors(path / "model.safetensors").items()}
         total = {name: total.get(name, 0) + weight for name, weight in weights.items()}
     return {name: (weight / len(paths)).to(torch.float32) for name, weight in total.items()}

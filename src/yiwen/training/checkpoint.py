@@ -48,10 +48,7 @@ def load_checkpoint(
     Raises:
         CheckpointError: If it is damaged, belongs to another model or was trained on other data.
     """
-    try:
-        verify_manifest(path)
-    except CheckpointError as error:
-        raise CheckpointError(f"{error}; to go on from an earlier checkpoint, remove {path}") from error
+    verify_checkpoint(path)
     progress = read_progress(path)
     if progress.data not in ("", data):
         raise CheckpointError(
@@ -63,6 +60,18 @@ def load_checkpoint(
         load_weights(dict(average.named_parameters()), path / "ema.safetensors")
     load_optimizer_tensors(model, optimizers, load_tensors(path / "optimizer.safetensors"))
     return progress
+
+
+def verify_checkpoint(path: Path) -> None:
+    """Check every file of a checkpoint.
+
+    Raises:
+        CheckpointError: If one is missing or changed; the others do without it.
+    """
+    try:
+        verify_manifest(path)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; to do without it, remove {path}") from error
 
 
 def read_progress(path: Path) -> Progress:
