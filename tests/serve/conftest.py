@@ -36,5 +36,5 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def http(address: str) -> Iterator[httpx.Client]:
     """Speaks to the service with the default limits."""
-    with httpx.Client(base_url=address) as client:
+    with httpx.Client(timeout=60, base_url=address) as client:
         yield client

@@ -53,13 +53,13 @@ def test_a_stream_refuses_what_it_cannot_give(http: httpx.Client, more: dict[str
 
 
 def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
-    with httpx.Client(base_url=serve(max_alternatives=2)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_alternatives=2)) as http:
         for n_more, status in ((1, 200), (2, 400)):
             asked = {"q": "Deti gedi.", "source": "en", "target": "de", "alternatives": n_more}
             answer = http.post("/translate", json=asked)
             assert answer.status_code == status
         assert answer.json()["error"] == "alternatives=2 is more than 1; ask for less"
-    with httpx.Client(base_url=serve(max_beam_size=2)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_beam_size=2)) as http:
         assert post(http, text="Deti gedi.", alternatives=2).status_code == 200
         refused = post(http, text="Deti gedi.", alternatives=3)
         assert (refused.status_code, "alternatives=3 is more than 2" in refused.text) == (422, True)

@@ -309,7 +309,7 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
     keyed: tuple[Service, str, str],
 ) -> None:
     service, address, secret = keyed
-    with httpx.Client(base_url=address, headers={"authorization": f"DeepL-Auth-Key {secret}"}) as http:
+    with httpx.Client(timeout=60, base_url=address, headers={"authorization": f"DeepL-Auth-Key {secret}"}) as http:
         text = "Deti <x>gedi</x> bapu <y>gedi</y>."
         asked = {"text": text, "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml"}
         for nothing in ({"tag_handling": ""}, {"ignore_tags": None, "splitting_tags": None, "glossary_id": None}):

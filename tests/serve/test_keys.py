@@ -159,7 +159,7 @@ def test_what_fails_costs_nothing(keyed: tuple[Service, str]) -> None:
 def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
     exported_bundle: Path, tmp_path: Path
 ) -> None:
-    with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(base_url=address) as http:
+    with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(timeout=60, base_url=address) as http:
 
         def counted() -> float:
             (line,) = (
@@ -621,7 +621,7 @@ def test_a_revoked_key_is_refused_by_a_running_service(keyed: tuple[Service, str
     service, address = keyed
     key, secret = service.store.create_key("a", **UNLIMITED)
     headers = {"authorization": f"Bearer {secret}"}
-    with httpx.Client(base_url=address, headers=headers) as client:
+    with httpx.Client(timeout=60, base_url=address, headers=headers) as client:
         assert client.get("/v1/models").status_code == 200
         service.store.revoke_key(key.id)
         assert client.get("/v1/models").status_code == 401

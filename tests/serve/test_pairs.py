@@ -195,7 +195,7 @@ def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:
 
 def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[Service, str]) -> None:
     named = {"name": "g", "source_lang": "en", "entries": "a\tb"}
-    with httpx.Client(base_url=service[1]) as http:
+    with httpx.Client(timeout=60, base_url=service[1]) as http:
         refused = http.post("/v2/glossaries", json={**named, "target_lang": "zh"})
         told = {"message": "en-de-zh-Hant goes through another language; leave the glossary out"}
         assert (refused.status_code, refused.json()) == (400, told)
@@ -538,7 +538,7 @@ def test_a_correction_that_a_full_disk_cuts_short_is_not_kept_at_all(tmp_path: P
 def test_a_document_says_the_language_that_it_was_translated_into(
     written: str, code: str, service: tuple[Service, str]
 ) -> None:
-    with httpx.Client(base_url=service[1]) as http:
+    with httpx.Client(timeout=60, base_url=service[1]) as http:
         form = {"source": "de", "target": written}
         job = http.post("/v1/documents", files={"file": ("a.html", b'<html lang="de">Deti</html>')}, data=form).json()
         assert service[0].jobs._jobs[job["id"]].finished.wait(60)

@@ -164,7 +164,7 @@ def test_a_file_that_takes_longer_than_its_caller_waits_for_leaves_nothing(
     exported_bundle: Path, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(tmp_path, exported_bundle, deadline_s=0.3)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         with monkeypatch.context() as patch:
             patch.setattr("yiwen.serve.service._SOON_S", 60.0)  # or the deadline that all requests have comes first
             answer = post(http, path="/translate_file", timeout=60)
@@ -184,7 +184,7 @@ def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_
 ) -> None:
     service = service_of(tmp_path, exported_bundle, max_documents=1, require_key=True)
     secret = service.store.create_key("a", **UNLIMITED)[1]
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
 
         def asked() -> httpx.Response:
             return post(http, path="/translate_file", fields={"api_key": secret})
@@ -213,7 +213,7 @@ def test_a_document_that_is_given_up_at_the_end_costs_nothing(
 
     service = service_of(tmp_path, exported_bundle)
     monkeypatch.setattr("yiwen.serve.pairs.Way.translate", wait_for_the_end)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         post(http, b"Deti gedi.")
         assert began.wait(60)
         assert service.store.used("") == len("Deti gedi.")
@@ -231,7 +231,7 @@ def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
 
     service = service_of(tmp_path, exported_bundle)
     monkeypatch.setattr("yiwen.serve.pairs.Way.translate", without_placeholders)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         assert sent(http, b"Deti {n} gedi.")["status"] == "done"
     assert asked == ["Deti {n} gedi.", "Deti 7 gedi."]
     assert service.store.used("") == len("Deti {n} gedi.")
@@ -262,7 +262,7 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
 
 
 def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
-    with httpx.Client(base_url=serve(max_document_bytes=100)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_document_bytes=100)) as http:
         state = sent(http, b"a" * 101)
         assert (state["status"], state["error"]) == ("error", "the document has 101 bytes, allowed are 100; split it")
         answer = post(http, b"a" * 20_000)  # is not read at all
@@ -272,7 +272,7 @@ def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> No
 
 def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         service.is_draining = True
         answer = post(http)
         assert (answer.status_code, answer.json()["code"]) == (503, "draining")
@@ -280,7 +280,7 @@ def test_a_service_that_is_about_to_end_takes_no_document(exported_bundle: Path,
 
 
 def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
-    with httpx.Client(base_url=serve(max_documents=0)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_documents=0)) as http:
         answer = post(http)
     assert (answer.status_code, answer.json()["error"]) == (403, "no documents are translated here; send texts")
 
@@ -290,7 +290,7 @@ def test_a_document_that_fails_costs_nothing(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = service_of(tmp_path, exported_bundle)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         assert sent(http, b"Deti gedi.")["status"] == "done"
         assert service.store.used("") == len("Deti gedi.")
         monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
@@ -300,7 +300,7 @@ def test_a_document_that_fails_costs_nothing(
 
 @pytest.mark.usefixtures("in_process")
 def test_fetched_documents_make_room(serve: Callable[..., str]) -> None:
-    with httpx.Client(base_url=serve(max_documents=2)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_documents=2)) as http:
         ids = [sent(http)["id"] for _ in range(2)]
         assert post(http).status_code == 429
         assert http.get(f"/v1/documents/{ids[1]}/result").status_code == 200
@@ -315,7 +315,7 @@ def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
 ) -> None:
     service = service_of(tmp_path, exported_bundle)
     assert jobs._KEPT_S == 3600
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         kept = sent(http)["id"]
         monkeypatch.setattr(jobs, "_KEPT_S", 0.5)
         old = post(http).json()["id"]
@@ -328,7 +328,7 @@ def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
 
 @pytest.mark.usefixtures("in_process")
 def test_a_document_that_failed_makes_room(serve: Callable[..., str]) -> None:
-    with httpx.Client(base_url=serve(max_documents=1)) as http:
+    with httpx.Client(timeout=60, base_url=serve(max_documents=1)) as http:
         assert sent(http, b"\xff")["status"] == "error"
         assert post(http).status_code == 200
 
@@ -338,7 +338,9 @@ def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tm
     service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
     keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "abc"]
     with running(service) as address:
-        one, other, third = (httpx.Client(base_url=address, headers={"authorization": f"Bearer {k}"}) for k in keys)
+        one, other, third = (
+            httpx.Client(timeout=60, base_url=address, headers={"authorization": f"Bearer {k}"}) for k in keys
+        )
         with one, other, third:
             first, *_ = [sent(one)["id"] for _ in range(3)]
             assert sent(other)["status"] == "done"
@@ -393,7 +395,7 @@ def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_o
 
     monkeypatch.setattr(jobs, "translate_document", by_halves)
     service = service_of(tmp_path, exported_bundle)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         path = f"/v1/documents/{post(http).json()['id']}"
         assert half_done.wait(60)
         state = http.get(path).json()
@@ -411,7 +413,7 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
     exported_bundle: Path, tmp_path: Path, held: threading.Event
 ) -> None:
     service = service_of(tmp_path, exported_bundle)
-    with running(service) as address, httpx.Client(base_url=address) as http:
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         ids = [post(http).json()["id"] for _ in range(3)]
         waiting = service.jobs._jobs[ids[2]]
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")

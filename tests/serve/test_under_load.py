@@ -145,7 +145,7 @@ def test_ten_times_the_capacity_gets_answers_or_refusals_and_nothing_else(servic
     slowed(running_service, 0.02)
     seconds, n_callers, seed = size(0, long=60), 80, 7
     with running(running_service) as address:
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(timeout=60, base_url=address) as client:
             base = statistics.median(_timed(lambda: post(client))[0] for _ in range(10))
         before = psutil.Process().memory_info().rss
         accepted: list[float] = []
@@ -167,7 +167,7 @@ def test_ten_times_the_capacity_gets_answers_or_refusals_and_nothing_else(servic
         with ThreadPoolExecutor(n_callers) as pool:
             list(pool.map(caller, range(n_callers)))
         grown = (psutil.Process().memory_info().rss - before) / 1e6
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(timeout=60, base_url=address) as client:
             after = statistics.median(_timed(lambda: post(client))[0] for _ in range(10))
     noted(
         "S1",
@@ -205,7 +205,7 @@ def test_stuck_senders_are_cut_off_and_nobody_else_notices(service: Callable[...
         for number, sock in enumerate(stuck):
             sock.sendall((half_head, half_body, b"")[number % 3])
         times = []
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(timeout=60, base_url=address) as client:
             for number in range(size(20, long=500)):
                 took, answer = _timed(lambda number=number: post(client, f"{TEXT} {number}"))
                 assert answer.status_code == 200
@@ -333,7 +333,7 @@ def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: Tin
     with running(running_service) as address, ThreadPoolExecutor(4) as pool:
 
         def caller() -> None:
-            with httpx.Client(base_url=address) as client:
+            with httpx.Client(timeout=60, base_url=address) as client:
                 while not stop.is_set():
                     answer = post(client)
                     seen.append((answer.status_code, answer.json()["translations"][0]["text"]))
@@ -406,7 +406,7 @@ def test_file_descriptors_and_memory_stay_where_they_are(serve: Callable[..., st
     rng = random.Random(11)
 
     def burst(n: int) -> None:
-        with httpx.Client(base_url=address) as client:
+        with httpx.Client(timeout=60, base_url=address) as client:
             for _ in range(n):
                 text = " ".join(rng.choices(["deti", "gedi", "bapu", "kabe", "robu"], k=rng.randrange(1, 20)))
                 assert post(client, text).status_code == 200
