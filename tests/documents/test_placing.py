@@ -118,6 +118,15 @@ def test_formatting_never_ends_inside_of_a_word_with_an_ampersand() -> None:
     assert placed(text, "我们的R&D团队。", None, Mark(0, 7)) == ["我们的R&D"]
 
 
+def test_marks_that_part_such_a_word_keep_to_their_parts() -> None:
+    """With the word as one, the second of two links went to a word that has nothing to do with it."""
+    text = "see salt&pepper here"
+    marks = around(text, "salt"), around(text, "pepper")
+    for target, parts in (("voir sel&poivre ici", ["sel", "poivre"]), ("看盐&胡椒这里", ["盐", "胡椒"])):
+        assert placed(text, target, None, *marks) == parts
+    assert placed("see Q&A here", "voir Q & R ici", None, around("see Q&A here", "A")) == ["R"]
+
+
 def test_punctuation_that_a_letter_follows_stays_outside_too() -> None:
     assert placed("so: go", "那么：走", [(0, 0), (0, 1), (1, 2), (2, 3)], around("so: go", "so:")) == ["那么"]
     assert placed("go (so)", "走（所以）", [(0, 0), (1, 1), (2, 2), (2, 3), (3, 4)], around("go (so)", "(so")) == [

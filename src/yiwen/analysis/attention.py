@@ -177,7 +177,7 @@ def stands_alone(piece: str) -> bool:
     """True for text of scripts without blanks, for punctuation that ends or brackets words, and for special pieces."""
     text = piece.removeprefix(_WORD_START)
     is_special = text.startswith("<") and text.endswith(">")
-    is_mark = all(unicodedata.category(char) in ("Po", "Ps", "Pe", "Pi") and char not in "'&" for char in text)
+    is_mark = all(unicodedata.category(char) in ("Po", "Ps", "Pe", "Pi") and char != "'" for char in text)
     is_run_on = all(unicodedata.east_asian_width(char) in "WF" or is_unspaced(char) for char in text)
     return bool(text) and (is_special or is_mark or is_run_on)
 

@@ -26,7 +26,9 @@ FAR: Final = 40
 _JOINED: Final = rf"[{MARKS}ะาำๅๆฯະາຳຽໆ]|(?<=[\u1039\u17d2])[{UNSPACED_LETTERS}]|[\u1000-\u1021](?=[\u1037\u103a])"
 """What belongs to the letter before it: signs, vowels of Thai and Lao, letters below and last ones of Burmese."""
 _LETTER: Final = rf"[{VOWELS_BEFORE}]?[{UNSPACED_LETTERS}](?:{_JOINED})*"
-_WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}&]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
+_WORD: Final = re.compile(rf"{_LETTER}|[^\W{UNSPACED_LETTERS}]+(?:[{MARKS}]+[^\W{UNSPACED_LETTERS}]*)*|[^\w\s]")
+_joins: Final = re.compile(r"(?<={0})(?=&{0})|(?<={0}&)(?={0})".format(rf"[^\W{UNSPACED_LETTERS}]")).match
+"""Asked for the places beside the sign of R&D, where a mark ends only if it does so in the text."""
 _START, _END = itemgetter(0), itemgetter(1)
 _CLOSING: Final = set("，。！？；：、）】」』”’,.!?;:)]}%…،؛؟۔।॥")
 _OPENING: Final = set("（【「『“‘([{")
@@ -101,11 +103,9 @@ def by_place(text: str, target: str) -> tuple[list[Span], list[Span], list[tuple
     src, tgt = ([match.span() for match in _WORD.finditer(side)] for side in (text, target))
     if len(src) == len(tgt):
         return src, tgt, [(i, i, SURE / 2) for i in range(len(src))]
-    links = []
-    for j, (start, end) in enumerate(tgt if src else ()):
-        middle = (start + end) / 2 / len(target) * len(text)
-        links.append((min(bisect_left(src, middle, key=_END), len(src) - 1), j, SURE / 2))
-    return src, tgt, links
+    middles = ((start + end) / 2 / len(target) * len(text) for start, end in (tgt if src else ()))
+    near = (min(bisect_left(src, middle, key=_END), len(src) - 1) for middle in middles)
+    return src, tgt, [(i, j, SURE / 2) for j, i in enumerate(near)]
 
 
 def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
@@ -191,6 +191,10 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE and not is_copied)  # nor a term that is kept
     if own:
         first, last = _heaviest(weights, own, known.mass, taken)
+        while is_free(last + 1) and _joins(known.target, known.tgt[last][1]) and not _joins(known.text, mark.end):
+            last += 1
+        while is_free(first - 1) and _joins(known.target, known.tgt[first][0]) and not _joins(known.text, mark.start):
+            first -= 1
         span = known.tgt[first][0], known.tgt[last][1]
     else:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
