@@ -410,6 +410,10 @@ def test_the_manual_itself_keeps_its_blocks_and_marks() -> None:
         assert [code for code in re.findall(r"(?<!`)`[^`\n]+`", out) if code not in source] == [], page.name
 
 
+def test_a_row_of_bars_that_joins_the_line_before_it_keeps_no_text_from_being_translated() -> None:
+    assert texts_of("Don`t write a|\n|-|-|\nhere", "md") == ["Don`t write a| |-|-| here"]
+
+
 @given(st.lists(st.sampled_from([*PIECES, *"*_`[>-#|\\!  "]), max_size=14).map("".join))
 @example("<b>\n</b>foo")
 @example("<b>\n|-|-|\n</b>foo")
@@ -417,6 +421,11 @@ def test_the_manual_itself_keeps_its_blocks_and_marks() -> None:
 @example("foo|\\\\<b>|`\n|-|-|\n`")
 @example("-|bar\n**  \n|-|-|\n")
 @example("1.|\n    foo\\\n|-|-|\n")
+@example("foo|\\\\<b>|``\n|-|-|\n``")
+@example("foo|\\\\<b>|$a\n|-|-|\nb$")
+@example("foo|\\\\<b>|[a](b '\n|-|-|\n')")
+@example("foo|\\\\<b>|<!-- \n|-|-|\n-->")
+@example("foo|\\\\<b>|\\\n|\t-|\t-|\n")
 def test_markdown_has_the_same_blocks_whatever_its_texts_become(text: str) -> None:
     out = translated_here(text, "md", lambda words: f"{words.upper()} *x*").decode()
     assert blocks_of(out) == blocks_of(text)

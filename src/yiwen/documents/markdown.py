@@ -36,8 +36,8 @@ _TAB: Final = re.compile(r'^(\s*)===[!+]?(?=\s+"[^"]+"\s*$)')
 """A tab of MkDocs, which is to the parser what an admonition is."""
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
-_UNDER: Final = re.compile(r"(?m)^(?:[^`\n]*`[^`\n]*`)*[^`\n]*(?:`[^`\n]*|  |\\)\n[ |:]*-[ |:-]*$")
-"""A row that stays below the one before, as code and hard breaks do, and may make a table of it as that becomes."""
+_BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
+"""A row that makes a table of the one before it, where both have as many cells."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
 _MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
 _RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref", "footnote_inline")
@@ -80,7 +80,7 @@ def texts(source: str) -> list[Part]:
             first, end = token.map[0], starts[token.map[1]]
             start = starts[first + bool(_LONE.fullmatch(rows[first]))]
             found = web.texts(source[start:end])
-        elif (is_title and f'"{token.content}"' not in rows[token.map[0]]) or _UNDER.search(token.content):
+        elif (is_title and f'"{token.content}"' not in rows[token.map[0]]) or _keeps_bars(token):
             continue  # its kind, which nobody wrote as a title; or text that could turn into a table
         elif token.type == "inline" and (lines := _lines(token, rows, starts, cell_end if is_cell else None)):
             located = _Located(token.content, source, lines)
@@ -95,6 +95,13 @@ def texts(source: str) -> list[Part]:
             out += [source[done:start], *found]
             done = end
     return [*out, source[done:]]
+
+
+def _keeps_bars(token: Any) -> bool:
+    """True where a row of bars stays a row, in code, a tag, a title or behind a hard break: who knows what the row
+    before it becomes."""
+    soft = {token.content.index("\n", each.meta["at"][0]) for each in token.children or () if each.type == "softbreak"}
+    return any(bars.start() not in soft for bars in _BARS.finditer(token.content))
 
 
 def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int | None) -> list[tuple[int, int]]:
