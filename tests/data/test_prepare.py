@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -249,6 +250,13 @@ def test_a_vocabulary_too_large_is_noted(tmp_path: Path) -> None:
     assert report.notes == (
         f"shared vocabulary: {report.src_vocab_size} subwords, 8000 asked for: the text supports no more",
     )
+
+
+def test_each_tag_that_the_vocabulary_cuts_is_noted_and_not_the_first_alone(tmp_path: Path) -> None:
+    rows = [(f"<2{('de', 'fr')[n % 2]}> {pair(n)[0]}", pair(n)[1]) for n in range(60)]
+    tokenizer = TokenizerConfig(vocab_size=400, symbols=("<2de>",))
+    notes = run(tmp_path, write(tmp_path, "train", rows), tokenizer=tokenizer).report.notes
+    assert [re.findall("<2..>", note) for note in notes if "is cut to pieces" in note] == [["<2fr>", "<2fr>"]]
 
 
 @pytest.mark.parametrize(

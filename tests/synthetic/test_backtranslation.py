@@ -170,7 +170,7 @@ def test_a_tag_that_the_vocabulary_would_cut_is_noted(teacher: Teacher, text: Pa
         encoding="utf-8",
     )
     notes = prepare_recipe(load_recipe(str(recipe)), stop=StopFlag()).report.notes
-    said = 'the tag <2bt> is cut to pieces; learn with tokenizer.symbols = ["<2bt>"]'
+    said = 'the tag <2bt> is cut to pieces; learn one with "<2bt>" in tokenizer.symbols'
     assert f"the vocabulary does not fit the text: {said}" in notes
 
 

@@ -142,12 +142,13 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
 def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     """Learn the subword models and the labels from the training rows; a ready model is copied."""
     job = intake.job
-    models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, split, findings)
     rows = np.flatnonzero(split.train)
-    firsts = rows[np.unique(intake.row_corpus()[rows], return_index=True)[1]]
-    for tag in sorted({text.split(" ")[0] for text in intake.texts(firsts, "src")}):  # <2bt> begins all sources or none
+    models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, rows, findings)
+    firsts = np.unique(intake.row_corpus()[rows], return_index=True)[1]  # <2bt> begins all sources of a file or none
+    some = rows[np.union1d(firsts, np.arange(0, len(rows), len(rows) // job.tokenizer.sample_pairs + 1))]
+    for tag in sorted({text.split(" ")[0] for text in intake.texts(some, "src")}):
         if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(models[0]).has_piece(tag):
-            findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn with tokenizer.symbols = ["{tag}"]')
+            findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn one with "{tag}" in tokenizer.symbols')
     labels: tuple[str, ...] = ()
     if job.cleaning.is_labelled:
         labels, counts = count_labels(intake.texts(rows, "tgt"), job.targets)
@@ -173,10 +174,9 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
     return copies
 
 
-def _trained_models(intake: Intake, split: Split, findings: Findings) -> list[Path]:
+def _trained_models(intake: Intake, rows: np.ndarray, findings: Findings) -> list[Path]:
     """Subword models learnt from a seeded sample of the training rows: one for both sides, or two."""
     job, tokenizer = intake.job, intake.job.tokenizer
-    rows = np.flatnonzero(split.train)
     if len(rows) > tokenizer.sample_pairs:
         rows = np.sort(np.random.default_rng(_SAMPLE_SEED).choice(rows, tokenizer.sample_pairs, replace=False))
     columns: dict[str, tuple[str, ...]] = {"source": ("src",), "target": ("tgt",)}
