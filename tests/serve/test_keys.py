@@ -584,11 +584,14 @@ def test_a_database_without_its_driver_names_the_cure() -> None:
         Store("mysql://nobody@127.0.0.1/nothing")
 
 
-def test_a_driver_without_its_library_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As psycopg says it where there is no libpq."""
+@pytest.mark.parametrize(
+    "missing", [ImportError("no pq wrapper available"), ModuleNotFoundError("No module", name="psycopg")]
+)
+def test_psycopg_is_named_with_the_library_that_it_needs(missing: ImportError, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it says it where there is no libpq, and where nothing is there."""
 
     def fail(*args: object, **options: object) -> None:
-        raise ImportError("no pq wrapper available")
+        raise missing
 
     monkeypatch.setattr("yiwen.serve.store.sa.create_engine", fail)
     with pytest.raises(MissingDependencyError, match=r"the database needs .*: pip install 'psycopg\[binary\]'"):

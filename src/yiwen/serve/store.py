@@ -273,7 +273,8 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        driver = error.name or "'psycopg[binary]'"  # psycopg alone is there, and no libpq for it
+        # psycopg alone needs a libpq, and what it raises without one names nothing.
+        driver = "'psycopg[binary]'" if error.name in (None, "psycopg") else error.name
         raise MissingDependencyError(f"the database needs {driver}: pip install {driver}") from error
     except (sa.exc.SQLAlchemyError, OSError, ValueError) as error:  # a port that is no number is a ValueError
         shown = str(getattr(error, "orig", error)).split("\n")[0]
