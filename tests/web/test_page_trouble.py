@@ -142,7 +142,18 @@ def test_a_refusal_that_lasts_is_explained_and_tried_again_by_hand(
             "'fr' to 'de' is not translated here",
             "服务拒绝了这一请求：这里没有这个翻译方向，请另选语言。",
         ),
-        (413, "too_long", "9 characters in a text, the limit is 5", "内容过长，服务无法处理：上限为 5，请分成几部分。"),
+        (
+            413,
+            "too_long",
+            "9 characters in a text, the limit is 5",
+            "内容过长，服务无法处理：上限为 5 个字符，请分成几部分。",
+        ),
+        (
+            413,
+            "too_long",
+            "a document has at most 100 bytes; send a shorter one",
+            "内容过长，服务无法处理：上限为 100 字节，请分成几部分。",
+        ),
         (422, "unheard_of", "a reason", "服务拒绝了这一请求：a reason"),
     ],
 )

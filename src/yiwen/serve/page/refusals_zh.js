@@ -13,3 +13,6 @@ export const REFUSALS_ZH = {
   origin: "服务不接受来自这个网址的请求，请管理员将它加入 allow_origins。",
   internal: "原因见服务的日志。",
 };
+
+/** 上限以什么计数。 @type {Record<string, string>} */
+export const UNITS_ZH = { bytes: "字节", characters: "个字符", texts: "条文本" };

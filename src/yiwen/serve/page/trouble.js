@@ -3,17 +3,19 @@
 import { ApiError } from "./api.js";
 import { byId } from "./dom.js";
 import { interfaceLanguage, t } from "./i18n.js";
-import { REFUSALS_ZH } from "./refusals_zh.js";
+import { REFUSALS_ZH, UNITS_ZH } from "./refusals_zh.js";
 import { readKey } from "./store.js";
 
 /**
  * What happened, in the reader's language; why after it where the service says more: in its own words, or in Chinese
- * where the page speaks that and knows the code. The last number that a service names is its limit.
+ * where the page speaks that and knows the code. The last number that a service names is its limit, the first word for
+ * what is counted is its unit.
  * @param {ApiError} error
  * @returns {string}
  */
 export function explain({ kind, detail: told, code }) {
-  const chinese = interfaceLanguage() === "zh" ? REFUSALS_ZH[code]?.replace("{limit}", told.match(/\d+/g)?.at(-1) ?? "") : "";
+  const limit = `${told.match(/\d+/g)?.at(-1) ?? ""} ${UNITS_ZH[/bytes|characters|texts/.exec(told)?.[0] ?? ""] ?? ""}`.trim();
+  const chinese = interfaceLanguage() === "zh" ? REFUSALS_ZH[code]?.replace("{limit}", limit) : "";
   const detail = chinese || told;
   if (kind === "network") return navigator.onLine ? t("no_service") : t("offline");
   if (kind === "key") return readKey() ? t("key_wrong") : t("key_wanted");
