@@ -76,7 +76,7 @@ def verify_checkpoint(path: Path) -> None:
 
 def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
-    return read_stored(Progress, path / "state.json", remedy="use the yiwen that wrote it, or an earlier checkpoint")
+    return read_stored(Progress, path / "state.json", remedy=f"use the yiwen that wrote it, or remove {path}")
 
 
 def checkpoints(folder: Path) -> list[Path]:
