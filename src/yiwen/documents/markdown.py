@@ -98,8 +98,7 @@ def texts(source: str) -> list[Part]:
 
 
 def _keeps_bars(token: Any) -> bool:
-    """True where a row of bars stays a row, in code, a tag, a title or behind a hard break: who knows what the row
-    before it becomes."""
+    """True where a row of bars stays a row, as in code or behind a hard break: the one before may become its head."""
     soft = {token.content.index("\n", each.meta["at"][0]) for each in token.children or () if each.type == "softbreak"}
     return any(bars.start() not in soft for bars in _BARS.finditer(token.content))
 
