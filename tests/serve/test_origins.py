@@ -86,6 +86,12 @@ def test_another_name_is_not_served(host: str, address: str) -> None:
     assert (answer.status, answer.json["code"]) == (400, "host")
 
 
+def test_of_two_names_neither_is_served(address: str) -> None:
+    for other in ("evil.example", "localhost"):  # RFC 9112, section 3.2
+        answer = ask(address, request(T, BODY, host=f"localhost\r\nhost: {other}"))
+        assert (answer.status, answer.json["code"]) == (400, "host")
+
+
 def test_local_names_and_named_ones_are_served(address: str, serve: Callable[..., str]) -> None:
     for host in ("localhost", "LocalHost:8080", "127.0.0.1:1", "[::1]", "[::1]:8080"):
         assert ask(address, request(T, BODY, host=host)).status == 200

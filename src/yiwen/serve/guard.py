@@ -89,7 +89,7 @@ class Guard:
         """Why a request is refused before it is looked at."""
         if "upgrade" in headers and {"content-length", "transfer-encoding"} & {*headers}:  # its body is never parsed
             return ApiError(400, "upgrade", "no body can come with an Upgrade; leave that header out (curl --http1.1)")
-        config, host = self.service.config, headers.get("host", "").lower()
+        config, host = self.service.config, ", ".join(headers.getlist("host")).lower()  # two are none that is served
         names = config.allow_hosts or (("localhost", "127.0.0.1", "[::1]", config.host) if config.is_loopback else ())
         if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
