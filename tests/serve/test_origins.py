@@ -88,8 +88,10 @@ def test_another_name_is_not_served(host: str, address: str) -> None:
 
 def test_of_two_names_neither_is_served(address: str) -> None:
     for other in ("evil.example", "localhost"):  # RFC 9112, section 3.2
-        answer = ask(address, request(T, BODY, host=f"localhost\r\nhost: {other}"))
-        assert (answer.status, answer.json["code"]) == (400, "host")
+        for path in (T, "/ready"):
+            answer = ask(address, request(path, BODY, host=f"localhost\r\nhost: {other}"))
+            assert (answer.status, answer.json["code"]) == (400, "host")
+            assert "send one" in str(answer.json)
 
 
 def test_local_names_and_named_ones_are_served(address: str, serve: Callable[..., str]) -> None:

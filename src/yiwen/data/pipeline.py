@@ -144,11 +144,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     job = intake.job
     rows = np.flatnonzero(split.train)
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, rows, findings)
-    firsts = np.unique(intake.row_corpus()[rows], return_index=True)[1]  # <2bt> begins all sources of a file or none
-    some = rows[np.union1d(firsts, np.arange(0, len(rows), len(rows) // job.tokenizer.sample_pairs + 1))]
-    for tag in sorted({text.split(" ")[0] for text in intake.texts(some, "src")}):
-        if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(models[0]).has_piece(tag):
-            findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn one with "{tag}" in tokenizer.symbols')
+    _note_cut_tags(intake, rows, models[0], findings)
     labels: tuple[str, ...] = ()
     if job.cleaning.is_labelled:
         labels, counts = count_labels(intake.texts(rows, "tgt"), job.targets)
@@ -172,6 +168,15 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
             )
         write_bytes(copy, found.read_bytes())
     return copies
+
+
+def _note_cut_tags(intake: Intake, rows: np.ndarray, model: Path, findings: Findings) -> None:
+    """Say which tags that begin sources, such as <2bt>, the subword model cuts to pieces."""
+    firsts = np.unique(intake.row_corpus()[rows], return_index=True)[1]  # <2bt> begins all sources of a file or none
+    some = rows[np.union1d(firsts, np.arange(0, len(rows), len(rows) // intake.job.tokenizer.sample_pairs + 1))]
+    for tag in sorted({text.partition(" ")[0] for text in intake.texts(some, "src")}):
+        if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(model).has_piece(tag):
+            findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn one with "{tag}" in tokenizer.symbols')
 
 
 def _trained_models(intake: Intake, rows: np.ndarray, findings: Findings) -> list[Path]:

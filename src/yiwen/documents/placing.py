@@ -103,9 +103,11 @@ def by_place(text: str, target: str) -> tuple[list[Span], list[Span], list[tuple
     src, tgt = ([match.span() for match in _WORD.finditer(side)] for side in (text, target))
     if len(src) == len(tgt):
         return src, tgt, [(i, i, SURE / 2) for i in range(len(src))]
-    middles = ((start + end) / 2 / len(target) * len(text) for start, end in (tgt if src else ()))
-    near = (min(bisect_left(src, middle, key=_END), len(src) - 1) for middle in middles)
-    return src, tgt, [(i, j, SURE / 2) for j, i in enumerate(near)]
+    links = []
+    for j, (start, end) in enumerate(tgt if src else ()):
+        middle = (start + end) / 2 / len(target) * len(text)
+        links.append((min(bisect_left(src, middle, key=_END), len(src) - 1), j, SURE / 2))
+    return src, tgt, links
 
 
 def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:

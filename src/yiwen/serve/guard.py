@@ -79,8 +79,10 @@ class Guard:
         answer = self._app if refusal is None else error_response(refusal)
         try:
             await answer(scope, receive_noted, send_guarded)
-        except (Gone, asyncio.CancelledError) as left:  # or the server cut it at the end of drain_s, and says so itself
-            if not (isinstance(left, Gone) or self.service.is_draining):
+        except Gone:
+            pass
+        except asyncio.CancelledError:
+            if not self.service.is_draining:  # else the server cut it at the end of drain_s, and says so itself
                 raise
         finally:
             self._note(scope, request_id, status, time.perf_counter() - started)
@@ -89,7 +91,9 @@ class Guard:
         """Why a request is refused before it is looked at."""
         if "upgrade" in headers and {"content-length", "transfer-encoding"} & {*headers}:  # its body is never parsed
             return ApiError(400, "upgrade", "no body can come with an Upgrade; leave that header out (curl --http1.1)")
-        config, host = self.service.config, ", ".join(headers.getlist("host")).lower()  # two are none that is served
+        if len(headers.getlist("host")) > 1:  # RFC 9112, section 3.2: a proxy may have read the other one
+            return ApiError(400, "host", "more than one Host header came; send one")
+        config, host = self.service.config, headers.get("host", "").lower()
         names = config.allow_hosts or (("localhost", "127.0.0.1", "[::1]", config.host) if config.is_loopback else ())
         if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
