@@ -120,14 +120,14 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # of the process; of each of its threads
     for name in names:
         monkeypatch.setenv(name, "17")
-    hardware.keep_kernels(n_a_thread=5)
+    hardware.keep_kernels()
     assert [os.environ[name] for name in names] == ["17", "17"]
     for name in names:
         monkeypatch.delenv(name)
+    hardware.keep_kernels(512)
+    assert [os.environ.get(name) for name in names] == ["512", "16"]
     hardware.keep_kernels()
-    assert [os.environ.get(name) for name in names] == ["4096", None]
-    hardware.keep_kernels(512, n_a_thread=5)
-    assert [os.environ[name] for name in names] == ["4096", "5"]
+    assert [os.environ[name] for name in names] == ["512", "16"]  # the first one counts
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:

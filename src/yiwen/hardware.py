@@ -199,16 +199,15 @@ def apply(hardware: Hardware) -> None:
         keep_memory()
 
 
-def keep_kernels(n_shapes: int = 4096, *, n_a_thread: int = 0) -> None:
+def keep_kernels(n_shapes: int = 4096) -> None:
     """Let oneDNN keep the kernels of so many shapes; to be called before the process's first product.
 
     It makes a kernel for every new shape, and each batch has some sixty: with its own limit of 1,024 an epoch ends
     long after the first ones were forgotten, and training spends 5 % of its time on making them again. Each takes
-    270 KB: for 64 threads of a service PyTorch's own 1,024 would come to 18 GB. `n_a_thread` is another number for it.
+    270 KB, and as much again in each thread in which PyTorch keeps it: 16 are enough there, its own 1,024 no faster.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(n_shapes))
-    if n_a_thread:
-        os.environ.setdefault("LRU_CACHE_CAPACITY", str(n_a_thread))
+    os.environ.setdefault("LRU_CACHE_CAPACITY", "16")
 
 
 def keep_memory() -> bool:
