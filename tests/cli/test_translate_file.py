@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,22 @@ def test_a_document_is_translated_by_sentence(run: Commands, tiny_run: TinyRun, 
     heading, text = translator.translate(["Deti gedi bapu.", "Kabe robu. Deti gedi."], search=search, by_sentence=True)
     expected = f"\ufeff# {heading}\r\n\r\n{text}\r\n\r\n```\r\ncode\r\n```\r\n"
     assert out.read_bytes().decode() == expected
+
+
+def test_a_stop_while_a_translation_is_written_leaves_the_whole_of_it(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(descriptor: int) -> None:
+        assert callable(signal.getsignal(signal.SIGTERM))  # else the signal would be the end of pytest
+        signal.raise_signal(signal.SIGTERM)
+        fsync(descriptor)
+
+    fsync, source, out = os.fsync, tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text("Bapu deti.\n", encoding="utf-8")
+    monkeypatch.setattr(os, "fsync", stopped)
+    assert run("translate-file", source, out, "--model", tiny_run.best, "--threads", 1).code == 0
+    assert out.read_bytes().count(b"\n") == 1
+    assert not [*tmp_path.glob(".tmp-*")]
 
 
 def test_formatting_is_placed_by_the_model_itself(run: Commands, trained: TinyRun, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -152,6 +153,12 @@ def test_an_export_that_computes_something_else_is_not_published(copy: Path, mon
     with pytest.raises(ExportError, match=r"does not compute what the trained one does: a state differs by 0\.\d+"):
         export_encoder(open_bundle(copy), dtype="int8", valid=None)
     assert not (copy / "ctranslate2").exists()
+
+
+def test_an_export_writes_only_where_the_next_one_clears_up(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")  # what a killed one left there would stay
+    export_encoder(open_bundle(copy), dtype="int8", valid=None)
+    assert not [each for each in (copy / "ctranslate2").iterdir() if each.is_dir()]
 
 
 def test_rounding_that_costs_too_much_is_not_published(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

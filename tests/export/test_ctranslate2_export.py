@@ -6,6 +6,7 @@ import errno
 import json
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def test_a_mismatch_fails_the_export_and_leaves_nothing_behind(
         with pytest.raises(ExportError, match=message):
             export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None, output=output)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_export_writes_only_where_the_next_one_clears_up(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")  # what a killed one left there would stay
+    export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None)
+    verify_manifest(bundle / "ctranslate2")
+    assert not [each for each in (bundle / "ctranslate2").iterdir() if each.is_dir()]
 
 
 def test_a_loss_of_bleu_fails_the_export(bundle: Path, valid: TextPairs, monkeypatch: pytest.MonkeyPatch) -> None:

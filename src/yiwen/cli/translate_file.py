@@ -69,5 +69,5 @@ def translate_file(
             progress=lambda share: bar.update(task, completed=share),
             flag=flags.update,
         )
-    write_bytes(output_file, content)
+        write_bytes(output_file, content)  # still inside: a stop now would leave a half behind
     tell_flags(flags, unit="texts")

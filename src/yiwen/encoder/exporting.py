@@ -64,7 +64,7 @@ def export_encoder(
             CT2Encoder, subword=bundle.source, n_layers=bundle.info.model.n_encoder_layers, threads=0, is_new=True
         )
         report: dict[str, Any] = {}
-        with TemporaryDirectory() as exact:
+        with TemporaryDirectory(dir=folder) as exact:  # a killed one goes with the folder
             write_as("float32", Path(exact))
             report["float32"] = _compare_exactly(trained, exported(Path(exact)), sources, stop)
         write_as(dtype, folder)

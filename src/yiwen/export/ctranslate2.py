@@ -126,7 +126,7 @@ def _write_verified(
     write_info(folder, info)
     report: dict[str, Any] = {}
     opened = partial(CT2Engine, source=source, target=target, is_new=True)
-    with TemporaryDirectory() as exact_folder:
+    with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
         exact = Path(exact_folder)
         write_model(exact, model, source=source, target=target, dtype="float32", alignment=None)
         write_info(exact, dataclasses.replace(info, dtype="float32"))
