@@ -62,6 +62,30 @@ def test_loss_and_gradients_equal_pytorchs_for_any_chunk(
         torch.testing.assert_close(in_pieces, whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("n_tokens", [1, 63, 64, 65, 130, 256, 321, 1100])
+def test_products_have_few_numbers_of_rows_and_every_token_counts_once(
+    monkeypatch: pytest.MonkeyPatch, n_tokens: int
+) -> None:
+    seen, mm = [], torch.mm
+
+    def watched(a: Tensor, b: Tensor, **rest: Any) -> Tensor:
+        seen.append(len(a))
+        return mm(a, b, **rest)
+
+    monkeypatch.setattr(torch, "mm", watched)
+    generator = torch.Generator().manual_seed(1)
+    states = torch.randn(n_tokens, D, generator=generator).requires_grad_()
+    weight, gold = torch.randn(V, D, generator=generator).requires_grad_(), torch.arange(n_tokens) % V
+    loss = chunked_loss(states, weight, gold, smoothing=0.1)
+    whole = F.cross_entropy(states @ weight.T, gold, label_smoothing=0.1, reduction="sum")
+    assert seen
+    assert {rows % 64 for rows in seen} == {0}
+    torch.testing.assert_close(loss, whole, rtol=1e-5, atol=1e-6)
+    gradients = (torch.autograd.grad(each, (states, weight)) for each in (loss, whole))
+    for in_pieces, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(in_pieces, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("which", ["states", "weight"])
 def test_one_side_may_need_no_gradient(which: str) -> None:
     states, weight, tgt_out = example()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
@@ -21,6 +22,9 @@ CHUNK_TOKENS = 256
 
 DEVICE_TOKENS = 4096
 """The same on a GPU, which is kept busy by fewer rows no longer."""
+
+ROWS = 64
+"""Rows are filled up to a multiple of this: oneDNN makes and keeps a kernel for every number of them that it meets."""
 
 BLOCK_TOKENS = 1024
 """Rows whose logit gradients wait, in bf16, for one product with their states: a multiple of CHUNK_TOKENS."""
@@ -77,37 +81,38 @@ class _ChunkedLoss(torch.autograd.Function):
         device = states_ND.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
         with torch.autocast(device, enabled=False):
-            states, weight = states_ND.to(dtype), weight_VD.to(dtype)
+            n_tokens = targets_N.numel()
+            states = F.pad(states_ND.to(dtype), (0, 0, 0, -n_tokens % ROWS))  # zeros, which give no gradient
+            targets, weight = F.pad(targets_N, (0, -n_tokens % ROWS)), weight_VD.to(dtype)
             mean_row = weight_VD.float().mean(dim=0)
             states_sum = states_ND.float().sum(dim=0)
-            states_grad = torch.empty_like(states_ND) if needs_gradient else None
+            states_grad = torch.empty_like(states, dtype=states_ND.dtype) if needs_gradient else None
             weight_grad = torch.zeros_like(weight_VD, dtype=torch.float32) if needs_gradient else None
             loss_sum = -smoothing * (states_sum @ mean_row)
-            n_tokens = targets_N.numel()
             n_rows = rows_at_once(states)
             block = max(BLOCK_TOKENS, n_rows)
-            z_grad = states.new_empty(min(block, n_tokens), weight.size(0))
-            p_room = torch.empty(min(n_rows, n_tokens), weight.size(0), device=states.device)
+            z_grad = states.new_empty(min(block, len(states)), weight.size(0))
+            p_room = torch.empty(min(n_rows, len(states)), weight.size(0), device=states.device)
             for start in range(0, n_tokens, n_rows):
-                end = min(start + n_rows, n_tokens)
-                chunk, gold = states[start:end], targets_N[start:end, None]
+                end = min(start + n_rows, len(states))
+                chunk, gold = states[start:end], targets[start:end, None]
                 place = start % block
                 grad, p = z_grad[place : place + end - start], p_room[: end - start]
                 torch.mm(chunk, weight.t(), out=grad)  # the logits, where their gradient will stand
                 p.copy_(grad)
                 z_gold = p.gather(1, gold)
                 torch.softmax(p, dim=1, out=p)
-                loss_sum += (_log_norm(grad, p, z_gold, gold) - (1 - smoothing) * z_gold).sum()
+                loss_sum += (_log_norm(grad, p, z_gold, gold) - (1 - smoothing) * z_gold)[: n_tokens - start].sum()
                 if states_grad is None or weight_grad is None:
                     continue
                 p.scatter_add_(1, gold, p.new_full(gold.shape, smoothing - 1))
                 grad.copy_(p)
                 states_grad[start:end] = grad @ weight - (smoothing * mean_row).to(dtype)
-                if place + n_rows >= block or end == n_tokens:
+                if place + n_rows >= block or end >= n_tokens:
                     weight_grad.add_(z_grad[: end - start + place].t() @ states[start - place : end])
             if weight_grad is not None:
                 weight_grad -= smoothing / weight_VD.size(0) * states_sum
-        ctx.save_for_backward(states_grad, weight_grad)
+        ctx.save_for_backward(None if states_grad is None else states_grad[:n_tokens], weight_grad)
         return loss_sum
 
     backward = staticmethod(saved_gradients)
