@@ -111,7 +111,8 @@ class Job:
 class Jobs:
     """The documents of a service."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_documents: int) -> None:
+        self._max_documents = max_documents
         self._jobs: dict[str, Job] = {}  # changed by the event loop's thread alone
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="document")
 
@@ -130,9 +131,9 @@ class Jobs:
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
             raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
-        if call.service.config.max_documents == 0:
+        if self._max_documents == 0:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
-        self._make_room(call)
+        self._make_room(call.owner)
         self._jobs[job.id] = job
         asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
         self._threads.submit(self._work, job)
@@ -162,20 +163,20 @@ class Jobs:
             self.remove(job_id)
         self._threads.shutdown(cancel_futures=True)
 
-    def _make_room(self, call: Call) -> None:
+    def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
 
         Raises:
             ApiError: 429 where there is none.
         """
-        if len(self._jobs) < call.service.config.max_documents:
+        if len(self._jobs) < self._max_documents:
             return
         kept = list(self._jobs.values())
         # Clients of LibreTranslate never say that they are done with one.
         ended = [job for job in kept if job.is_fetched or job.status == "error"]
         # And nobody keeps others out by leaving what is translated where it is.
         held = Counter(job.call.owner for job in kept)
-        ended += [job for job in kept if job.status == "done" and held[job.call.owner] > held[call.owner] + 1]
+        ended += [job for job in kept if job.status == "done" and held[job.call.owner] > held[owner] + 1]
         if not ended:
             full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
             raise ApiError(429, "documents", full, retry_after_s=30)

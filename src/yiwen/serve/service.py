@@ -47,7 +47,7 @@ class Service:
         self.folder = folder
         self._asked: OrderedDict[str, list[float]] = OrderedDict()  # when, in the last minute; who came last, last
         self.metrics = Metrics()
-        self.jobs = Jobs()
+        self.jobs = Jobs(config.max_documents)
         self.cache = Cache(config.cache_bytes)
         observe = self.metrics.batch_sentences.observe
         share = partial(SharedEngine, max_tokens=config.queue_tokens, cache=self.cache, observe=observe)
