@@ -14,7 +14,7 @@ The ids carry neither bos nor eos. Reading a row touches only its own bytes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,11 +129,11 @@ class Store:
 
     def src_ids(self, rows: np.ndarray) -> list[np.ndarray]:
         """Source ids of the rows, views into the file, no eos."""
-        return self._src.take(*self._locate(rows))
+        return self._src.take(self._places(rows))
 
     def tgt_ids(self, rows: np.ndarray) -> list[np.ndarray]:
         """Target ids of the rows, views into the file, no eos."""
-        return self._tgt.take(*self._locate(rows))
+        return self._tgt.take(self._places(rows))
 
     def texts(self, rows: np.ndarray, side: Side) -> list[str]:
         """Cleaned text of one side of the rows.
@@ -145,14 +145,13 @@ class Store:
             raise DataError(
                 f"{self.folder} holds no text, only ids; set tokenizer.sampling above 0 and prepare again to have both"
             )
-        places = zip(*(indices.tolist() for indices in self._locate(rows)), strict=True)
-        return [self._batches[batch].column(f"{side}_text")[row].as_py() for batch, row in places]
+        return [self._batches[batch].column(f"{side}_text")[row].as_py() for batch, row in self._places(rows)]
 
     def where(self, row: int) -> str:
         """File and line that a row was read from, e.g. "train.en.gz line 123"."""
-        (batch,), (offset,) = self._locate(np.array([row]))
+        ((batch, offset),) = self._places(np.array([row]))
         paths = tuple(Path(name) for name in self._corpora[self.corpus[row]])
-        return place(paths, self._batches[batch].column("line")[int(offset)].as_py())
+        return place(paths, self._batches[batch].column("line")[offset].as_py())
 
     @cached_property
     def valid(self) -> TextPairs:
@@ -169,10 +168,10 @@ class Store:
         """The other test texts by name, not cleaned."""
         return {path.stem: _read_text(path) for path in sorted(self.folder.glob("test-*.arrow"))}
 
-    def _locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _places(self, rows: np.ndarray) -> Iterator[tuple[int, int]]:
         """Batch of each row and its place inside."""
         batch = np.searchsorted(self._starts, rows, side="right") - 1
-        return batch, rows - self._starts[batch]
+        return zip(batch.tolist(), (rows - self._starts[batch]).tolist(), strict=True)
 
 
 class _Ragged(NamedTuple):
@@ -189,12 +188,9 @@ class _Ragged(NamedTuple):
     def lengths(self) -> np.ndarray:
         return np.concatenate([np.diff(offsets) for offsets in self.offsets]).astype(np.int32)
 
-    def take(self, batches: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+    def take(self, places: Iterable[tuple[int, int]]) -> list[np.ndarray]:
         offsets, values = self.offsets, self.values
-        return [
-            values[batch][offsets[batch][row] : offsets[batch][row + 1]]
-            for batch, row in zip(batches.tolist(), rows.tolist(), strict=True)
-        ]
+        return [values[batch][offsets[batch][row] : offsets[batch][row + 1]] for batch, row in places]
 
 
 def write_shards(folder: Path, batches: Iterable[Any], *, shard_rows: int = SHARD_ROWS) -> None:

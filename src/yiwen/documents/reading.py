@@ -8,7 +8,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -41,19 +40,18 @@ _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
     """What finds the texts of each format, by suffix; a second one is given what the first has written."""
-    cells, cues, markup = tables.cells, subtitles.cues, (partial(web.attributes, tgt_lang=tgt_lang), web.texts)
     found: dict[str, Sequence[Parser]] = {
-        "csv": (partial(cells, is_tsv=False),),
+        "csv": (partial(tables.cells, is_tsv=False),),
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
-        "htm html": markup,
+        "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "json": (tables.values,),
         "markdown md": (markdown.texts,),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
-        "srt": (partial(cues, is_vtt=False),),
-        "tab tsv": (partial(cells, is_tsv=True),),
+        "srt": (partial(subtitles.cues, is_vtt=False),),
+        "tab tsv": (partial(tables.cells, is_tsv=True),),
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
         "txt": (tables.lines,),
-        "vtt": (partial(cues, is_vtt=True),),
+        "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
@@ -69,8 +67,7 @@ class Text(NamedTuple):
     line_end: str
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A document as texts: one, or those of a packed file by name."""
 
     data: bytes

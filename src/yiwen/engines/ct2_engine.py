@@ -49,7 +49,6 @@ class CT2Engine:
         target: Subword,
         device: str = "cpu",
         threads: int = 0,
-        replicas: int = 0,
         shortlist: bool = True,
         is_new: bool = False,
     ) -> None:
@@ -61,7 +60,6 @@ class CT2Engine:
             target: Target subwords.
             device: `cpu`, `cuda` or `cuda:1` ...
             threads: Processor threads in all; 0 for all usable ones (OMP_NUM_THREADS is respected).
-            replicas: Batches translated at once, which share the threads; 0 for one a thread.
             shortlist: Consider only likely target subwords where the folder has a `vmap.txt` to say which and there is
                 no prefix. Scores are then relative to these, but to all where a limit or the shortest length changes
                 what greedy search finds, or a beam holds what could only end too early.
@@ -78,7 +76,7 @@ class CT2Engine:
         check_vocabulary(folder, source=source, target=target)
         uses_shortlist = shortlist and "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
-        self.replicas = min(replicas or threads, threads) if device == "cpu" else replicas or 1
+        self.replicas = threads if device == "cpu" else 1  # batches computed at once, which share the threads
         dtype = self.info.dtype
         translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(

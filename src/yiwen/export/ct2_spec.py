@@ -43,7 +43,6 @@ def write_model(
     Raises:
         ExportError: If the architecture or the vocabulary cannot be expressed.
     """
-    _check(model.config)
     spec = build_spec(model, alignment)
     for side, subword, embedding, register in (
         ("source", source, model.src_embedding, spec.register_source_vocabulary),
@@ -56,9 +55,8 @@ def write_model(
                 "embeddings; CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
             )
         register(tokens)
-    unk, bos, eos = target.pieces([UNK_ID, BOS_ID, EOS_ID])
-    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = unk, bos, eos
-    spec.config.decoder_start_token = bos
+    spec.config.unk_token, bos, spec.config.eos_token = target.pieces([UNK_ID, BOS_ID, EOS_ID])
+    spec.config.bos_token = spec.config.decoder_start_token = bos
     spec.config.add_source_eos = True
     _save(spec, folder, dtype)
 
@@ -69,19 +67,9 @@ def write_encoder(folder: Path, model: TextEncoder, *, subword: Subword, dtype: 
     Raises:
         ExportError: If the architecture cannot be expressed.
     """
-    _check(model.config)
     spec = specs.TransformerEncoderModelSpec(_encoder_spec(model))
     spec.register_vocabulary(vocabulary(subword))
     _save(spec, folder, dtype)
-
-
-def _check(config: ModelConfig) -> None:
-    """Refuse what CTranslate2 cannot compute."""
-    if config.positions == "alibi":
-        raise ExportError(
-            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
-            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
-        )
 
 
 def _save(spec: Any, folder: Path, dtype: str) -> None:
@@ -128,7 +116,12 @@ def _encoder_spec(model: Transformer | TextEncoder) -> Any:
 
 
 def _common(config: ModelConfig) -> dict[str, Any]:
-    """What both halves are told alike."""
+    """What both halves are told alike; what CTranslate2 cannot compute is refused."""
+    if config.positions == "alibi":
+        raise ExportError(
+            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
+            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
+        )
     activations = {"relu": Activation.RELU, "gelu": Activation.GELU, "swiglu": Activation.SWISH}
     return {
         "pre_norm": config.norm_order == "pre",

@@ -9,9 +9,8 @@ Subwords are matched by `data.lexical`: order plays no part in what may occur. S
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ MIN_PROBABILITY: Final = 1e-4
 """Targets that a source subword becomes more seldom than this are left to chance meetings."""
 
 
-@dataclass(frozen=True)
-class Shortlist:
+class Shortlist(NamedTuple):
     """Target ids by source id."""
 
     always: np.ndarray
@@ -45,15 +43,12 @@ def build_shortlist(store: Store, *, n_best: int = 50, n_frequent: int = 100) ->
     """
     src, tgt = sample(store)
     table = model_1(src, tgt, src_vocab_size=store.source.vocab_size, tgt_vocab_size=store.target.vocab_size)
-    likely, starts = _likeliest_first(table)
     frequency = np.bincount(np.concatenate(tgt), minlength=store.target.vocab_size)
     frequent = np.argsort(-frequency, kind="stable")[:n_frequent]
     always = np.unique(np.concatenate([[UNK_ID, BOS_ID, EOS_ID], _plain_pieces(store), frequent])).astype(np.int64)
-    is_always = np.zeros(store.target.vocab_size, bool)
-    is_always[always] = True
+    is_always = np.isin(np.arange(store.target.vocab_size), always)
     allowed = []
-    for source in range(store.source.vocab_size):
-        targets = likely[starts[source] : starts[source + 1]]
+    for source, targets in enumerate(_likeliest_first(table)):
         targets = targets[~is_always[targets]][:n_best]
         if store.source is store.target and not is_always[source] and source >= N_SPECIAL:
             targets = np.append(targets[targets != source], source)  # names and numbers are copied
@@ -88,12 +83,12 @@ def add_shortlist(folder: Path, store: Store) -> None:
     write_shortlist(folder, build_shortlist(store), source=store.source, target=store.target)
 
 
-def _likeliest_first(table: LexicalTable) -> tuple[np.ndarray, np.ndarray]:
-    """Targets by source and then by falling probability, and where those of each source begin, (V + 1,)."""
+def _likeliest_first(table: LexicalTable) -> list[np.ndarray]:
+    """For each source its targets by falling probability."""
     likely = table.probabilities >= MIN_PROBABILITY
     src, tgt = np.divmod(table.pairs[likely], table.tgt_vocab_size)
     order = np.lexsort((tgt, -table.probabilities[likely], src))
-    return tgt[order], np.searchsorted(src[order], np.arange(table.no_word + 1))
+    return np.split(tgt[order], np.searchsorted(src[order], np.arange(1, table.no_word + 1)))[:-1]
 
 
 def _plain_pieces(store: Store) -> np.ndarray:

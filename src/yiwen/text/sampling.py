@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -78,15 +78,11 @@ class SubwordSampler:
         return ids
 
     def _cut(self, word: str, way: int) -> tuple[int, ...]:
-        return tuple(self._spelt(self._pieces(word, Random(f"{way} {word}").random)))
-
-    def _spelt(self, pieces: Sequence[str]) -> Iterator[int]:
-        """Ids of pieces; a character without one is spelt in bytes."""
-        for piece in pieces:
-            if piece in self._ids:
-                yield self._ids[piece]
-            else:
-                yield from (self._bytes[byte] for byte in piece.encode("utf-8"))
+        """Ids of a way to cut a word; a character without a piece is spelt in bytes."""
+        ids: list[int] = []
+        for piece in self._pieces(word, Random(f"{way} {word}").random):
+            ids += [self._ids[piece]] if piece in self._ids else [self._bytes[byte] for byte in piece.encode("utf-8")]
+        return tuple(ids)
 
     def _merged(self, word: str, random: Callable[[], float]) -> Sequence[str]:
         """Merge neighbours, the best rank first, and skip a merge now and then, for good as SentencePiece does.
