@@ -124,10 +124,14 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     assert [os.environ[name] for name in names] == ["17", "17"]
     for name in names:
         monkeypatch.delenv(name)
-    hardware.keep_kernels(512)
-    assert [os.environ.get(name) for name in names] == ["512", "16"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
     hardware.keep_kernels()
-    assert [os.environ[name] for name in names] == ["512", "16"]  # the first one counts
+    assert [os.environ.get(name) for name in names] == ["448", "16"]
+    hardware.keep_kernels(512)
+    assert [os.environ[name] for name in names] == ["448", "16"]  # the first one counts
+    monkeypatch.delenv(names[0])
+    hardware.keep_kernels(512)
+    assert os.environ[names[0]] == "512"
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:

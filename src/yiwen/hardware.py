@@ -199,14 +199,17 @@ def apply(hardware: Hardware) -> None:
         keep_memory()
 
 
-def keep_kernels(n_shapes: int = 4096) -> None:
+def keep_kernels(n_shapes: int = 0) -> None:
     """Let oneDNN keep the kernels of so many shapes; to be called before the process's first product.
 
-    It makes a kernel for every new shape, and each batch has some sixty: with its own limit of 1,024 an epoch ends
-    long after the first ones were forgotten, and training spends 5 % of its time on making them again. Each takes
-    270 KB, and as much again in each thread in which PyTorch keeps it: 16 are enough there, its own 1,024 no faster.
+    It makes a kernel for every new shape, in 0.25 ms, and a batch has some thirty, which the next batch, of other
+    lengths, has no use for. Each takes 270 KB, and as much again in each thread in which PyTorch keeps it: memory that
+    is strewn with thousands of them costs more than making them anew.
+
+    Args:
+        n_shapes: 0 for what training wants: two batches for each thread, which may have batches of its own.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(n_shapes))
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(n_shapes or max(128, 64 * default_threads())))
     os.environ.setdefault("LRU_CACHE_CAPACITY", "16")
 
 

@@ -181,8 +181,8 @@ def test_translating_with_an_exported_engine_imports_nothing_that_it_does_not_ne
     assert lines[2] == ""
 
 
-def test_an_engine_keeps_the_kernels_of_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are of ever new ones, and 4,096 kernels, which training keeps, are a gigabyte."""
+def test_an_engine_keeps_the_kernels_of_more_shapes_than_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences that come alone have some hundred and fifty, all of which come again."""
     name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
     monkeypatch.setenv(name, "")
     monkeypatch.delenv(name)

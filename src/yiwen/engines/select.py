@@ -213,7 +213,7 @@ def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]
     dtype = "float32" if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
     _leave_children_one(torch.set_num_threads)
-    hardware.keep_kernels(512)  # texts are of ever new shapes, and more are no faster
+    hardware.keep_kernels(512)  # sentences that come alone have few shapes, and those again and again
     chosen = hardware.choose(device=device, precision=dtype, threads=threads, attention="plain", products="torch")
     hardware.apply(chosen)
     return chosen.device, torch.bfloat16 if dtype == "bf16" else torch.float32

@@ -79,7 +79,7 @@ def distil(
             corpora = [*map(corpus_name, np.unique(store.corpus))]
             refuse_changes(run, _student(loaded, student_data(loaded, pairs, store, corpora)))
 
-    keep_kernels()  # as many as training wants, before a teacher in torch asks for fewer
+    keep_kernels()  # as few as training wants, before a teacher in torch asks for more
     distilled = translate_corpus(teachers, loaded, check=check, stop=stop, console=console)
     student = LoadedRecipe(recipe=_student(loaded, distilled.data), name=name, base=distilled.made.folder)
     return train_recipe(student, run=run, resume=resume, stop=stop, console=console)
