@@ -25,14 +25,14 @@ CHINESE = {
     "share of the peak": "占峰值",
     "processor": "处理器",
     "peak MiB": "内存峰值 MiB",
-    "ours is faster by": "我们快几倍",
+    "ours is faster by": "速度为对方的几倍",
     "ours": "yiwen",
-    "loop": "普通循环",
+    "loop": "PyTorch 循环",
     "target tokens an update": "每次更新的目标词元",
     "attention": "注意力",
     "packed": "packed（CUDA 图）",
     "fused": "fused",
-    "packed is faster by": "packed 快几倍",
+    "packed is faster by": "packed 的速度为 fused 的几倍",
     "device": "设备",
     "ms": "毫秒",
     "products": "矩阵乘法",
@@ -102,9 +102,9 @@ CHINESE = {
     "with repairs": "连同修复",
     "flagged": "有标记",
     "repairs with a higher chrF2": "修复后 chrF2 更高",
-    "planted into translations of": "植入它的译文",
+    "planted into translations of": "被植入错误的译文",
     "weights of": "权重来自",
-    "its own": "集合自己",
+    "its own": "数据集自己",
     "confidence (across) and share that was good (up); expected calibration error": (
         "置信度（横）与好译文的比例（纵）；期望校准误差"
     ),
@@ -124,7 +124,13 @@ def pages(results: Path, language: str) -> dict[str, str]:
     chosen = {name: [each for each in found if name in parts_of(each)] for name in PARTS}
     say: Say = (lambda text: CHINESE.get(text, text)) if language == "zh" else (lambda text: text)
     texts = {name: part(chosen[name], say) if chosen[name] else NOTHING[language] for name, part in PARTS.items()}
-    return {name: text.replace(" %", "%") for name, text in texts.items()} if language == "zh" else texts
+    return {name: set_in_chinese(text) for name, text in texts.items()} if language == "zh" else texts
+
+
+def set_in_chinese(text: str) -> str:
+    """Full-width commas and colons beside Chinese characters, no space before a per cent sign."""
+    beside = r"([,:]) (?=[\u4e00-\u9fff])|(?<=[\u4e00-\u9fff])([,:]) "
+    return re.sub(beside, lambda found: {",": "，", ":": "："}[found.group().strip()], text.replace(" %", "%"))
 
 
 def parts_of(result: Result) -> tuple[str, ...]:

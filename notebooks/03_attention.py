@@ -10,7 +10,7 @@
 # %% [markdown] lang="zh"
 # # 3. 缩放点积注意力
 #
-# 论文的公式 1：$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$。$Q$ 的一行是一个*查询*：某个位置在找什么。它与 $K$ 的每一行（*键*）比较，softmax 把比较的结果变成总和为 1 的权重，再用这些权重对 $V$ 的各行（*值*）求加权平均，就是找到的东西。查询和键各有 $d_k$ 个分量。下面是 yiwen 中计算它的那几行、一个手算的例子，以及一个实验：为什么要除以 $\sqrt{d_k}$。用测量回答，而不是照搬结论。
+# 论文的公式 1：$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$。$Q$ 的一行是一个*查询*：某个位置在找什么。它与 $K$ 的每一行（*键*）比较，softmax 把比较的结果变成总和为 1 的权重，再用这些权重对 $V$ 的各行（*值*）求加权平均，就是找到的东西。查询和键各有 $d_k$ 个分量。下面是 yiwen 中计算它的那几行、一个手算的例子，以及一个实验，用测量回答为什么要除以 $\sqrt{d_k}$。
 
 # %%
 import math

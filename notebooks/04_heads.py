@@ -8,7 +8,7 @@
 # %% [markdown] lang="zh"
 # # 4. 四步看懂多头注意力
 #
-# 一个注意力一次只能看一样东西。论文 3.2.2 节让 $h$ 个注意力并排地看，各自在一个狭窄的空间里：**投影、切分、注意、合并**。我们用 yiwen 自己的零件走完这四步，再把整体与 `torch.nn.MultiheadAttention` 对比。
+# 一个注意力一次只能看一样东西。论文 3.2.2 节让 $h$ 个注意力并排地看，各自在一个狭窄的空间里：**投影、切分、注意、合并**。我们用 yiwen 自己的部件走完这四步，再把整体与 `torch.nn.MultiheadAttention` 对比。
 
 # %%
 import matplotlib.pyplot as plt

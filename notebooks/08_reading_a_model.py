@@ -141,7 +141,7 @@ plt.show()
 # first, at 0.
 
 # %% [markdown] lang="zh"
-# 真正重要的是头怎么处理真实的句子：平均 200 句，每个头离自己的位置看多远？峰在 1 就是看后一个词元，在 -1 就是看前一个；这个模型的多数头最先看的是自己的位置，也就是 0。
+# 真正重要的是头怎么处理真实的句子：在 200 句上平均，每个头看的地方离自己的位置有多远？峰在 1 就是看后一个词元，在 -1 就是看前一个；这个模型的多数头最先看的是自己的位置，也就是 0。
 
 # %%
 sources = translator.bundle.source.encode((folder / "test.en").read_text(encoding="utf-8").split("\n")[:200])
@@ -168,7 +168,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 它还可能怎么说
 #
-# 五个最好的译文及其得分；前两名的差距说明模型有多确定。
+# 五条最好的译文及其得分；前两名的差距说明模型有多确定。
 
 # %%
 from dataclasses import replace

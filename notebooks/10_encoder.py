@@ -8,7 +8,7 @@
 # %% [markdown] lang="zh"
 # # 10. 编码器用作特征提取器
 #
-# 翻译模型的左半边把句子变成向量。没有人教过它主题，它只学过翻译。它知道哪些词袋不知道的东西？用两个任务来测量：一个只看有哪些词，一个取决于词的次序。
+# 翻译模型的左半边把句子变成向量。没有人教过它什么是主题，它只学过翻译。有哪些东西是它知道而词袋不知道的？用两个任务来测量：一个只看有哪些词，一个取决于词的次序。
 
 # %%
 import itertools
@@ -30,7 +30,7 @@ show(Encoder.features)
 # A text becomes one vector: the mean over the states of its subwords and the end mark. Any layer will do; 0 is the embeddings, -1 the last. Sentences of similar meaning lie close together.
 
 # %% [markdown] lang="zh"
-# 一个文本变成一个向量：各子词和结尾标记的状态的平均。可以取任意一层；0 是词嵌入，-1 是最后一层。意思相近的句子彼此靠近。
+# 一段文本变成一个向量，即各子词与结尾标记的状态的平均值。可以取任意一层；0 是词嵌入，-1 是最后一层。意思相近的句子彼此靠近。
 
 # %%
 texts = [
@@ -52,7 +52,7 @@ print(np.round(vectors @ vectors.T, 2))
 # %% [markdown] lang="zh"
 # ## 在特征上学习
 #
-# 编码器保持不变，上面学一个线性分类器。作为对照，同样的分类器用词袋：每个词一列，记出现的次数。
+# 编码器保持不变，在它的特征上训练一个线性分类器。作为对照，同样的分类器改用词袋：每个词一列，记出现的次数。
 
 
 # %%
@@ -106,7 +106,7 @@ def compare(train, test):
 # %% [markdown] lang="zh"
 # ## 任务一：讲的是什么？
 #
-# 二十个主题，100 到 1,600 个有标签的句子。词本身就说明了一切，所以词袋也不错；问题是谁需要的例子更少。有标签的句子里没有的词，对词袋毫无意义，编码器却在训练时见过它。
+# 二十个主题，100 到 1,600 个带标签的句子。词本身就说明了一切，所以词袋也不错；问题是谁需要的例子更少。带标签的句子里没有出现过的词，对词袋毫无意义，编码器却在训练时见过它。
 
 # %%
 pairs = [(pair.src, pair.topic) for pair in split(2600, 1, 1, seed=7).train]

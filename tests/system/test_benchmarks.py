@@ -205,6 +205,10 @@ def test_of_one_day_the_result_with_more_columns_is_shown(figures: ModuleType) -
 _OF_SIDES = ("tokens_per_s", "share_of_peak", "peak_mib")
 
 
+def test_chinese_tables_have_chinese_punctuation(figures: ModuleType) -> None:
+    assert figures.set_in_chinese("int8, 束宽 5: 12 %; 线程: 1; torch 2, 3") == "int8，束宽 5: 12%; 线程：1; torch 2, 3"
+
+
 def test_pages_say_where_nothing_was_measured_and_keep_charts_in_one_block(figures: ModuleType, tmp_path: Path) -> None:
     assert figures.pages(tmp_path, "en")["translation"] == "Not measured yet.\n"
     assert figures.pages(tmp_path, "zh")["training"] == "尚未测量。\n"
