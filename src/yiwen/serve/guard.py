@@ -45,9 +45,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
         request_id, status, is_received = f"{self._prefix}{next(self._numbers):x}", _LEFT, False
         scope["request_id"] = request_id
