@@ -158,10 +158,13 @@ class Jobs:
             job.finished.set()
 
     def close(self) -> None:
-        """Stop all of them, and wait until what they cost is given back."""
-        for job_id in list(self._jobs):
-            self.remove(job_id)
+        """Stop all of them, and give back what those cost that nobody has fetched: nobody can any more."""
+        for job in (kept := list(self._jobs.values())):
+            self.remove(job.id)
         self._threads.shutdown(cancel_futures=True)
+        for job in kept:
+            if job.status == "done" and not job.is_fetched:
+                job.call.service.store.charge(job.call.owner, -job.characters)
 
     def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
