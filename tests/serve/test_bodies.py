@@ -9,6 +9,7 @@ import logging
 import math
 import re
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -280,6 +281,30 @@ def test_what_is_no_request_is_refused_after_the_answers_to_what_came_before_it(
         said = b"".join(iter(partial(sock.recv, 65536), b""))
     assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * n_before + [b"%d" % status]
     assert said.count(b'"took_ms"') == n_before
+
+
+def test_who_waits_behind_another_answer_is_not_called_slow(
+    serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def detect(*args: Any, **options: Any) -> tuple[str, float]:
+        time.sleep(1.5)
+        return "en", 0.5
+
+    monkeypatch.setattr("yiwen.serve.pairs.Pairs.detect", detect)
+    asked = request("/v1/detect", b'{"text": "Deti."}')
+    with connect(serve(receive_s=0.5)) as sock:
+        for piece in (asked, asked[:-5], asked[-5:]):  # the last one is not read before the first answer is out
+            sock.sendall(piece)
+            time.sleep(0.2)
+        assert [read_answer(sock).status for _ in range(2)] == [200, 200]
+
+
+def test_an_upgrade_is_the_last_request_of_its_connection(address: str) -> None:
+    with connect(address) as sock:
+        upgrade = request("/live", method="GET", content_length="", connection="Upgrade", upgrade="h2c")
+        sock.sendall(upgrade + request("/live"))
+        answer = read_answer(sock)
+        assert (answer.status, answer.headers["connection"], sock.recv(1)) == (200, "close", b"")
 
 
 def test_a_body_of_just_the_limit_is_read(address: str) -> None:

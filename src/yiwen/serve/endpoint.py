@@ -115,8 +115,6 @@ def error_response(error: ApiError, dialect: Dialect = V1) -> Response:
     response = json_response(dialect.refused(error), dialect.statuses.get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
-    if error.code == "upgrade":  # what follows is never parsed
-        response.headers["connection"] = "close"
     return response
 
 
@@ -250,8 +248,7 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
     fields = _listed({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form})
-    file = form.get("file")
-    if isinstance(file, UploadFile):  # some clients send the name beside the file
+    if isinstance(file := form.get("file"), UploadFile):  # some clients send the name beside the file
         star = re.search(r"filename\*=utf-8''([^;\s]+)", file.headers["content-disposition"], re.IGNORECASE)  # .NET
         name = unquote(star[1]) if star else file.filename or ""
         fields = {"filename": name, "file": await file.read()} | fields

@@ -59,7 +59,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                closing = [(b"connection", b"close")] if self.service.is_draining else []
+                # Nothing that follows an Upgrade is parsed.
+                closing = [(b"connection", b"close")] if self.service.is_draining or "upgrade" in headers else []
                 # Modules of two versions must never meet in a browser; asking whether one is new costs nothing here.
                 asking = [(b"cache-control", b"no-cache")] if scope["path"].startswith("/page/") else []
                 own = (b"x-request-id", request_id.encode())
@@ -72,7 +73,8 @@ class Guard:
                 message = {"type": "http.response.body"}
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope), scope["path"])
+        headers = Headers(scope=scope)
+        refusal = self._refusal(headers, scope["path"])
         answer = self._app if refusal is None else error_response(refusal)
         try:
             await answer(scope, receive_noted, send_guarded)

@@ -165,13 +165,15 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def _refuse(self, answer: bytes) -> None:
             """Refuse what never becomes a request, after the answers to those before it (RFC 9112, section 9.3.2)."""
-            if self._last:
-                return
-            self._last = answer
-            if self.pipeline and self.cycle.more_body:  # what is refused had a head, and waits behind others
-                self.pipeline.popleft()
-            elif self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-                self._hang_up()
+            if answer is too_slow and self.flow.read_paused:  # it is not read, while others are answered
+                self._timers["receiving"] = self.loop.call_later(receive_s, self._refuse, too_slow)
+            elif not self._last:
+                self._last = answer
+                self.flow.resume_reading()  # a socket that is closed on unread bytes takes the answers with it
+                if self.pipeline and self.cycle.more_body:  # what is refused had a head, and waits behind others
+                    self.pipeline.popleft()
+                elif self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+                    self._hang_up()
 
         def _hang_up(self) -> None:
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
