@@ -280,6 +280,17 @@ def test_what_a_caller_who_left_waited_for_never_begins() -> None:
     assert begun == []
 
 
+def test_nothing_begins_for_a_caller_who_left_between_two_searches() -> None:
+    engine, stop = Echo(), StopFlag()
+    callers = shared(engine)
+    assert callers.search([(7, 7)], config=GREEDY, stop=stop)
+    stop.signum = 15
+    callers.drop(stop)
+    with pytest.raises(Stopped):
+        callers.search([(7, 8)], config=GREEDY, stop=stop)
+    assert engine.batches == [[(7, 7)]]
+
+
 def test_more_tokens_than_the_queue_holds_are_refused_but_never_on_an_empty_queue() -> None:
     engine = Echo(replicas=1)
     callers = shared(engine, max_tokens=10)

@@ -9,6 +9,7 @@ import logging
 import math
 import re
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -37,7 +38,7 @@ def chunked(body: bytes) -> bytes:
     return request(T, body, content_length="", transfer_encoding="chunked")
 
 
-NO_HTTP = "Invalid HTTP request received."
+NO_HTTP = '"error": "this is no plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked", "code": "http"'
 LONG_HEAD = '{"error": "the head has more than 65536 bytes; send fewer or shorter headers", "code": "head"}'
 BODIES: dict[str, tuple[bytes, int, str]] = {
     "one byte more than the limit": (request(T, padded(LIMIT + 1)), 413, "longer than 1000000 bytes; send less"),
@@ -258,6 +259,52 @@ def test_requests_sent_together_over_one_connection_are_answered_in_their_order(
     expected = Translator.load(exported_bundle, threads=1).translate(texts)
     assert re.findall(r'{"translations":\[{"text":"([^"]*)"', said) == [each.text for each in expected]
     assert said.endswith('{"status":"ok"}')
+
+
+@pytest.mark.parametrize(
+    ("status", "raw"),
+    [
+        (400, b"GET / HTTP/9.9\r\n\r\n"),
+        (400, request(T, content_length="", transfer_encoding="gzip, chunked")),
+        (400, chunked(b"no size")),
+        (431, request(T, x_long="y" * 70_000)),
+        (408, b"GET /live HTT"),
+        (408, request(T, content_length="9")),
+    ],
+)
+@pytest.mark.parametrize("n_before", [1, 2])
+def test_what_is_no_request_is_refused_after_the_answers_to_what_came_before_it(
+    n_before: int, status: int, raw: bytes, serve: Callable[..., str]
+) -> None:
+    with connect(serve(receive_s=0.5)) as sock:
+        sock.sendall(request(T, translation("Deti gedi bapu. " * 200)) * n_before + raw)
+        said = b"".join(iter(partial(sock.recv, 65536), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * n_before + [b"%d" % status]
+    assert said.count(b'"took_ms"') == n_before
+
+
+def test_who_waits_behind_another_answer_is_not_called_slow(
+    serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def detect(*args: Any, **options: Any) -> tuple[str, float]:
+        time.sleep(1.5)
+        return "en", 0.5
+
+    monkeypatch.setattr("yiwen.serve.pairs.Pairs.detect", detect)
+    asked = request("/v1/detect", b'{"text": "Deti."}')
+    with connect(serve(receive_s=0.5)) as sock:
+        for piece in (asked, asked[:-5], asked[-5:]):  # the last one is not read before the first answer is out
+            sock.sendall(piece)
+            time.sleep(0.2)
+        assert [read_answer(sock).status for _ in range(2)] == [200, 200]
+
+
+def test_an_upgrade_is_the_last_request_of_its_connection(address: str) -> None:
+    with connect(address) as sock:
+        upgrade = request("/live", method="GET", content_length="", connection="Upgrade", upgrade="h2c")
+        sock.sendall(upgrade + request("/live"))
+        answer = read_answer(sock)
+        assert (answer.status, answer.headers["connection"], sock.recv(1)) == (200, "close", b"")
 
 
 def test_a_body_of_just_the_limit_is_read(address: str) -> None:

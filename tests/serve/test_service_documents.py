@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,7 +77,7 @@ def test_a_document_comes_back_as_the_library_translates_it(http: httpx.Client, 
 
 def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
     state = sent(http, b"PK no zip", "evil.docx")
-    assert state["status"] == "error"
+    assert (state["status"], state["code"]) == ("error", "invalid")
     assert "no Office document" in state["error"]
     assert http.get(f"/v1/documents/{state['id']}/result").status_code == 422
     unknown = post(http, name="a.exe")
@@ -220,6 +221,33 @@ def test_a_document_that_is_given_up_at_the_end_costs_nothing(
     assert (service.store.used(""), service.store.n_unwritten) == (0, 0)
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_document_that_is_done_and_was_not_fetched_before_the_end_costs_nothing(
+    exported_bundle: Path, tmp_path: Path
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        fetched, left = sent(http, b"Deti."), sent(http, b"Kabe robu.")
+        assert http.get(f"/v1/documents/{fetched['id']}/result").status_code == 200
+        assert left["status"] == "done"
+    assert (service.store.used(""), service.store.n_unwritten) == (len("Deti."), 0)
+
+
+def test_no_address_of_a_file_is_given_that_leads_nowhere_in_a_moment(
+    exported_bundle: Path, tmp_path: Path, held: threading.Event
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(post, http, path="/translate_file")
+            while not service.n_running:
+                time.sleep(0.01)
+            service.is_draining = True
+            held.set()
+        assert (waiting.result().status_code, waiting.result().headers["retry-after"]) == (503, "5")
+    assert service.store.used("") == 0
+
+
 def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,8 +261,8 @@ def test_a_text_whose_placeholder_was_lost_is_paid_for_once(
     monkeypatch.setattr("yiwen.serve.pairs.Way.translate", without_placeholders)
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         assert sent(http, b"Deti {n} gedi.")["status"] == "done"
+        assert service.store.used("") == len("Deti {n} gedi.")
     assert asked == ["Deti {n} gedi.", "Deti 7 gedi."]
-    assert service.store.used("") == len("Deti {n} gedi.")
 
 
 def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(

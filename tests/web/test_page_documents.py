@@ -110,15 +110,25 @@ def test_a_document_speaks_the_language_of_the_interface(page: Page) -> None:
     expect(page.locator(".document [role=status]")).to_have_text("完成")
 
 
-def test_a_document_says_in_the_language_of_the_interface_what_went_wrong(page: Page) -> None:
-    job = {"status": "error", "progress": None, "filename": "x.txt", "error": "line 7 is no XML"}
+@pytest.mark.parametrize(
+    ("code", "chinese"),
+    [
+        ("invalid", "服务给出的原因是“line 7 is no XML”。"),
+        ("quota", "剩余的字数不够，请等到下个月。"),
+        (None, "line 7 is no XML"),
+    ],
+)
+def test_a_document_says_in_the_language_of_the_interface_what_went_wrong(
+    code: str | None, chinese: str, page: Page
+) -> None:
+    job = {"status": "error", "progress": None, "filename": "x.txt", "error": "line 7 is no XML", "code": code}
     page.route("**/v1/documents/a1", lambda route: route.fulfill(json=job))
     page.click("#tab-documents")
     page.set_input_files("#file", files=[REPORT])
     said = page.locator(".document [role=status]")
     expect(said).to_have_text("The service refused this: line 7 is no XML")
     page.click("#interface-language")
-    expect(said).to_have_text("服务拒绝了这一请求：line 7 is no XML")
+    expect(said).to_have_text(f"服务拒绝了这一请求：{chinese}")
     page.click("#interface-language")
     expect(said).to_have_text("The service refused this: line 7 is no XML")
 

@@ -136,7 +136,7 @@ async def document(asked: DeepLDocumentKey, call: Call) -> Any:
     """How far a document is, as DeepL."""
     job = _job(asked, call)
     bill = {"billed_characters": job.characters} if job.status == "done" else {}
-    fault = {"error_message": job.error} if job.error is not None else {}
+    fault = {"error_message": str(job.error)} if job.error is not None else {}
     return {"document_id": job.id, "status": job.status, **bill, **fault}
 
 

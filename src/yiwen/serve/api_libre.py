@@ -114,6 +114,7 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
         call.service.jobs.remove(job.id)
         raise
     job.is_fetched, job.is_open = False, True
+    call.service.check_open()  # or its address would lead nowhere in a moment
     prefix = call.request.headers.get("x-forwarded-prefix", "").strip("/")
     return {"translatedFileUrl": f"{call.request.base_url}{prefix and prefix + '/'}download_file/{job.id}"}
 

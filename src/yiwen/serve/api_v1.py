@@ -232,7 +232,8 @@ async def send_document(asked: DocumentForm, call: Call) -> Any:
 async def document(asked: None, call: Call) -> Any:
     """How far a document is."""
     job = call.service.jobs.get(call)
-    return {"status": job.status, "progress": job.progress, "filename": job.filename, "error": job.error}
+    fault = {"error": job.error and str(job.error), "code": job.error and job.error.code}
+    return {"status": job.status, "progress": job.progress, "filename": job.filename, **fault}
 
 
 async def document_result(asked: None, call: Call) -> Response:

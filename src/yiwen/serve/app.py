@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from importlib import resources
 from typing import Final
@@ -31,18 +29,13 @@ ENDPOINTS: Final = (*api_v1.ENDPOINTS, *api_deepl.ENDPOINTS, *api_libre.ENDPOINT
 def build_app(service: Service) -> Guard:
     """Join endpoints, page and guard."""
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service.store.start()
-        yield
-
-    rest = Starlette(routes=_routes(service), exception_handlers={HTTPException: _refused}, lifespan=lifespan)
+    rest = Starlette(routes=_routes(service), exception_handlers={HTTPException: _refused})
     rest.router.redirect_slashes = False  # a proxy's scheme and prefix are not known here
     # What is asked a thousand times a second finds its way without a search through all routes.
     direct = {(each.path, each.method): partial(respond, each, service) for each in ENDPOINTS if "{" not in each.path}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        handle = direct.get((scope["path"], scope["method"])) if scope["type"] == "http" else None
+        handle = direct.get((scope["path"], scope["method"]))
         if handle is None:
             await rest(scope, receive, send)
         else:
@@ -75,7 +68,8 @@ def _routes(service: Service) -> list[BaseRoute]:
 
 
 async def _ready(service: Service, request: Request) -> Response:
-    return json_response({"status": "ok"}) if service.is_ready else json_response({"status": "busy"}, 503)
+    is_busy = service.is_draining or service.n_running >= service.config.queue_requests
+    return json_response({"status": "busy"}, 503) if is_busy else json_response({"status": "ok"})
 
 
 async def _exposition(asked: None, call: Call) -> Response:
@@ -90,10 +84,8 @@ _METRICS: Final = Endpoint("GET", "/metrics", _exposition)
 async def _refused(request: Request, error: Exception) -> Response:
     """Where there is no endpoint, or none for this method."""
     assert isinstance(error, HTTPException)
-    code, message, headers = "refused", "nothing is here", error.headers
-    if error.status_code == 404:
-        code = "not_found"
-    elif error.status_code == 405:
+    code, message, headers = "not_found", "nothing is here", error.headers
+    if error.status_code == 405:
         code, allowed = "method", ", ".join(_methods(request))
         message, headers = f"{request.scope['path']} is not for {request.method}; use {allowed}", {"Allow": allowed}
     response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))

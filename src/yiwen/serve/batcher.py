@@ -28,7 +28,7 @@ from yiwen.engines.engine import Engine, Sentences
 from yiwen.errors import Stopped, YiwenError
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 
 _S_PER_TOKEN: Final = 2e-4
 """Seconds that a call stands behind a later one for each token it has more."""
@@ -152,6 +152,7 @@ class SharedEngine:
             Overloaded: If too many tokens are waiting.
             Stopped: If the flag was set before all was found; what had not begun never begins.
         """
+        poll(stop, "translation")  # set between two searches of one text, when `drop` had nobody to wake
         rules = (config, with_scores)
         call = _Call(rules=rules, found=[[] for _ in sources], stop=stop)
         for place, (ids, prefix) in enumerate(zip(sources, prefixes or itertools.repeat(()), strict=False)):

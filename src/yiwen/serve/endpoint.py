@@ -17,18 +17,15 @@ from functools import cached_property
 from typing import Any, Final, get_type_hints
 from urllib.parse import parse_qs, unquote
 
-import sqlalchemy as sa
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from yiwen.errors import CheckpointError, ConfigError, DataError
 from yiwen.serve.call import Call
-from yiwen.serve.errors import ApiError, Gone
-from yiwen.serve.metrics import LOG
+from yiwen.serve.errors import ApiError, Gone, refusal_of
 from yiwen.serve.service import Service
 
 JSON: Final = "application/json"
@@ -104,7 +101,7 @@ async def respond(endpoint: Endpoint, service: Service, request: Request) -> Res
             raise
         refusal = ApiError(503, "draining", "the service ends now; ask again in a moment", retry_after_s=5)
     except Exception as error:
-        refusal = _refusal(error, request)
+        refusal = refusal_of(error, request.scope.get("request_id"))
     return error_response(refusal, endpoint.dialect)
 
 
@@ -118,8 +115,6 @@ def error_response(error: ApiError, dialect: Dialect = V1) -> Response:
     response = json_response(dialect.refused(error), dialect.statuses.get(error.status, error.status))
     if error.retry_after_s is not None:
         response.headers["retry-after"] = str(error.retry_after_s)
-    if error.code == "upgrade":  # what follows is never parsed
-        response.headers["connection"] = "close"
     return response
 
 
@@ -130,14 +125,12 @@ def secret_of(request: Request, *, is_needed: bool) -> str | None:
         ApiError: 401 where it stands there twice or in a way that is not known.
     """
     given = request.headers.getlist("authorization")
-    if not given:
-        return None
-    scheme, _, secret = given[0].partition(" ")
-    if len(given) > 1 or scheme.lower() not in ("bearer", "deepl-auth-key"):
-        if not is_needed:
-            return None
+    scheme, _, secret = (given or [""])[0].partition(" ")
+    if len(given) == 1 and scheme.lower() in ("bearer", "deepl-auth-key"):
+        return secret.strip()
+    if given and is_needed:
         raise ApiError(401, "key", "the key cannot be read; send one header Authorization: Bearer KEY")
-    return secret.strip()
+    return None
 
 
 async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Response:
@@ -157,32 +150,10 @@ async def _answer(endpoint: Endpoint, service: Service, request: Request) -> Res
     return given if isinstance(given, Response) else json_response(given, endpoint.status)
 
 
-def _refusal(error: Exception, request: Request) -> ApiError:
-    """What a caller is told of an exception."""
-    match error:
-        case ApiError():
-            return error.with_traceback(None)  # or it holds frames, and so the body, until a full collection
-        case ValidationError():
-            return ApiError(422, "invalid", _explain(error))
-        case ConfigError() | DataError():
-            return ApiError(400, "invalid", str(error))
-        case CheckpointError():
-            LOG.error("model", extra={"problem": str(error)})
-            return ApiError(503, "model", "it was replaced on disk; have the service reload (SIGHUP)", retry_after_s=30)
-        case sa.exc.DataError():
-            return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
-        case sa.exc.SQLAlchemyError():
-            LOG.error("database", extra={"problem": type(error).__name__})
-            return ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
-    LOG.exception("failed", extra={"request_id": request.scope.get("request_id")})
-    return ApiError(500, "internal", "something failed here; the log of the service says where")
-
-
 async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dict[str, Any]:
     """The fields of a request, from its query and its body."""
-    fields: dict[str, Any] = {}
-    if endpoint.method == "GET" or endpoint.dialect.has_query:
-        fields |= _parsed_form(request.scope["query_string"])
+    has_query = endpoint.method == "GET" or endpoint.dialect.has_query
+    fields = _parsed_form(request.scope["query_string"]) if has_query else {}
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise ApiError(415, "encoding", "a packed body is not unpacked here; send it as it is")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -277,20 +248,9 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     except MultiPartException as error:
         raise ApiError(400, "form", f"the form cannot be read: {error.message} Send one file and its fields") from None
     fields = _listed({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form})
-    file = form.get("file")
-    if isinstance(file, UploadFile):  # some clients send the name beside the file
+    if isinstance(file := form.get("file"), UploadFile):  # some clients send the name beside the file
         star = re.search(r"filename\*=utf-8''([^;\s]+)", file.headers["content-disposition"], re.IGNORECASE)  # .NET
         name = unquote(star[1]) if star else file.filename or ""
         fields = {"filename": name, "file": await file.read()} | fields
     await form.close()
     return fields
-
-
-def _explain(error: ValidationError) -> str:
-    """Every problem with its place, its value and its rule."""
-    problems = []
-    for problem in error.errors(include_url=False)[:10]:
-        place = ".".join(str(part) for part in problem["loc"]) or "the request"
-        shown = "" if problem["type"] == "missing" else f" = {problem['input']!r:.60}"
-        problems.append(f"{place}{shown}: {problem['msg']}")
-    return "; ".join(problems) + "; /openapi.json says what is taken here"

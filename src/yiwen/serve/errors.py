@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from yiwen.errors import YiwenError
+import sqlalchemy as sa
+from pydantic import ValidationError
+
+from yiwen.errors import CheckpointError, ConfigError, DataError, YiwenError
+from yiwen.serve.metrics import LOG
 
 
 class ApiError(YiwenError):
@@ -15,3 +19,34 @@ class ApiError(YiwenError):
 
 class Gone(Exception):
     """The caller has left; nobody reads an answer."""
+
+
+def refusal_of(error: Exception, request_id: str | None) -> ApiError:
+    """What a caller is told of an exception."""
+    match error:
+        case ApiError():
+            return error.with_traceback(None)  # or it holds frames, and so the body, until a full collection
+        case ValidationError():
+            return ApiError(422, "invalid", _explain(error))
+        case ConfigError() | DataError():
+            return ApiError(400, "invalid", str(error))
+        case CheckpointError():
+            LOG.error("model", extra={"problem": str(error)})
+            return ApiError(503, "model", "it was replaced on disk; have the service reload (SIGHUP)", retry_after_s=30)
+        case sa.exc.DataError():
+            return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
+        case sa.exc.SQLAlchemyError():
+            LOG.error("database", extra={"problem": type(error).__name__})
+            return ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
+    LOG.exception("failed", extra={"request_id": request_id})
+    return ApiError(500, "internal", "something failed here; the log of the service says where")
+
+
+def _explain(error: ValidationError) -> str:
+    """Every problem with its place, its value and its rule."""
+    problems = []
+    for problem in error.errors(include_url=False)[:10]:
+        place = ".".join(str(part) for part in problem["loc"]) or "the request"
+        shown = "" if problem["type"] == "missing" else f" = {problem['input']!r:.60}"
+        problems.append(f"{place}{shown}: {problem['msg']}")
+    return "; ".join(problems) + "; /openapi.json says what is taken here"

@@ -45,9 +45,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
         request_id, status, is_received = f"{self._prefix}{next(self._numbers):x}", _LEFT, False
         scope["request_id"] = request_id
@@ -62,7 +59,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                closing = [(b"connection", b"close")] if self.service.is_draining else []
+                # Nothing that follows an Upgrade is parsed.
+                closing = [(b"connection", b"close")] if self.service.is_draining or "upgrade" in headers else []
                 # Modules of two versions must never meet in a browser; asking whether one is new costs nothing here.
                 asking = [(b"cache-control", b"no-cache")] if scope["path"].startswith("/page/") else []
                 own = (b"x-request-id", request_id.encode())
@@ -75,7 +73,8 @@ class Guard:
                 message = {"type": "http.response.body"}
             await send(message)
 
-        refusal = self._refusal(Headers(scope=scope), scope["path"])
+        headers = Headers(scope=scope)
+        refusal = self._refusal(headers, scope["path"])
         answer = self._app if refusal is None else error_response(refusal)
         try:
             await answer(scope, receive_noted, send_guarded)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from starlette.responses import Response
 
 from yiwen.documents import Limits, formats, translate_document
-from yiwen.errors import YiwenError
+from yiwen.errors import Stopped
 from yiwen.serve.batcher import Overloaded
-from yiwen.serve.errors import ApiError
-from yiwen.serve.metrics import LOG
+from yiwen.serve.errors import ApiError, refusal_of
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation
@@ -54,7 +53,7 @@ class Job:
     status: Literal["queued", "translating", "done", "error"] = "queued"
     progress: float = 0.0
     characters: int = 0
-    error: str | None = None
+    error: ApiError | None = None
     stop: StopFlag = field(default_factory=StopFlag)
     is_fetched: bool = False
     is_open: bool = False
@@ -74,7 +73,7 @@ class Job:
             ApiError: 503 while it is in work, 422 where it could not be translated.
         """
         if self.error is not None:
-            raise ApiError(422, "document", self.error)
+            raise ApiError(422, "document", str(self.error))
         if self.status != "done":
             raise ApiError(503, "not_ready", "it is not translated yet; ask again in a moment", retry_after_s=2)
         headers = {"content-disposition": f'attachment; filename="translated{self.suffix}"'}
@@ -158,10 +157,13 @@ class Jobs:
             job.finished.set()
 
     def close(self) -> None:
-        """Stop all of them, and wait until what they cost is given back."""
-        for job_id in list(self._jobs):
-            self.remove(job_id)
+        """Stop all of them, and give back what those cost that nobody has fetched: nobody can any more."""
+        for job in (kept := list(self._jobs.values())):
+            self.remove(job.id)
         self._threads.shutdown(cancel_futures=True)
+        for job in kept:
+            if job.status == "done" and not job.is_fetched:
+                job.call.service.store.charge(job.call.owner, -job.characters)
 
     def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
@@ -199,11 +201,10 @@ class Jobs:
             )
             job.status, job.progress = "done", 1.0
             job.call.service.metrics.characters.inc(job.characters)
-        except YiwenError as error:
-            job.status, job.error = "error", str(error)
-        except Exception:
-            LOG.exception("document failed")
-            job.status, job.error = "error", "something failed here; the log of the service says where"
+        except Stopped:  # nobody asks for it any more
+            job.status = "error"
+        except Exception as error:
+            job.status, job.error = "error", refusal_of(error, job.call.request.scope.get("request_id"))
         finally:
             if job.status == "error":  # what fails costs nothing
                 job.call.service.store.charge(job.call.owner, -job.characters)

@@ -43,15 +43,16 @@ def listen(config: ServeConfig) -> socket.socket:
 
 def make_server(service: Service) -> uvicorn.Server:
     """A server whose `run(sockets=[...])` ends after SIGINT or SIGTERM, when what was under way is finished."""
+    service.store.start()
     config = service.config
     uvicorn_config = uvicorn.Config(
         build_app(service),
         http=_protocol(config.receive_s),
         ws="none",
+        lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(config.trusted_proxies),
         forwarded_allow_ips=list(config.trusted_proxies),
         timeout_keep_alive=config.keep_alive_s,
         timeout_graceful_shutdown=config.drain_s,
@@ -98,27 +99,33 @@ def _refusal(status: int, code: str, message: str) -> bytes:
 
 def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
     too_slow = _refusal(408, "too_slow", f"the request took longer than receive_s={receive_s:g} s; send less at a time")
+    no_http = _refusal(400, "http", "this is no plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked")
     too_large = _refusal(431, "head", f"the head has more than {_MAX_HEAD_BYTES} bytes; send fewer or shorter headers")
 
     class WithDeadlines(HttpToolsProtocol):
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
+        _last = b""  # a refusal, after which nothing is read any more
         _n_head = 0  # bytes of a request that are no body: heads, trailers, what a chunk says besides its size
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._timers: dict[str, asyncio.TimerHandle] = {}
-            self._start()
+            self._timers = {"receiving": self.loop.call_later(receive_s, self._refuse, too_slow)}
 
         def data_received(self, data: bytes) -> None:
             self._n_head += len(data)
-            super().data_received(data)
+            if not self._last:
+                super().data_received(data)
             if self._n_head > _MAX_HEAD_BYTES:
                 self._refuse(too_large)
 
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(no_http)
+
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self._start()
+            if "receiving" not in self._timers:
+                self._timers["receiving"] = self.loop.call_later(receive_s, self._refuse, too_slow)
 
         def on_chunk_header(self) -> None:
             self._n_head -= 6  # its size and two ends of line: what is no more than that may come any number of times
@@ -130,16 +137,16 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
-            if size > _MAX_HEAD_BYTES:  # the 400 that follows is sent no more
+            if size > _MAX_HEAD_BYTES:
                 self._refuse(too_large)
-            if size > _MAX_HEAD_BYTES or codings not in ([], [b"chunked"]):
-                raise ValueError("too large, or coded in a way that a proxy may read otherwise")  # becomes a 400
+            if self._last or codings not in ([], [b"chunked"]):
+                raise ValueError("a proxy may read it otherwise")  # becomes a 400, unless it was refused already
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
             super().on_message_complete()
             self._n_head = 0
-            self._end("receiving")
+            self._timers.pop("receiving").cancel()
 
         def connection_lost(self, exc: Exception | None) -> None:
             for timer in self._timers.values():
@@ -151,27 +158,34 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
             self._watch()
 
         def on_response_complete(self) -> None:
+            if self._last and not (self.pipeline or self.transport.is_closing()):
+                self._hang_up()
             super().on_response_complete()
             self._watch()
 
-        def _start(self) -> None:
-            if "receiving" not in self._timers:
-                self._timers["receiving"] = self.loop.call_later(receive_s, self._refuse, too_slow)
-
-        def _end(self, what: str) -> None:
-            if what in self._timers:
-                self._timers.pop(what).cancel()
-
         def _refuse(self, answer: bytes) -> None:
+            """Refuse what never becomes a request, after the answers to those before it (RFC 9112, section 9.3.2)."""
+            if answer is too_slow and self.flow.read_paused:  # it is not read, while others are answered
+                self._timers["receiving"] = self.loop.call_later(receive_s, self._refuse, too_slow)
+            elif not self._last:
+                self._last = answer
+                self.flow.resume_reading()  # a socket that is closed on unread bytes takes the answers with it
+                if self.pipeline and self.cycle.more_body:  # what is refused had a head, and waits behind others
+                    self.pipeline.popleft()
+                elif self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+                    self._hang_up()
+
+        def _hang_up(self) -> None:
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-                self.transport.write(answer)
+                self.transport.write(self._last)
             self.transport.close()
             self._watch()
 
         def _watch(self, before: float = float("inf")) -> None:
             """Look again and again whether what was written is being read."""
             waiting = self.transport.get_write_buffer_size()
-            self._end("sending")
+            if "sending" in self._timers:
+                self._timers.pop("sending").cancel()
             if waiting > before - _LEAST_BYTES_S * receive_s:
                 self.transport.abort()
             elif waiting:

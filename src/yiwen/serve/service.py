@@ -64,19 +64,16 @@ class Service:
         watch("cache_bytes", "Memory that remembered translations take", lambda: self.cache.n_bytes)
         watch("cache_hits", "Sentences that were remembered", lambda: self.cache.n_hits)
 
-    @property
-    def is_ready(self) -> bool:
-        """True where a request would be taken now."""
-        return not self.is_draining and self.n_running < self.config.queue_requests
-
     def reload(self) -> None:
         """Open the bundles again, as they are now; where one is broken, those of before stay.
 
         Raises:
             YiwenError: If a bundle is broken.
         """
-        fresh = self._pairs_of()
-        before, self.pairs = self.pairs, fresh  # only now: another hangup may have come while they were opened
+        self.pairs, before = (
+            self._pairs_of(),
+            self.pairs,
+        )  # in this order: another may come meanwhile
         before.close()
 
     def admit(self, secret: Any, address: str, *, is_work: bool = False) -> Key | None:

@@ -31,7 +31,7 @@ import { readKey } from "./store.js";
  * @typedef {{translations: Translation[], model: string, took_ms: number}} Answer
  * @typedef {{code: string, name: string, native: string, targets: string[]}} Language
  * @typedef {{source_tokens: string[], target_tokens: string[], layers: {heads: number[][][]}[]}} Attention
- * @typedef {{status: string, progress: number | null, filename: string, error: string | null}} Job
+ * @typedef {{status: string, progress: number | null, filename: string, error: string | null, code?: string | null}} Job
  * @typedef {"network" | "key" | "rate" | "busy" | "quota" | "large" | "missing" | "refused" | "server"} Trouble
  */
 

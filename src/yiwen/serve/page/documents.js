@@ -19,7 +19,7 @@ async function finished(id, signal, progress, waiting) {
     let wait = POLL_MS;
     try {
       const job = await documentState(id, signal);
-      if (job.error || job.status === "error") throw new ApiError("refused", job.error ?? "");
+      if (job.error || job.status === "error") throw new ApiError("refused", job.error ?? "", null, job.code ?? "");
       if (job.status === "done") return;
       progress(job);
     } catch (error) {

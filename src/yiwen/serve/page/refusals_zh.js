@@ -7,6 +7,7 @@ export const REFUSALS_ZH = {
   quota: "剩余的字数不够，请等到下个月。",
   glossary: "这个方向要经过另一种语言，不能使用术语表，请先清空术语表。",
   document: "无法翻译这种文件，请选择列出的格式。",
+  invalid: "服务给出的原因是“{told}”。",
   documents: "这里不翻译文档，请粘贴文本。",
   no_attention: "导出的模型和经过另一种语言的方向看不到注意力。",
   host: "服务不接受这个网址，请管理员将它加入 allow_hosts。",

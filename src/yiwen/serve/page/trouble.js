@@ -9,13 +9,13 @@ import { readKey } from "./store.js";
 /**
  * What happened, in the reader's language; why after it where the service says more: in its own words, or in Chinese
  * where the page speaks that and knows the code. The last number that a service names is its limit, the first word for
- * what is counted is its unit.
+ * what is counted is its unit; what may be wrong with a text or a document is quoted.
  * @param {ApiError} error
  * @returns {string}
  */
 export function explain({ kind, detail: told, code }) {
   const limit = `${told.match(/\d+/g)?.at(-1) ?? ""} ${UNITS_ZH[/bytes|characters|texts/.exec(told)?.[0] ?? ""] ?? ""}`.trim();
-  const chinese = interfaceLanguage() === "zh" ? REFUSALS_ZH[code]?.replace("{limit}", limit) : "";
+  const chinese = interfaceLanguage() === "zh" ? REFUSALS_ZH[code]?.replace("{limit}", limit).replace("{told}", () => told) : "";
   const detail = chinese || told;
   if (kind === "network") return navigator.onLine ? t("no_service") : t("offline");
   if (kind === "key") return readKey() ? t("key_wrong") : t("key_wanted");
