@@ -70,10 +70,8 @@ class Service:
         Raises:
             YiwenError: If a bundle is broken.
         """
-        self.pairs, before = (
-            self._pairs_of(),
-            self.pairs,
-        )  # in this order: another may come meanwhile
+        fresh = self._pairs_of()
+        before, self.pairs = self.pairs, fresh  # only now: another hangup may have come while they were opened
         before.close()
 
     def admit(self, secret: Any, address: str, *, is_work: bool = False) -> Key | None:

@@ -205,10 +205,11 @@ class Store:
 
     def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
         """The glossaries of a key, oldest first; or the one of an id."""
-        is_it = (_glossaries.c.owner == owner) & (sa.literal(glossary_id is None) | (_glossaries.c.id == glossary_id))
-        statement = _glossaries.select().where(is_it).order_by(_glossaries.c.created, _glossaries.c.id)
+        statement = _glossaries.select().where(_glossaries.c.owner == owner)
+        if glossary_id is not None:
+            statement = statement.where(_glossaries.c.id == glossary_id)
         with self._database.connect() as connection:
-            return connection.execute(statement).all()
+            return connection.execute(statement.order_by(_glossaries.c.created, _glossaries.c.id)).all()
 
     def remove_glossary(self, owner: str, glossary_id: str) -> None:
         """Forget a glossary."""
