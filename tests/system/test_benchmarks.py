@@ -292,7 +292,7 @@ def test_the_page_of_checks_shows_shares_and_the_model(figures: ModuleType, tmp_
     page = figures.pages(tmp_path, "zh")["checks"]
     assert "| m，束宽 5 | 1.0% | 5.0% | 4.0% → 1.0% | 38.00 → 38.10 | 60.00 → 60.20 | 70% / 30 |" in page
     assert "| m | 95% / 40 |" in page
-    assert "m: 置信度（横）与好译文的比例（纵）；期望校准误差 3.0%" in page
+    assert "m：置信度（横）与好译文的比例（纵）；期望校准误差 3.0%" in page
     assert "<circle" in page
 
 
