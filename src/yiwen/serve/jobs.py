@@ -158,7 +158,8 @@ class Jobs:
 
     def close(self) -> None:
         """Stop all of them, and give back what those cost that nobody has fetched: nobody can any more."""
-        for job in (kept := list(self._jobs.values())):
+        kept = list(self._jobs.values())
+        for job in kept:
             self.remove(job.id)
         self._threads.shutdown(cancel_futures=True)
         for job in kept:
