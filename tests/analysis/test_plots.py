@@ -209,6 +209,15 @@ def test_every_run_has_its_name_in_the_legend(tmp_path: Path, monkeypatch: pytes
     assert [text.get_text() for text in legend.get_texts()] == ["_old", "new"]
 
 
+def test_a_run_may_have_dollars_and_chinese_in_its_name(tmp_path: Path) -> None:
+    """Matplotlib would take what stands between two dollars for mathematics, and Chinese in a font without it."""
+    figure = plots.lines({"loss": {"$演示_1$": ([1], [0.5])}}, x="update")
+    plots.save(figure, tmp_path / "curves.svg")
+    assert ">$演示_1$</text>" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
+    (label,) = figure.axes[0].get_legend().get_texts()
+    assert label.get_fontfamily() == figure.axes[0].title.get_fontfamily()
+
+
 def test_runs_of_one_name_are_two_curves_and_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     for number, folder in enumerate(("a", "b")):
         (tmp_path / folder / "m").mkdir(parents=True)

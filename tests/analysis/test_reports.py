@@ -169,3 +169,10 @@ def test_the_end_of_the_name_decides_the_form(seen: Inspection, tmp_path: Path) 
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match=r"report\.pdf ends in '\.pdf'; a report is \.html, \.json, \.svg or \.png"):
         write_report(seen, tmp_path / "report.pdf")
+
+
+def test_a_word_between_dollars_is_drawn_as_it_is(seen: Inspection, tmp_path: Path) -> None:
+    """Matplotlib would set it as mathematics, and could not set this one at all."""
+    tokens = ["▁a", "▁$\\frac$", *seen.src_tokens[2:]]
+    write_report(dataclasses.replace(seen, src_tokens=tokens), tmp_path / "report.svg")
+    assert ">$\\frac" in (tmp_path / "report.svg").read_text(encoding="utf-8")

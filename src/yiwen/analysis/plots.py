@@ -180,7 +180,8 @@ def lines(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[floa
             axis.plot(steps, values, marker="o" if len(steps) < 3 else None)
         axis.set(title=quantity.replace("_", " "), xlabel=x)
         axis.grid(alpha=0.3)
-        axis.legend(axis.get_lines(), [*named], fontsize="small")  # by hand: `_old` would get no label
+        with _settings():  # a name may be Chinese, or hold two dollars
+            axis.legend(axis.get_lines(), [*named], fontsize="small")  # by hand: `_old` would get no label
     for axis in axes[len(curves) :]:
         axis.remove()
     return figure
@@ -231,8 +232,8 @@ def lengths(src: np.ndarray, tgt: np.ndarray, *, languages: tuple[str, str]) -> 
 def _cells(axis: Any, weights: np.ndarray, columns: Sequence[str], rows: Sequence[str], **labels: str) -> None:
     """A table of shares, 0 to 1, with names on both sides."""
     axis.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axis.set_xticks(range(len(columns)), columns, rotation=90)
-    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False)
+    axis.set_yticks(range(len(rows)), rows, parse_math=False)
     axis.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
     axis.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
     axis.grid(which="minor", color="white", linewidth=1.5)

@@ -7,7 +7,6 @@ with eos, D d_model, H heads, C target positions at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Final, cast
 
 import numpy as np
@@ -70,12 +69,12 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
     """
     heads = {name: [module.heads for module in modules] for name, modules in attentions(model).items()}
     n_heads = model.config.n_heads
-    gates = {module: torch.ones(1, n_heads, 1, 1, requires_grad=True) for module in chain(*heads.values())}
-    with torch.enable_grad(), attending({module: _gated(gate) for module, gate in gates.items()}):
+    gates = {name: torch.ones(len(found), 1, n_heads, 1, 1, requires_grad=True) for name, found in heads.items()}
+    ways = {module: _gated(gate) for name in heads for module, gate in zip(heads[name], gates[name], strict=True)}
+    with torch.enable_grad(), attending(ways):
         log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x).sum()
         derivatives = torch.autograd.grad(log_prob, list(gates.values()))
-    found = iter(derivative.flatten().abs() for derivative in derivatives)
-    rows = {name: torch.stack([next(found) for _ in modules]) for name, modules in heads.items()}
+    rows = {name: derivative.flatten(1).abs() for name, derivative in zip(gates, derivatives, strict=True)}
     return {name: (row / row.norm(dim=1, keepdim=True).clamp_min(1e-20)).numpy() for name, row in rows.items()}
 
 
