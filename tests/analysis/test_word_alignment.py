@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,14 @@ def test_pieces_of_scripts_without_blanks_stand_alone_and_vowel_signs_with_their
     assert goes_on("นี", "้")
     assert goes_on("เ", "มือง")
     assert goes_on("▁dog", "s")
+
+
+def test_an_emoji_of_several_is_one_word() -> None:
+    """A word that is only the invisible joiner, or a colour of skin, is none."""
+    parts = ["👨", "\u200d", "👩", "\u200d👧"]
+    assert all(goes_on(before, part) for before, part in pairwise(parts))
+    assert goes_on("👍", "🏽")
+    assert not goes_on("👍", "👍")
 
 
 def test_a_character_spelt_in_bytes_is_one_word_or_part_of_one(subword: Subword) -> None:

@@ -56,7 +56,8 @@ def attention_picture(
     label_width = max(cell_len(label) for label in labels)
     n_cells = width - label_width - 3  # a space and two borders
     column_width = 2 if 2 * len(src_tokens) <= n_cells else 1
-    heads = [_characters(_printable(token)) for token in src_tokens]
+    # Characters with the combining marks that belong to them.
+    heads = [[token[a:b] for a, b, _ in split_graphemes(token)[0]] for token in map(_printable, src_tokens)]
     is_numbered = any(len(head) > _HIGHEST_HEAD or max(map(cell_len, head)) > column_width for head in heads)
     if is_numbered:
         heads = [list(str(number)) for number in range(1, len(src_tokens) + 1)]
@@ -147,11 +148,6 @@ def _legend(tokens: list[str], width: int) -> list[str]:
     return lines
 
 
-def _characters(token: str) -> list[str]:
-    """Characters with the combining marks that belong to them."""
-    return [token[start:end] for start, end, _ in split_graphemes(token)[0]]
-
-
 def _printable(token: str) -> str:
     """A token without what would move the cursor; a middle dot stands in its place, and for an empty token."""
     return "".join(char if char.isprintable() and char != " " else "·" for char in token) or "·"
@@ -170,6 +166,7 @@ def _word_starts(pieces: Sequence[str]) -> list[int]:
 def goes_on(before: str, piece: str) -> bool:
     """True for a piece, not empty, that is of one word with the piece before it."""
     is_torn = unicodedata.category(piece[0])[0] == "M" or before[-1] in VOWELS_BEFORE
+    is_torn |= "\u200d" in (before[-1], piece[0]) or "🏻" <= piece[0] <= "🏿"  # of one emoji
     return is_torn or not (stands_alone(before) or stands_alone(piece))
 
 
