@@ -225,11 +225,11 @@ def test_of_a_copy_that_fails_what_was_to_be_written_is_named(
     assert "no space left on the disk: to.spm;" in capsys.readouterr().err
 
 
-def test_a_file_name_that_is_no_utf_8_is_named(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_name_or_text_that_is_no_utf_8_is_named(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
     fail_with(UnicodeEncodeError("utf-8", "t\udce9.tsv", 1, 2, "surrogates not allowed"))
     assert main([]) == 2
     assert capsys.readouterr().err == (
-        "error: a file name holds bytes that are no UTF-8: 't\\udce9.tsv'; rename the file\n"
+        "error: 't\\udce9.tsv' holds bytes that are no UTF-8; name files and write texts in it\n"
     )
 
 
