@@ -124,6 +124,8 @@ def test_what_cannot_be_looked_at_is_refused(tiny_run: TinyRun, sentence: str, t
         inspect_sentence(bundle, " ")
     with pytest.raises(ConfigError, match="there is nothing to look at in ''; give a sentence"):
         inspect_sentence(bundle, sentence, target="")
+    with pytest.raises(ConfigError, match=r"there is nothing to look at in '\\u200b'; give a sentence"):
+        inspect_sentence(bundle, sentence, target="\u200b")
     with pytest.raises(DataError, match=r"source 1 has \d+ subwords, the model has positions for 95"):
         inspect_sentence(bundle, "a " * 200)
     with pytest.raises(DataError, match=r"target 1 has \d+ subwords, the model has positions for 95"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from commands import Commands
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, tampered
+from yiwen.bundle import open_bundle
 
 
 @pytest.fixture
@@ -51,6 +53,15 @@ def test_inspect_wants_one_of_sentence_and_gold(run: Commands, tiny_run: TinyRun
         done = run("inspect", tiny_run.folder, *arguments)
         assert done.code == 2
         assert "give a sentence to look into, or gold alignments with --gold; one of the two" in done.err
+
+
+def test_inspect_takes_any_beam_where_a_model_chooses_among_candidates(
+    run: Commands, tiny_run: TinyRun, sentence: str, tmp_path: Path
+) -> None:
+    """`search.mbr` has no say in an inspection, so that it cannot ask for a wider beam either."""
+    search = asdict(open_bundle(tiny_run.best).info.search) | {"beam_size": 5, "mbr": 5}
+    model = tampered(tiny_run.best, tmp_path / "model", search=search)
+    assert run("inspect", model, sentence, "--beam-size", 2).code == 0
 
 
 def test_inspect_says_what_a_given_translation_has_no_use_for(run: Commands, tiny_run: TinyRun, sentence: str) -> None:

@@ -27,6 +27,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.tasks.translate import log_probs_of
+from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader
 from yiwen.text.subword import BOS_ID, EOS_ID
 
@@ -125,7 +126,7 @@ def inspect_sentence(
     info = bundle.info
     config = _search_rules(bundle, text, search or info.search)
     src = cut(text, bundle.source, info.src_lang)
-    if not src.ids or (target is not None and not target.strip()):
+    if not src.ids or (target is not None and not normalise(target)):
         raise ConfigError(f"there is nothing to look at in {text if not src.ids else target!r}; give a sentence")
     check_room(bundle.room, source=[src.ids])
     model = load_model(bundle)
