@@ -3,7 +3,8 @@
 A lesson is a jupytext script in percent format. Markdown cells carry `lang="en"` or `lang="zh"`; code cells carry
 none and stand in both. `python notebooks/build.py` writes `built/en/*.ipynb` and `built/zh/*.ipynb` without outputs;
 `--run` runs the code of each lesson once and puts the outputs into both. Names on the command line choose lessons.
-A notebook in the way is kept as `*.old.ipynb`; without `--run` it is left alone unless its script is newer.
+A notebook in the way is kept as `*.old.ipynb`, beside those kept before; without `--run` it is left alone unless its
+script is newer.
 """
 
 from __future__ import annotations
@@ -73,9 +74,15 @@ def write(path: Path, notebook: Any, folder: Path) -> None:
     for language in LANGUAGES:
         target = folder / language / f"{path.stem}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # a reader may have written into it
-            target.replace(target.with_suffix(".old.ipynb"))
+        if target.exists():  # a reader may have written into it, as into one that was kept before
+            target.replace(free_name(target))
         nbformat.write(in_language(notebook, language), target)
+
+
+def free_name(target: Path) -> Path:
+    """Where the notebook that is in the way is kept: beside those of earlier times."""
+    names = (target.with_suffix(f"{number}.old.ipynb") for number in ("", *(f".{n}" for n in range(2, 1000))))
+    return next(name for name in names if not name.exists())
 
 
 def write_helper(folder: Path) -> None:

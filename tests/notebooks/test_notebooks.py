@@ -89,13 +89,15 @@ def test_what_a_reader_wrote_into_a_notebook_is_kept(
     assert build.main() == 0
     target = tmp_path / "zh" / "01_positions.ipynb"
     built = target.read_text(encoding="utf-8")
-    target.write_text("my answer", encoding="utf-8")
-    assert build.main() == 0
-    assert target.read_text(encoding="utf-8") == "my answer"
-    os.utime(target, (0, 0))  # as if the script had been changed since
-    assert build.main() == 0
-    assert target.read_text(encoding="utf-8") == built
+    for answer in ("my answer", "my second answer"):
+        target.write_text(answer, encoding="utf-8")
+        assert build.main() == 0
+        assert target.read_text(encoding="utf-8") == answer
+        os.utime(target, (0, 0))  # as if the script had been changed since
+        assert build.main() == 0
+        assert target.read_text(encoding="utf-8") == built
     assert target.with_name("01_positions.old.ipynb").read_text(encoding="utf-8") == "my answer"
+    assert target.with_name("01_positions.2.old.ipynb").read_text(encoding="utf-8") == "my second answer"
 
 
 @pytest.mark.notebooks
