@@ -75,6 +75,8 @@ LINE = '{"src": "a", "tgt": "b", "src_spans": [[0, 1]], "tgt_spans": [[0, 1]], "
         (LINE.replace("[[0, 0]]", "[[0, 1]]"), r"line 1: no gold alignment \(a link names a span that is not there\)"),
         (LINE.replace("[[0, 0]]", "[[-1, 0]]"), "line 1: .* a span that is not there"),
         (LINE.replace("[[0, 0]]", "[[0, -1]]"), "line 1: .* a span that is not there"),
+        (LINE.replace('"tgt_spans": [[0, 1]]', '"tgt_spans": [[0, 3]]'), r"line 1: .* \(a span is not within its text"),
+        (LINE.replace('"src": "a"', '"src": null'), "line 1: no gold alignment"),
         ("", "line 1: no gold alignment"),
     ],
 )

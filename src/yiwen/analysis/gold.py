@@ -77,6 +77,8 @@ def read_gold(path: Path) -> list[Gold]:
             links = tuple((int(i), int(j)) for i, j in table["alignment"])
             if any(not (0 <= i < len(spans["src_spans"]) and 0 <= j < len(spans["tgt_spans"])) for i, j in links):
                 raise ValueError("a link names a span that is not there")
+            if any(not 0 <= a < b <= len(table[name[:3]]) for name in spans for a, b in spans[name]):
+                raise ValueError("a span is not within its text, counted in characters")
             found.append(Gold(src=str(table["src"]), tgt=str(table["tgt"]), alignment=links, **spans))
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(

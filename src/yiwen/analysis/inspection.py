@@ -167,12 +167,10 @@ def inspect_sentence(
 
 def _search_rules(bundle: Bundle, text: str, search: SearchConfig) -> SearchConfig:
     """Rules by which a search finds what a translator finds, and hands out all its hypotheses."""
-    search = search.changed(n_best=search.beam_size, mbr=0, sampling=False)
     info = bundle.info
     reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
-    if search.beam_size > 1 and reader.read(text, must=True).is_word:
-        return search.changed(penalty="none")  # as `asking.ask` searches for single words
-    return search
+    is_word = search.beam_size > 1 and reader.read(text, must=True).is_word  # as `asking.ask` searches for them
+    return search.changed(n_best=search.beam_size, mbr=0, sampling=False, penalty="none" if is_word else None)
 
 
 def _attention_at(place: AlignmentHead, cross: np.ndarray) -> np.ndarray:
