@@ -286,7 +286,7 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     assert max(asked) < len(texts), "others have their turn between two blocks"
     assert [found.text for found in job.translate(["more"])] == ["MORE"]
     assert charged == [len("".join(texts)), 4]
-    assert job.characters == sum(charged)
+    assert job.paid.total() == sum(charged)
 
 
 def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
