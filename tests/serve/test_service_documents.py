@@ -373,6 +373,7 @@ def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tm
             first, *_ = [sent(one)["id"] for _ in range(3)]
             assert sent(other)["status"] == "done"
             assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
+            assert service.store.used(service.store.all_keys()[0].id) == 2 * len("Deti."), "and they get it back"
             assert post(other).status_code == 429, "now both keep about as many"
             assert sent(third)["status"] == "done", "who has none is let in"
             assert [post(each).status_code for each in (one, other, third)] == [429] * 3

@@ -61,8 +61,7 @@ class Call:
             ApiError: If a limit is passed or the pair is not served.
         """
         with self.charged(texts, src, tgt):
-            way_of = partial(self.service.pairs.way_of, texts, src, tgt, markup=markup)
-            return await self.run(lambda stop: work(way_of(), stop))
+            return await self.run(lambda stop: work(self.service.pairs.way_of(texts, src, tgt, markup=markup), stop))
 
     def charge(self, characters: int) -> str:
         """Count characters; returns in which month.

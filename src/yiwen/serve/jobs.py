@@ -102,8 +102,9 @@ class Job:
         return found
 
     def give_back(self) -> None:
-        """Uncount what was counted."""
-        for month, characters in self.paid.items():
+        """Uncount what was counted, once, and only where nobody has got anything for it."""
+        while self.paid and not self.is_fetched:
+            month, characters = self.paid.popitem()
             self.call.service.store.charge(self.call.owner, -characters, month=month)
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
@@ -167,8 +168,7 @@ class Jobs:
             self.remove(job.id)
         self._threads.shutdown(cancel_futures=True)
         for job in kept:
-            if job.status == "done" and not job.is_fetched:
-                job.give_back()
+            job.give_back()
 
     def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
@@ -187,6 +187,7 @@ class Jobs:
         if not ended:
             full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
             raise ApiError(429, "documents", full, retry_after_s=30)
+        ended[0].give_back()
         self.remove(ended[0].id)
 
     def _work(self, job: Job) -> None:
