@@ -509,6 +509,18 @@ def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
         average_run(tmp_path / "none", output=tmp_path / "other", last=1)
 
 
+def test_a_stopped_average_says_so_and_leaves_nothing(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def verify(path: Path) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("yiwen.training.average.verify_checkpoint", verify)
+    assert main(["average", str(run), "--output", str(tmp_path / "mean" / "model"), "--last", "2"]) == 143
+    assert capsys.readouterr().err == "stopped by SIGTERM during averaging\n"
+    assert not (tmp_path / "mean").exists()
+
+
 def test_a_damaged_checkpoint_is_named_and_the_others_are_averaged_without_it(run: Path, tmp_path: Path) -> None:
     damaged = checkpoints(run / "checkpoints")[-2]
     (damaged / "model.safetensors").write_bytes(b"half")

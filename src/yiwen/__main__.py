@@ -1,5 +1,6 @@
 """The command, as `yiwen` or `python -m yiwen`: that of the Python which runs it, whatever comes first on the PATH."""
 
+import atexit
 import signal
 import sys
 
@@ -15,6 +16,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("stopped by SIGINT", file=sys.stderr)
         return 130
+    for signum in (signal.SIGINT, signal.SIGTERM):  # what Python takes down at its end is no work to be stopped
+        atexit.register(signal.signal, signum, signal.SIG_IGN)
     return run()
 
 

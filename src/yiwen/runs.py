@@ -198,12 +198,13 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
 
 
-def average_run(run: Path, *, output: Path, last: int) -> int:
+def average_run(run: Path, *, output: Path, last: int, stop: StopFlag | None = None) -> int:
     """Write the mean of a run's last scheduled checkpoints as a bundle; returns how many there were.
 
     Raises:
         CheckpointError: If the run has no checkpoint or no best model to take the subwords from.
         ConfigError: If `last` is below 1 or `output` exists.
+        Stopped: If the flag was set before all of them were read; then nothing is written.
     """
     if last < 1:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
@@ -215,7 +216,7 @@ def average_run(run: Path, *, output: Path, last: int) -> int:
         raise CheckpointError(f"{run} has no checkpoint and best model yet; train it first")
     bundle = open_bundle(run / "best")
     info = dataclasses.replace(bundle.info, step=step, weights=f"average of {len(chosen)} checkpoints", scores={})
-    save_bundle(output, info=info, weights=average_weights(chosen), models=subword_paths(bundle.folder))
+    save_bundle(output, info=info, weights=average_weights(chosen, stop), models=subword_paths(bundle.folder))
     return len(chosen)
 
 

@@ -394,3 +394,22 @@ def test_ctrl_c_that_loading_swallows_is_not_lost(monkeypatch: pytest.MonkeyPatc
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process by a signal without asking it")
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_ends_changes_nothing_that_is_done(signum: signal.Signals) -> None:
+    program = f"""
+import os
+import sys
+from yiwen.__main__ import main
+
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid()):  # one of the last things that Python does
+        kill(me, {signum:d})
+
+last = Last()
+sys.exit(main())
+"""
+    done = python(program, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"yiwen {__version__}\n", "")

@@ -265,23 +265,41 @@ def test_only_a_proxy_that_is_trusted_says_who_asks(
     assert [ask(address, request(T, BODY, x_forwarded_for=caller)).status for caller in callers] == statuses
 
 
+def at(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """The store's clock stands."""
+    clock = SimpleNamespace(now=lambda zone: datetime.fromisoformat(moment).astimezone(zone))
+    monkeypatch.setattr("yiwen.serve.store.datetime", clock)
+
+
 def test_a_month_begins_with_nothing_used_and_leaves_the_others_as_they_were(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def at(moment: str) -> None:
-        clock = SimpleNamespace(now=lambda zone: datetime.fromisoformat(moment).astimezone(zone))
-        monkeypatch.setattr("yiwen.serve.store.datetime", clock)
-        store.sync()
-
-    at("2026-01-31T23:59+00:00")
+    at(monkeypatch, "2026-01-31T23:59+00:00")
     assert store.charge("a", 7, limit=10)
     store.sync()
     assert not store.charge("a", 4, limit=10)
-    at("2026-01-31T23:01-01:00")  # in UTC it is February
+    at(monkeypatch, "2026-01-31T23:01-01:00")  # in UTC it is February
     assert store.charge("a", 10, limit=10)
     store.sync()
     for moment, used in (("2026-02-01T12:00+00:00", 10), ("2026-01-31T12:00+00:00", 7), ("2027-01-01T12:00+00:00", 0)):
-        at(moment)
+        at(monkeypatch, moment)
+        store.sync()
+        assert store.used("a") == used
+
+
+def test_what_failed_is_given_back_to_the_month_that_it_was_counted_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(monkeypatch, "2026-01-31T23:59+00:00")
+    month = store.charge("a", 7, limit=7)
+    assert not store.charge("a", 1, limit=7)
+    at(monkeypatch, "2026-02-01T00:00+00:00")
+    assert store.charge("a", 7, limit=7), "a month is new before its first second is over, too"
+    store.sync()
+    store.charge("a", -5, month=month)
+    for moment, used in (("2026-02-01T12:00+00:00", 7), ("2026-01-31T12:00+00:00", 2)):
+        at(monkeypatch, moment)
+        store.sync()
         assert store.used("a") == used
 
 

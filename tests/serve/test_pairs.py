@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from services import running, service_of
 from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
+from yiwen.errors import CheckpointError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
@@ -357,31 +359,52 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(service: tuple[S
 
 
 @pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (Overloaded("full"), "full", "overloaded"),
+        (CheckpointError("gone"), "it was replaced on disk; have the service reload (SIGHUP)", "model"),
+        (RuntimeError("boom"), "something failed here; the log of the service says where", "internal"),
+    ],
+)
+@pytest.mark.parametrize(
     ("path", "asked", "end"),
     [
-        (T, {"text": "{}", "source": "en", "target": "de"}, '{"error":"full","code":"overloaded"}\n'),
+        (T, {"text": "{}", "source": "en", "target": "de"}, '{"error":"MESSAGE","code":"CODE"}\n'),
         (
             "/v1/chat/completions",
             {"model": "en-de", "messages": [{"role": "user", "content": "{}"}]},
-            'data: {"error":{"message":"full","code":"overloaded"}}\n\ndata: [DONE]\n\n',
+            'data: {"error":{"message":"MESSAGE","type":"CODE","param":null,"code":"CODE"}}\n\ndata: [DONE]\n\n',
         ),
     ],
 )
 def test_a_stream_that_fails_on_its_way_says_so_at_its_end_and_costs_what_came(
-    path: str, asked: Any, end: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: str,
+    asked: Any,
+    end: str,
+    error: Exception,
+    message: str,
+    code: str,
+    exported_bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def translate(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
         if texts != [TEXT]:
-            raise Overloaded("full")
+            raise error
         return [Translation("Reta.", 0.0)]
 
     monkeypatch.setattr(Way, "translate", translate)
+    caplog.set_level(logging.INFO, logger="yiwen.serve")
     service = service_of(tmp_path, exported_bundle)
     body = json.dumps({**asked, "stream": True}).replace("{}", f"{TEXT} Kabe robu. Gedi bapu.")
     with running(service) as address:
         answer = httpx.post(f"{address}{path}", content=body, headers={"content-type": "application/json"})
     assert answer.text.count("Reta.") == 1
-    assert answer.text.endswith(end)
+    *told, request = (vars(record) for record in caplog.records if record.name == "yiwen.serve")
+    assert [each["message"] for each in told] == {"model": ["model"], "internal": ["failed"]}.get(code, [])
+    assert (request["path"], request["status"], request["characters"]) == (path, 200, len(TEXT))
+    assert answer.text.endswith(end.replace("MESSAGE", message).replace("CODE", code))
     assert service.store.used("") == len(TEXT)
 
 

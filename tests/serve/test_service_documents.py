@@ -286,7 +286,7 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     assert max(asked) < len(texts), "others have their turn between two blocks"
     assert [found.text for found in job.translate(["more"])] == ["MORE"]
     assert charged == [len("".join(texts)), 4]
-    assert job.characters == sum(charged)
+    assert job.paid.total() == sum(charged)
 
 
 def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
@@ -373,6 +373,7 @@ def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tm
             first, *_ = [sent(one)["id"] for _ in range(3)]
             assert sent(other)["status"] == "done"
             assert one.get(f"/v1/documents/{first}").status_code == 404, "the oldest of who keeps most"
+            assert service.store.used(service.store.all_keys()[0].id) == 2 * len("Deti."), "and they get it back"
             assert post(other).status_code == 429, "now both keep about as many"
             assert sent(third)["status"] == "done", "who has none is let in"
             assert [post(each).status_code for each in (one, other, third)] == [429] * 3

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from yiwen.cli.options import stoppable
 
 
 def average(
@@ -20,7 +21,8 @@ def average(
     """
     from yiwen.runs import average_run
 
-    n_averaged = average_run(run, output=output, last=last)
+    with stoppable() as (stop, _):
+        n_averaged = average_run(run, output=output, last=last, stop=stop)
     print(f"{output}: mean of {n_averaged} checkpoints")
     if n_averaged < last:
-        print(f"note: the run has {n_averaged} scheduled checkpoints, fewer than --last {last}", file=sys.stderr)
+        typer.echo(f"note: the run has {n_averaged} scheduled checkpoints, fewer than --last {last}", err=True)

@@ -135,7 +135,7 @@ async def send_document(asked: DeepLDocument, call: Call) -> Any:
 async def document(asked: DeepLDocumentKey, call: Call) -> Any:
     """How far a document is, as DeepL."""
     job = _job(asked, call)
-    bill = {"billed_characters": job.characters} if job.status == "done" else {}
+    bill = {"billed_characters": job.paid.total()} if job.status == "done" else {}
     fault = {"error_message": str(job.error)} if job.error is not None else {}
     return {"document_id": job.id, "status": job.status, **bill, **fault}
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from pydantic import BaseModel, Field
-from pydantic_core import to_json
 from starlette.responses import Response
 
 from yiwen.serve.call import Call
@@ -108,34 +107,28 @@ def _usage(way: Way, source: str, target: str) -> dict[str, int]:
 
 async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, with_usage: bool) -> Response:
     """Server-sent events, a sentence each."""
-    parts = await by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False)
 
-    def chunk(choices: list[dict[str, Any]], usage: dict[str, int] | None = None) -> bytes:
+    def chunk(choices: list[dict[str, Any]], usage: dict[str, int] | None = None) -> dict[str, Any]:
         told = {"usage": usage} if with_usage else {}
-        return b"data: " + to_json({**head, "object": "chat.completion.chunk", "choices": choices, **told}) + b"\n\n"
+        return {**head, "object": "chat.completion.chunk", "choices": choices, **told}
 
-    def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
+    def event(delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
         return chunk([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
 
-    async def events() -> AsyncIterator[bytes]:
-        yield event({"role": "assistant", "content": ""})
-        end, said = 0, ""
-        try:
-            async for part in parts:
-                content = gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text
-                yield event({"content": content})
-                said += content
-                end = part.end
-            if text[end:]:
-                yield event({"content": text[end:]})
-            yield event({}, "stop")
-            if with_usage:
-                yield chunk([], _usage(way, text, said + text[end:]))
-        except ApiError as error:
-            yield b"data: " + to_json({"error": {"message": str(error), "code": error.code}}) + b"\n\n"
-        yield b"data: [DONE]\n\n"
+    async def events() -> AsyncIterator[Any]:
+        role, end, said = {"role": "assistant"}, 0, ""
+        async for part in by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False):
+            content = gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text
+            yield event({**role, "content": content})
+            role, end, said = {}, part.end, said + content
+        if role or text[end:]:
+            yield event({**role, "content": text[end:]})
+        yield event({}, "stop")
+        if with_usage:
+            yield chunk([], _usage(way, text, said + text[end:]))
 
-    return await streamed(call, events(), media_type="text/event-stream")
+    frame, end = b"data: %b\n\n", b"data: [DONE]\n\n"
+    return await streamed(call, events(), dialect=OPENAI, media_type="text/event-stream", frame=frame, end=end)
 
 
 def _names(call: Call) -> dict[str, Way]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -19,7 +18,7 @@ from yiwen.errors import DataError
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
-from yiwen.serve.endpoint import Endpoint, Upload
+from yiwen.serve.endpoint import V1, Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
@@ -162,20 +161,14 @@ async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Resp
         raise ApiError(422, "invalid", "stream=true is for one text; send a string, or leave stream out")
     if asked.prefix or asked.alignment:
         raise ApiError(422, "invalid", "stream=true has no prefix and no alignment; leave them or stream out")
-    parts = await by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
+    parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
 
-    async def lines() -> AsyncIterator[bytes]:
-        number = 0
-        try:
-            async for part in parts:
-                line = {"index": 0, "sentence": number, "source": (part.start, part.end), "text": part.text}
-                yield to_json(line) + b"\n"
-                number += 1
-            yield b'{"done":true}\n'
-        except ApiError as error:
-            yield to_json({"error": str(error), "code": error.code}) + b"\n"
+    async def lines() -> AsyncIterator[Any]:
+        async for part in parts:
+            yield {"index": 0, "sentence": part.number, "source": (part.start, part.end), "text": part.text}
+        yield {"done": True}
 
-    return await streamed(call, lines(), media_type="application/x-ndjson")
+    return await streamed(call, lines(), dialect=V1, media_type="application/x-ndjson", frame=b"%b\n")
 
 
 async def languages(asked: None, call: Call) -> Any:

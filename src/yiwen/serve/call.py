@@ -61,19 +61,19 @@ class Call:
             ApiError: If a limit is passed or the pair is not served.
         """
         with self.charged(texts, src, tgt):
-            way_of = partial(self.service.pairs.way_of, texts, src, tgt, markup=markup)
-            return await self.run(lambda stop: work(way_of(), stop))
+            return await self.run(lambda stop: work(self.service.pairs.way_of(texts, src, tgt, markup=markup), stop))
 
-    def charge(self, characters: int) -> None:
-        """Count characters.
+    def charge(self, characters: int) -> str:
+        """Count characters; returns in which month.
 
         Raises:
             ApiError: 456 where the key has not as many left.
         """
         store, limit = self.service.store, 0 if self.key is None else self.key.characters_per_month
-        if not store.charge(self.owner, characters, limit=limit):
+        if not (month := store.charge(self.owner, characters, limit=limit)):
             used = f"{store.used(self.owner)} of {limit} characters of this month are used"
             raise ApiError(456, "quota", f"{used}, {characters} more are too many; wait for the next month")
+        return month
 
     @contextmanager
     def charged(self, texts: list[str], src: str, tgt: str) -> Iterator[list[int]]:
@@ -84,16 +84,17 @@ class Call:
         """
         characters = self.service.check_texts(texts)
         self.service.pairs.check(src, tgt)  # no thread for a language that is not served
-        self.charge(characters)
+        month = self.charge(characters)
         self.request.scope["characters"] = characters
         answered: list[int] = []
         try:
             yield answered
         except BaseException:
-            self.service.store.charge(self.owner, sum(answered) - characters)
-            self.service.metrics.characters.inc(sum(answered))
+            self.service.store.charge(self.owner, sum(answered) - characters, month=month)
+            characters = self.request.scope["characters"] = sum(answered)
             raise
-        self.service.metrics.characters.inc(characters)
+        finally:
+            self.service.metrics.characters.inc(characters)
 
 
 async def translate_marked(

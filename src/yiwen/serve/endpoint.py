@@ -250,7 +250,6 @@ async def _multipart(request: Request, limit: int) -> dict[str, Any]:
     fields = _listed({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form})
     if isinstance(file := form.get("file"), UploadFile):  # some clients send the name beside the file
         star = re.search(r"filename\*=utf-8''([^;\s]+)", file.headers["content-disposition"], re.IGNORECASE)  # .NET
-        name = unquote(star[1]) if star else file.filename or ""
-        fields = {"filename": name, "file": await file.read()} | fields
+        fields = {"filename": unquote(star[1]) if star else file.filename or "", "file": await file.read()} | fields
     await form.close()
     return fields

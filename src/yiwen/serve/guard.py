@@ -7,7 +7,7 @@ import itertools
 import re
 import secrets
 import time
-from typing import Any, Final
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -84,7 +84,7 @@ class Guard:
             if not self.service.is_draining:  # else the server cut it at the end of drain_s, and says so itself
                 raise
         finally:
-            self._note(scope, request_id, status, time.perf_counter() - started)
+            self._note(scope, status, time.perf_counter() - started)
 
     def _refusal(self, headers: Headers, path: str) -> ApiError | None:
         """Why a request is refused before it is looked at."""
@@ -103,10 +103,9 @@ class Guard:
             return ApiError(403, "origin", f"pages of {origin[:80]!r} may not ask here; add it to allow_origins")
         return None
 
-    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
         path = scope.get("endpoint_path") or (scope["path"] if scope["path"] in _WATCHED else "other")
         self.service.metrics.requests.labels(path, status).inc()
         self.service.metrics.seconds.labels(path).observe(seconds)
-        known: dict[str, Any] = {"request_id": request_id, "method": scope["method"], "path": path, "status": status}
-        sizes = {"characters": scope["characters"]} if "characters" in scope else {}
-        LOG.info("request", extra={**known, "took_ms": round(seconds * 1000, 1), **sizes})
+        known = {name: scope[name] for name in ("request_id", "method", "characters") if name in scope}
+        LOG.info("request", extra={**known, "path": path, "status": status, "took_ms": round(seconds * 1000, 1)})

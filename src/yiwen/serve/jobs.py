@@ -52,14 +52,15 @@ class Job:
     """What DeepL's clients show besides the id."""
     status: Literal["queued", "translating", "done", "error"] = "queued"
     progress: float = 0.0
-    characters: int = 0
+    paid: Counter[str] = field(default_factory=Counter)
+    """Characters that were counted, by month."""
     error: ApiError | None = None
     stop: StopFlag = field(default_factory=StopFlag)
     is_fetched: bool = False
     is_open: bool = False
     """Whether knowing its id is enough to fetch it."""
     finished: threading.Event = field(default_factory=threading.Event)
-    _way: Way | None = None
+    _way: Way = field(init=False)
 
     @property
     def suffix(self) -> str:
@@ -82,15 +83,14 @@ class Job:
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
         """Translate texts of the document, and charge for them."""
-        self._way = self._way or self.call.service.pairs.way_of(texts[:100], self.src, self.tgt)
+        if not self.paid:
+            self._way = self.call.service.pairs.way_of(texts[:100], self.src, self.tgt)
         characters = sum(map(len, texts))
-        self.call.charge(characters)
-        self.characters += characters
+        self.paid[self.call.charge(characters)] += characters
         return self.translate_again(texts)
 
     def translate_again(self, texts: Sequence[str]) -> list[Translation]:
         """The same for texts that were paid for, giving way to everybody who waits for an answer."""
-        assert self._way is not None
         found: list[Translation] = []
         while len(found) < len(texts):
             self.stop.check("translation")
@@ -101,9 +101,14 @@ class Job:
                 time.sleep(_AGAIN_S)
         return found
 
+    def give_back(self) -> None:
+        """Uncount what was counted, once, and only where nobody has got anything for it."""
+        while self.paid and not self.is_fetched:
+            month, characters = self.paid.popitem()
+            self.call.service.store.charge(self.call.owner, -characters, month=month)
+
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> Sequence[Any]:
         """Which words go with which, where formatting has to be put; nothing through another language."""
-        assert self._way is not None  # it was translated before
         return self._way.align(sources, targets, stop=self.stop)
 
 
@@ -163,8 +168,7 @@ class Jobs:
             self.remove(job.id)
         self._threads.shutdown(cancel_futures=True)
         for job in kept:
-            if job.status == "done" and not job.is_fetched:
-                job.call.service.store.charge(job.call.owner, -job.characters)
+            job.give_back()
 
     def _make_room(self, owner: str) -> None:
         """Where all places are taken, forget one that its owner can do without.
@@ -183,6 +187,7 @@ class Jobs:
         if not ended:
             full = f"{len(kept)} documents are kept, which is the limit; fetch or forget one"
             raise ApiError(429, "documents", full, retry_after_s=30)
+        ended[0].give_back()
         self.remove(ended[0].id)
 
     def _work(self, job: Job) -> None:
@@ -201,12 +206,12 @@ class Jobs:
                 progress=partial(setattr, job, "progress"),
             )
             job.status, job.progress = "done", 1.0
-            job.call.service.metrics.characters.inc(job.characters)
+            job.call.service.metrics.characters.inc(job.paid.total())
         except Stopped:  # nobody asks for it any more
             job.status = "error"
         except Exception as error:
             job.status, job.error = "error", refusal_of(error, job.call.request.scope.get("request_id"))
         finally:
             if job.status == "error":  # what fails costs nothing
-                job.call.service.store.charge(job.call.owner, -job.characters)
+                job.give_back()
             job.finished.set()

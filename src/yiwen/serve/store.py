@@ -84,9 +84,9 @@ class Store:
             MissingDependencyError: If its driver is not installed.
         """
         self._database = _opened(url)
-        self._lock = threading.Lock()
-        self._used: Mapping[str, int] = {}
-        self._unwritten: Counter[str] = Counter()
+        self._lock = threading.RLock()
+        self._used: Mapping[tuple[str, str], int] = {}  # by key and month
+        self._unwritten: Counter[tuple[str, str]] = Counter()
         self._by_hash: Mapping[str, Key] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep_in_step, name="store", daemon=True)
@@ -159,32 +159,37 @@ class Store:
 
     def used(self, key_id: str) -> int:
         """Characters that a key has used this month."""
+        month = _now()[:7]
         with self._lock:
-            return self._used.get(key_id, 0) + self._unwritten[key_id]
+            return self._used.get((key_id, month), 0) + self._unwritten[key_id, month]
 
-    def charge(self, key_id: str, characters: int, *, limit: int = 0) -> bool:
-        """Count characters; False, and nothing is counted, where that would pass the limit (0: none)."""
+    def charge(self, key_id: str, characters: int, *, limit: int = 0, month: str = "") -> str:
+        """Count characters in this month, or uncount them in the one that they were counted in; returns which.
+
+        No month, and nothing is counted, where that would pass the limit (0: none).
+        """
+        month = month or _now()[:7]
         with self._lock:
-            if limit and self._used.get(key_id, 0) + self._unwritten[key_id] + characters > limit:
-                return False
-            self._unwritten[key_id] += characters
-            return True
+            if limit and self.used(key_id) + characters > limit:
+                return ""
+            self._unwritten[key_id, month] += characters
+            return month
 
     def sync(self) -> None:
         """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
         # First: what keeps usage from being written keeps no revoked key alive.
         self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
-        month = datetime.now(UTC).strftime("%Y-%m")
+        this_month = _now()[:7]
         with self._lock:
-            unwritten = {key_id: characters for key_id, characters in self._unwritten.items() if characters}
+            unwritten = {usage: characters for usage, characters in self._unwritten.items() if characters}
         with self._database.begin() as connection:
-            for key_id, characters in unwritten.items():
+            for (key_id, month), characters in unwritten.items():
                 is_it = (_usage.c.key_id == key_id) & (_usage.c.month == month)
                 more = _usage.update().where(is_it).values(characters=_usage.c.characters + characters)
                 if not connection.execute(more).rowcount:
                     connection.execute(_usage.insert().values(key_id=key_id, month=month, characters=characters))
-            rows = connection.execute(sa.select(_usage.c.key_id, _usage.c.characters).where(_usage.c.month == month))
-            used = {row.key_id: row.characters for row in rows}
+            rows = connection.execute(_usage.select().where(_usage.c.month == this_month))
+            used = {(row.key_id, row.month): row.characters for row in rows}
         with self._lock:
             self._used = used
             self._unwritten.subtract(unwritten)

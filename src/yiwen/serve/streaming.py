@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
 from yiwen.serve.call import Call
+from yiwen.serve.endpoint import Dialect
+from yiwen.serve.errors import refusal_of
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
 from yiwen.text.languages import RUN_ON, base
@@ -16,8 +19,9 @@ from yiwen.text.segment import sentences
 
 
 class Part(NamedTuple):
-    """A sentence and its translation."""
+    """A sentence, its number and its place, and its translation."""
 
+    number: int
     start: int
     end: int
     text: str
@@ -27,36 +31,18 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
     """Translate a text in pieces that grow from one sentence on, so that the first is there at once.
 
     Args:
-        call: Who asks.
+        call: Who asks; charged for the parts that came.
         text: Raw text.
         src: Its language, or `auto`.
         tgt: Language to translate to.
         options: As `Way.translate` takes them.
-
-    Returns:
-        The parts. Whatever is refused before the first of them is refused before this returns.
     """
-    parts = _translated(call, text, src=src, tgt=tgt, **options)
-    first = await anext(parts, None)
-
-    async def all_parts() -> AsyncIterator[Part]:
-        part = first
-        while part is not None:
-            yield part
-            part = await anext(parts, None)
-
-    return all_parts()
-
-
-async def _translated(call: Call, text: str, *, src: str, tgt: str, **options: Any) -> AsyncIterator[Part]:
-    """Parts as a thread makes them, charged for."""
     with call.charged([text], src, tgt) as answered:
         ready: asyncio.Queue[Part | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def work(stop: StopFlag) -> None:
-            way = call.service.pairs.way_of([text], src, tgt)
-            for part in _parts(way, text, stop, options):
+            for part in _parts(call.service.pairs.way_of([text], src, tgt), text, stop, options):
                 loop.call_soon_threadsafe(ready.put_nowait, part)
 
         # Who sends the parts sees when the caller leaves, and cancels.
@@ -78,16 +64,41 @@ def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Iter
     while done < len(spans):
         chunk = spans[done : done + size]
         translations = way.translate([text[start:end] for start, end in chunk], stop=stop, **options)
-        for (start, end), translation in zip(chunk, translations, strict=True):
-            yield Part(start, end, translation.text)
+        for number, (span, translation) in enumerate(zip(chunk, translations, strict=True), done):
+            yield Part(number, *span, translation.text)
         done, size = done + size, min(2 * size, 16)
 
 
-async def streamed(call: Call, parts: AsyncIterator[bytes], *, media_type: str) -> Response:
-    """An answer in parts; to HTTP/1.0 in one, which knows no chunks (RFC 9112, section 6.1)."""
+async def streamed(
+    call: Call, parts: AsyncIterator[Any], *, dialect: Dialect, media_type: str, frame: bytes, end: bytes = b""
+) -> Response:
+    """An answer in parts; to HTTP/1.0 in one, which knows no chunks (RFC 9112, section 6.1).
+
+    What fails before the first of them is refused before this returns. Later there is no status to tell it by: the
+    refusal takes the place of the parts that are missing.
+
+    Args:
+        call: Who asks.
+        parts: What becomes JSON; one at least.
+        dialect: How a refusal is told.
+        media_type: That of the whole.
+        frame: What stands around each part, in the place of `%b`.
+        end: What comes last, in any case.
+    """
+    first = await anext(parts)
+
+    async def framed() -> AsyncIterator[bytes]:
+        yield frame % to_json(first)
+        try:
+            async for part in parts:
+                yield frame % to_json(part)
+        except Exception as error:
+            yield frame % to_json(dialect.refused(refusal_of(error, call.request.scope.get("request_id"))))
+        yield end
+
     if call.request.scope["http_version"] == "1.0":
-        return Response(b"".join([part async for part in parts]), media_type=media_type)
-    return StreamingResponse(parts, media_type=media_type)
+        return Response(b"".join([part async for part in framed()]), media_type=media_type)
+    return StreamingResponse(framed(), media_type=media_type)
 
 
 def gap(between: str, tgt: str, *, is_first: bool) -> str:

@@ -11,19 +11,22 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.bundle import load_tensors
+from yiwen.stop import StopFlag, poll
 from yiwen.training.checkpoint import verify_checkpoint
 
 M = TypeVar("M", bound=nn.Module)
 
 
-def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+def average_weights(paths: Sequence[Path], stop: StopFlag | None = None) -> dict[str, Tensor]:
     """Mean of `model.safetensors` over checkpoints of one run, at least one, summed in float64.
 
     Raises:
         CheckpointError: If one is damaged.
+        Stopped: If the flag was set before all of them were read.
     """
     total: dict[str, Tensor] = {}
     for path in paths:
+        poll(stop, "averaging")
         verify_checkpoint(path)
         weights = {name: weight.double() for name, weight in load_tensors(path / "model.safetensors").items()}
         total = {name: total.get(name, 0) + weight for name, weight in weights.items()}
