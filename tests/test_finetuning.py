@@ -125,6 +125,7 @@ def test_none_of_the_general_test_is_trained_on(recipe: Path) -> None:
     [
         ("model.d_ff=65", "model.d_ff: 64 there, 65 here"),
         ("model.norm_order='post'", "model.norm_order: 'pre' there, 'post' here"),
+        ("model.n_kv_heads=1", "model.n_kv_heads: 2 there, 1 here"),
         ("data.tgt_lang=nl", "data.tgt_lang: 'de' there, 'nl' here"),
         ("tokenizer.symbols=['<bt>']", "tokenizer.symbols: '<bt>' is not in its vocabulary"),
         ("tokenizer.placeholders=3", "tokenizer.placeholders: 0 there, 3 here"),

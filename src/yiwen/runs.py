@@ -92,8 +92,8 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     free = _FREE_TO_CHANGE if is_translator else (*_FREE_TO_CHANGE, *_OF_THE_DECODER)
     for name in dataclasses.asdict(recipe.model):
         if name not in free:
-            name = "kv_heads" if name == "n_kv_heads" else name  # 0 means as many as n_heads
-            pairs[f"model.{name}"] = getattr(info.model, name), getattr(recipe.model, name)
+            value = "kv_heads" if name == "n_kv_heads" else name  # 0 means as many as n_heads
+            pairs[f"model.{name}"] = getattr(info.model, value), getattr(recipe.model, value)
     n_symbols = bundle.source.n_placeholders
     pairs["tokenizer.placeholders"] = n_symbols, recipe.tokenizer.placeholders or n_symbols  # 0: as it has them
     if is_translator and not recipe.tokenizer.shared:

@@ -145,6 +145,15 @@ def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> N
         run(tmp_path, **held_out)
 
 
+def test_labels_are_counted_in_what_is_trained_on(tmp_path: Path) -> None:
+    lines = [f"{text}\t{i % 2}\n" for i, text in enumerate(texts(61))]
+    long = [f"{' '.join(texts(61)[i:])}\tlong\n" for i in range(3)]
+    (tmp_path / "train.tsv").write_text("".join(lines + long), encoding="utf-8")
+    prepared = run(tmp_path, max_tokens=40)
+    assert dropped(prepared)["too many subwords"] == 3
+    assert "3 labels: 0 31, 1 30, long 0" in prepared.report.notes
+
+
 def test_held_out_labelled_text_is_split_off_by_its_text_alone(tmp_path: Path) -> None:
     rows = [f"{text}\t{label}\n" for text in texts(80) for label in "01"]  # every text with both labels
     (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")

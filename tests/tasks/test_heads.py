@@ -1,9 +1,10 @@
-"""Pooling by hand, and the loss of labels against PyTorch's own."""
+"""Pooling by hand, and the loss of labels against PyTorch's own where that means the same."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from yiwen.bundle import open_bundle
-from yiwen.data.batching import collate_labelled
+from yiwen.data.batching import Batch, collate_labelled
 from yiwen.data.store import Store
 from yiwen.hardware import Hardware
 from yiwen.model.config import ModelConfig
@@ -66,12 +67,12 @@ def test_the_loss_of_labels_is_the_sum_over_texts(smoothing: float, is_weighted:
     batch = collate_labelled(TEXTS, [[2], [5], [1]], for_words=False)
     loss, count = label_loss(smoothing, weights)(model, batch)
     logits = model.logits(model.pooled(batch.src_ids))
-    each = [
-        F.cross_entropy(logits[i : i + 1], torch.tensor([gold]), weights, label_smoothing=smoothing, reduction="sum")
-        for i, gold in enumerate((1, 4, 0))
-    ]
+    total = 0.0
+    for i, gold in enumerate((1, 4, 0)):
+        weight = 1.0 if weights is None else weights[gold].item()
+        total += weight * F.cross_entropy(logits[i], torch.tensor(gold), label_smoothing=smoothing).item()
     assert count == 3
-    assert loss.item() == pytest.approx(sum(each).item(), rel=1e-5)  # type: ignore[union-attr]
+    assert loss.item() == pytest.approx(total, rel=1e-5)
 
 
 def test_the_loss_of_tags_is_the_sum_over_first_subwords() -> None:
@@ -101,11 +102,25 @@ def test_rare_labels_weigh_as_much_as_common_ones() -> None:
     assert (weights * counts).tolist() == pytest.approx([3.0, 3.0, 3.0])
 
 
+def test_a_common_label_is_learnt_however_rare_the_other_one_is() -> None:
+    """Smoothing spreads a text's own weight: by that of a label 60 times as rare, the likeliest would be the rare."""
+    logits = torch.zeros(60, 2, requires_grad=True)
+    gold = torch.tensor([[1]] * 59 + [[2]])
+    batch = Batch(src_ids=gold, tgt_in=gold, tgt_out=gold, n_tokens=60)
+    model: Any = SimpleNamespace(pooled=lambda src_ids: logits, logits=lambda vectors: vectors)
+    optimizer = torch.optim.Adam([logits], lr=0.1)
+    for _ in range(100):
+        optimizer.zero_grad()
+        label_loss(0.1, balanced_weights(np.array([59, 1])))(model, batch)[0].backward()
+        optimizer.step()
+    assert logits.argmax(dim=1).tolist() == [0] * 59 + [1]
+
+
 def test_training_weighs_each_label_by_how_often_its_own_texts_have_it(tiny_classifier: Path) -> None:
     info = open_bundle(tiny_classifier).info
     store = Store.open(tiny_classifier.parent / ".prepared" / info.data_fingerprint)
     model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=len(info.labels)).eval()
-    config = TrainingConfig(label_smoothing=0.0)  # which would bring in the weights of the other labels
+    config = TrainingConfig()
     ways: tuple[Literal["none", "balanced"], ...] = ("none", "balanced")
     plain, balanced = (
         labelling(store, config, EncoderConfig(class_weights=way), max_len=61, max_tokens=29) for way in ways

@@ -31,11 +31,15 @@ def test_texts_of_like_length_are_judged_together() -> None:
     assert chunks_of(texts, 12, max_len=6, only=[0, 2]) == [[2, 0]]
 
 
-def test_no_text_and_text_that_is_too_long_are_named() -> None:
+@pytest.mark.parametrize("texts", [[], [[], []]], ids=["none", "empty lines"])
+def test_no_text_is_refused(texts: list[list[int]]) -> None:
     with pytest.raises(
         DataError, match=r"no validation text; set data\.valid to a file .* than data\.max_tokens are left"
     ):
-        chunks_of([], 12, max_len=6)
+        chunks_of(texts, 12, max_len=6)
+
+
+def test_text_that_is_too_long_is_named() -> None:
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
         chunks_of([[7], [7] * 5], 12, max_len=5)
 

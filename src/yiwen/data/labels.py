@@ -35,13 +35,13 @@ def numbered(
     return [[id_ for word in words for id_ in word] for words in words_of], placed
 
 
-def count_labels(texts: Iterable[str], targets: Targets) -> tuple[tuple[str, ...], str]:
-    """All labels of the training text, sorted, and a line that says how many there are of each.
+def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = ()) -> tuple[tuple[str, ...], str]:
+    """All labels of the training text, sorted, those known too, and a line that says how many there are of each.
 
     Raises:
         DataError: If they are too many to be labels.
     """
-    counts = Counter(label for text in texts for label in labels_of(text, targets))
+    counts = Counter(dict.fromkeys(known, 0) | Counter(label for text in texts for label in labels_of(text, targets)))
     shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
     if len(counts) > MOST_LABELS:
         raise DataError(

@@ -145,10 +145,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     rows = np.flatnonzero(split.train)
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, rows, findings)
     _note_cut_tags(intake, rows, models[0], findings)
-    labels: tuple[str, ...] = ()
-    if job.cleaning.is_labelled:
-        labels, counts = count_labels(intake.texts(rows, "tgt"), job.targets)
-        findings.note(counts)
+    labels = count_labels(intake.texts(rows, "tgt"), job.targets)[0] if job.cleaning.is_labelled else ()
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
 
@@ -226,6 +223,9 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     write_shards(job.folder, batches())
     rows = np.concatenate(overlong)
     _drop_rows(findings, "too many subwords", intake, rows)
+    if vocabulary.labels:
+        left = np.setdiff1d(np.flatnonzero(split.train), rows)  # a label may have none but texts that are too long
+        findings.note(count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)[1])
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
     if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:

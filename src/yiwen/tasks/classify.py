@@ -32,14 +32,15 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
 
     Args:
         smoothing: Probability mass spread over the labels.
-        weights_K: What each label counts; None: all alike.
+        weights_K: What a text of each label counts; None: all alike.
     """
 
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
         logits_NK = label_logits(cast(EncoderModel, model), batch)
         gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
-        weights = None if weights_K is None else weights_K.to(logits_NK.device)
-        return F.cross_entropy(logits_NK, gold_N, weights, label_smoothing=smoothing, reduction="sum"), batch.n_tokens
+        losses_N = F.cross_entropy(logits_NK, gold_N, label_smoothing=smoothing, reduction="none")
+        # PyTorch's own weights also weigh what smoothing spreads: of 60 labels to 1, all texts would get the rare one.
+        return (losses_N if weights_K is None else losses_N * weights_K.to(gold_N.device)[gold_N]).sum(), batch.n_tokens
 
     return loss_fn
 

@@ -113,7 +113,7 @@ def require_texts(texts: Sequence[Any]) -> None:
     Raises:
         DataError: If there is none.
     """
-    if not texts:
+    if not any(texts):  # a line without a subword is none
         raise DataError(
             "there is no validation text; set data.valid to a file with text, or data.valid_pairs above 0, which is "
             "split off where a tenth of the corpora is a pair or more; longer ones than data.max_tokens are left out"
