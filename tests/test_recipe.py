@@ -290,6 +290,10 @@ def test_the_manual_names_all_methods() -> None:
         ('task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n', "leaves task='mlm' nothing"),
         ("[encoder]\nis_frozen = true\n", "task='translate' reads none of it; leave it out"),
         (
+            'task = "tag"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n',
+            "encoder.is_frozen=true would keep random weights; name a model in training.init_from as well",
+        ),
+        (
             'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
             "training.batch_tokens='auto' is for translation alone; give task='mlm' a number, such as 4096",
         ),
