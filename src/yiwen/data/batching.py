@@ -241,16 +241,13 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     """Rows of one epoch, shuffled. A corpus whose share is larger than its size repeats; one whose share is smaller
     is drawn from without repetition, anew in each epoch."""
     n = len(lengths.src)
-    drawn = []
+    drawn = [np.empty(0, dtype=np.int64)]
     for corpus, weight in enumerate(lengths.weights):
         rows = np.flatnonzero(lengths.corpus == corpus)
-        wanted = max(round(n * weight), weight > 0)
-        if len(rows) == 0:
-            continue
-        n_whole, n_rest = divmod(wanted, len(rows))
-        drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
-    chosen = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
-    return rng.permutation(chosen).astype(np.int64)
+        if len(rows):
+            n_whole, n_rest = divmod(max(round(n * weight), weight > 0), len(rows))
+            drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
+    return rng.permutation(np.concatenate(drawn))
 
 
 def _batched(rows: Rows, src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
