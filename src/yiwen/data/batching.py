@@ -300,14 +300,10 @@ def _cuts(start: int, most: int, *, n: int) -> npt.NDArray[np.int64]:
 
 
 def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Update]:
-    updates: list[Update] = []
-    current: Update = []
-    n_tokens, n_due = 0, update_tokens  # both of the whole epoch: what one update has too much, the next has less
-    for rows in batches:
-        current.append(rows)
-        n_tokens += int(lengths.tgt[rows].sum()) + len(rows)
-        if n_tokens >= n_due:
-            updates.append(current)
-            current = []
-            n_due = (n_tokens // update_tokens + 1) * update_tokens if update_tokens else 0
-    return [*updates, current] if current else updates
+    if update_tokens == 0:
+        return [[rows] for rows in batches]
+    n_tokens = np.array([lengths.tgt[rows].sum() + len(rows) for rows in batches], dtype=np.int64)
+    # By those before it in the whole epoch: what one update has too much, the next has less.
+    numbers = (n_tokens.cumsum() - n_tokens) // update_tokens
+    firsts = np.unique(numbers, return_index=True)[1].tolist()
+    return [batches[first:last] for first, last in itertools.pairwise([*firsts, len(batches)])]
