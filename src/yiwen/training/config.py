@@ -112,6 +112,8 @@ class TrainingConfig:
             )
         if self.batch_tokens != "auto" and not (isinstance(self.batch_tokens, int) and self.batch_tokens >= 1):
             raise ConfigError(f"training.batch_tokens is {self.batch_tokens!r}; use 1 or more, or 'auto'")
+        if self.schedule == "paper" and self.learning_rate < 0.01:
+            raise ConfigError(f"training.learning_rate={self.learning_rate} multiplies schedule='paper'; use about 1")
         if self.average_last > self.keep_last:
             raise ConfigError(
                 f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="
