@@ -291,7 +291,7 @@ def test_the_manual_names_all_methods() -> None:
         ("[encoder]\nis_frozen = true\n", "task='translate' reads none of it; leave it out"),
         (
             'task = "tag"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n',
-            "encoder.is_frozen=true would keep random weights; name a model in training.init_from as well",
+            "encoder.is_frozen=true keeps random weights; name a model in training.init_from as well",
         ),
         (
             'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
@@ -308,6 +308,11 @@ def test_the_manual_names_all_methods() -> None:
             "training.attention='packed' cannot go with model.positions='alibi' or model.attention_dropout or "
             "model.layer_dropout or heads whose width is no multiple of 8 up to 256 or "
             "training.guided_alignment or tokenizer.sampling; use 'auto' or 'fused'",
+        ),
+        ("[training]\nrdrop = 3.0\n[model]\ndropout = 0.0\nlayer_dropout = 0.1\n", "draws of model.dropout"),
+        (
+            'task = "tag"\n[training]\nmetric = "accuracy"\n[tokenizer]\nsampling = 0.1\n',
+            "tokenizer.sampling cuts words anew, and task='tag' needs them as they are; leave it out",
         ),
         ("[training]\nword_dropout = 0.1\nguided_alignment = 0.1\n", "words that training.guided_alignment looks for"),
         (

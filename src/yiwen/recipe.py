@@ -91,10 +91,14 @@ def _check_task(recipe: Recipe) -> None:
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if recipe.encoder.is_frozen and not recipe.training.init_from:
-        raise ConfigError("encoder.is_frozen=true would keep random weights; name a model in training.init_from as well")
+        raise ConfigError("encoder.is_frozen=true keeps random weights; name a model in training.init_from as well")
     if recipe.training.word_dropout and recipe.training.guided_alignment:
         raise ConfigError("training.word_dropout hides words that training.guided_alignment looks for; leave out one")
+    if recipe.training.rdrop and not (recipe.model.dropout or recipe.model.attention_dropout):
+        raise ConfigError("training.rdrop compares draws of model.dropout, which is 0; raise it, or leave rdrop out")
     tokenizer = recipe.tokenizer
+    if task == "tag" and tokenizer.sampling:
+        raise ConfigError("tokenizer.sampling cuts words anew, and task='tag' needs them as they are; leave it out")
     if task == "embed" and (tokenizer.sampling or not tokenizer.shared):
         raise ConfigError(
             f"tokenizer.shared={tokenizer.shared} and tokenizer.sampling={tokenizer.sampling}, but task='embed' has "

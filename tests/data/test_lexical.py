@@ -62,27 +62,19 @@ def test_words_that_never_met_have_no_chance_and_shapes_are_broadcast() -> None:
 
 
 class Lengths:
-    """As much of a store as `sample` looks at: 100 pairs of 3 and 7 subwords, whose ids are their rows."""
+    """As much of a store as `sample` looks at: 100 pairs of 3 and 7 subwords."""
 
     src_lengths, tgt_lengths = np.full(100, 3, np.uint16), np.full(100, 7, np.uint16)
 
     def __len__(self) -> int:
         return 100
 
-    def src_ids(self, rows: np.ndarray) -> list[np.ndarray]:
-        return [np.full(3, row) for row in rows]
-
-    def tgt_ids(self, rows: np.ndarray) -> list[np.ndarray]:
-        return [np.full(7, row) for row in rows]
-
 
 def test_as_many_pairs_are_drawn_as_their_cells_or_other_sizes_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     store: Any = Lengths()
-    assert len(lexical.sample(store)[0]) == 100
+    assert lexical.sample(store).tolist() == list(range(100))
     monkeypatch.setattr(lexical, "MAX_CELLS", 28 * 31 + 1)  # a pair has 3 words and no word, times 7
-    drawn, targets = lexical.sample(store)
-    rows = [int(ids[0]) for ids in drawn]
+    rows = lexical.sample(store).tolist()
     assert len(rows) == 31
     assert rows == sorted(set(rows)) != list(range(31))
-    assert rows == [int(ids[0]) for ids in targets]
-    assert len(lexical.sample(store, store.src_lengths + store.tgt_lengths)[0]) == 28 * 31 // 10
+    assert len(lexical.sample(store, store.src_lengths + store.tgt_lengths)) == 28 * 31 // 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -39,6 +39,7 @@ def reversed_text() -> Store:
     store = Text(
         source=SimpleNamespace(vocab_size=V),
         target=SimpleNamespace(vocab_size=V),
+        tokenizer=SimpleNamespace(sampling=0.0),
         src_lengths=np.full(300, 4),
         tgt_lengths=np.full(300, 5),
         src_ids=lambda rows: [sources[row] for row in rows],
@@ -72,6 +73,18 @@ def test_the_guide_looks_at_the_word_that_is_translated_and_the_end_at_the_end()
     sums = guide.sum(dim=2)
     assert sums[make_batch().tgt_out != 0].sub(1).abs().max() < 1e-4
     assert sums[0, 3:].tolist() == [0.0, 0.0]
+
+
+def test_the_guide_learns_from_words_as_training_cuts_them() -> None:
+    """Sampled, source word w is 15 + w: a subword that no stored text has."""
+    store: Any = reversed_text()
+    store.tokenizer.sampling = 0.5
+    store.texts = lambda rows, side: store.src_ids(rows) if side == "src" else store.tgt_ids(rows)
+    store.source.encode_sampled = lambda texts, **_: [list(text + 15) for text in texts]
+    store.target.encode_sampled = lambda texts, **_: [list(text) for text in texts]
+    guide = lexical_guide(store)(collate([[20, 21, 22]], [[17, 16]]))
+    assert guide.argmax(dim=2).tolist() == [[2, 1, 3]]
+    assert guide[0, 0, 2] > 0.9
 
 
 def test_the_loss_grows_by_the_cross_entropy_of_that_head() -> None:

@@ -132,6 +132,21 @@ def test_training_weighs_each_label_by_how_often_its_own_texts_have_it(tiny_clas
         assert losses[0] / losses[1] == pytest.approx(len(numbers) / (3 * count))
 
 
+def test_a_label_is_counted_as_often_as_its_corpus_is_met(tiny_classifier: Path) -> None:
+    """Its texts are all of a corpus that is a tenth of each epoch, whatever its size."""
+    info = open_bundle(tiny_classifier).info
+    store = Store.open(tiny_classifier.parent / ".prepared" / info.data_fingerprint)
+    numbers = np.concatenate(store.tgt_ids(np.arange(len(store))))
+    store.corpus, store.corpus_weights = (numbers == 2).astype(np.uint8), (0.9, 0.1)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=len(info.labels)).eval()
+    learning = labelling(
+        store, TrainingConfig(label_smoothing=0), EncoderConfig(class_weights="balanced"), max_len=61, max_tokens=29
+    )
+    batch = learning.load(np.flatnonzero(numbers == 2)[:1], 1)
+    plain = label_loss(0.0)(model, batch)[0].item()
+    assert learning.loss_fn(model, batch)[0].item() / plain == pytest.approx(1 / (3 * 0.1))
+
+
 def test_a_frozen_encoder_neither_learns_nor_drops_anything() -> None:
     model = build(is_frozen=True).train()
     batch = collate_labelled(TEXTS, [[2], [5], [1]], for_words=False)

@@ -31,6 +31,7 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
         ({"learning_rate": 0.0}, "training.learning_rate is 0.0; use more than 0"),
         ({"threads": 1000}, "training.threads is 1000; use 1 to 512, or 0 for all"),
         ({"max_bad_updates": 0}, "training.max_bad_updates is 0; use more than 0"),
+        ({"schedule": "paper"}, "training.learning_rate=0.001 multiplies schedule='paper'; use about 1"),
         ({"average_last": 4, "keep_last": 3}, "training.average_last=4 needs as many checkpoints"),
     ],
 )

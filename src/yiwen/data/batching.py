@@ -241,16 +241,13 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     """Rows of one epoch, shuffled. A corpus whose share is larger than its size repeats; one whose share is smaller
     is drawn from without repetition, anew in each epoch."""
     n = len(lengths.src)
-    drawn = []
+    drawn = [np.empty(0, dtype=np.int64)]
     for corpus, weight in enumerate(lengths.weights):
         rows = np.flatnonzero(lengths.corpus == corpus)
-        wanted = max(round(n * weight), weight > 0)
-        if len(rows) == 0:
-            continue
-        n_whole, n_rest = divmod(wanted, len(rows))
-        drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
-    chosen = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
-    return rng.permutation(chosen).astype(np.int64)
+        if len(rows):
+            n_whole, n_rest = divmod(max(round(n * weight), weight > 0), len(rows))
+            drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
+    return rng.permutation(np.concatenate(drawn))
 
 
 def _batched(rows: Rows, src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
@@ -303,14 +300,10 @@ def _cuts(start: int, most: int, *, n: int) -> npt.NDArray[np.int64]:
 
 
 def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Update]:
-    updates: list[Update] = []
-    current: Update = []
-    n_tokens, n_due = 0, update_tokens  # both of the whole epoch: what one update has too much, the next has less
-    for rows in batches:
-        current.append(rows)
-        n_tokens += int(lengths.tgt[rows].sum()) + len(rows)
-        if n_tokens >= n_due:
-            updates.append(current)
-            current = []
-            n_due = (n_tokens // update_tokens + 1) * update_tokens if update_tokens else 0
-    return [*updates, current] if current else updates
+    if update_tokens == 0:
+        return [[rows] for rows in batches]
+    n_tokens = np.array([lengths.tgt[rows].sum() + len(rows) for rows in batches], dtype=np.int64)
+    # By those before it in the whole epoch: what one update has too much, the next has less.
+    numbers = (n_tokens.cumsum() - n_tokens) // update_tokens
+    firsts = np.unique(numbers, return_index=True)[1].tolist()
+    return [batches[first:last] for first, last in itertools.pairwise([*firsts, len(batches)])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,8 +40,8 @@ class LexicalTable:
         return np.where(self.pairs[places] == wanted, self.probabilities[places], 0.0)
 
 
-def sample(store: Store, sizes: np.ndarray | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Training pairs to learn from, drawn at random where all of them would be too many; always the same.
+def sample(store: Store, sizes: np.ndarray | None = None) -> np.ndarray:
+    """Rows of training pairs to learn from, drawn at random where all of them would be too many; always the same.
 
     Args:
         store: Where they are.
@@ -49,17 +49,14 @@ def sample(store: Store, sizes: np.ndarray | None = None) -> tuple[list[np.ndarr
     """
     cells = (store.src_lengths.astype(np.int64) + 1) * store.tgt_lengths if sizes is None else sizes
     rows = np.random.default_rng(_SEED).permutation(len(store))
-    rows = np.sort(rows[: max(1, int(np.searchsorted(np.cumsum(cells[rows]), MAX_CELLS)))])
-    return store.src_ids(rows), store.tgt_ids(rows)
+    return np.sort(rows[: max(1, int(np.searchsorted(np.cumsum(cells[rows]), MAX_CELLS)))])
 
 
-def model_1(
-    src: Sequence[np.ndarray], tgt: Sequence[np.ndarray], *, src_vocab_size: int, tgt_vocab_size: int
-) -> LexicalTable:
+def model_1(src: Sequence[Any], tgt: Sequence[Any], *, src_vocab_size: int, tgt_vocab_size: int) -> LexicalTable:
     """Expectation and maximisation, from equal probabilities.
 
     Args:
-        src: Source ids of each pair.
+        src: Source ids of each pair, arrays or lists.
         tgt: Target ids.
         src_vocab_size: Source subwords.
         tgt_vocab_size: Target subwords.
@@ -68,7 +65,7 @@ def model_1(
     keys, tokens, n_tokens = [], [], 0
     for source, target in zip(src, tgt, strict=True):
         sources = np.concatenate([no_word, source])
-        keys.append(np.add.outer(target.astype(np.int64), sources * tgt_vocab_size).ravel())
+        keys.append(np.add.outer(np.asarray(target, np.int64), sources * tgt_vocab_size).ravel())
         tokens.append(np.repeat(np.arange(n_tokens, n_tokens + len(target), dtype=np.int32), len(sources)))
         n_tokens += len(target)
     pairs, pair_of = np.unique(np.concatenate(keys), return_inverse=True)

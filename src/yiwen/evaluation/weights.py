@@ -33,7 +33,8 @@ N_STEPS: Final = 10
 
 def learn_weights(store: Store) -> Weights:
     """Weights by which both sides of the training pairs weigh about the same."""
-    src, tgt = map(_Side.of, sample(store, store.src_lengths + store.tgt_lengths), (store.source, store.target))
+    rows = sample(store, store.src_lengths + store.tgt_lengths)
+    src, tgt = _Side.of(store.src_ids(rows), store.source), _Side.of(store.tgt_ids(rows), store.target)
     even = len(tgt.ids) / max(len(src.ids), 1)
     src_weights = _fitted(src, even, tgt.sums(np.ones(len(tgt.counts))))
     for _ in range(N_TURNS):

@@ -41,7 +41,8 @@ def build_shortlist(store: Store, *, n_best: int = 50, n_frequent: int = 100) ->
         n_best: Most targets a source subword; where the vocabulary is shared, itself besides.
         n_frequent: The most frequent targets are always allowed, as are bytes, punctuation and special pieces.
     """
-    src, tgt = sample(store)
+    rows = sample(store)
+    src, tgt = store.src_ids(rows), store.tgt_ids(rows)
     table = model_1(src, tgt, src_vocab_size=store.source.vocab_size, tgt_vocab_size=store.target.vocab_size)
     frequency = np.bincount(np.concatenate(tgt), minlength=store.target.vocab_size)
     frequent = np.argsort(-frequency, kind="stable")[:n_frequent]

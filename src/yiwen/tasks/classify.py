@@ -6,7 +6,7 @@ Shapes: B texts, S subwords, K labels, N positions that have a label.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,6 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
     return loss_fn
 
 
-def balanced_weights(counts_K: npt.NDArray[np.int64]) -> Tensor:
-    """total / (K x count): every label weighs as much as any other, and the mean over the text stays 1."""
-    return torch.tensor(counts_K.sum() / (len(counts_K) * np.maximum(counts_K, 1)), dtype=torch.float32)
+def balanced_weights(counts_K: npt.NDArray[Any]) -> Tensor:
+    """total / (K x count): every label weighs as much as any other, and the mean over what is counted stays 1."""
+    return torch.tensor(counts_K.sum() / (len(counts_K) * np.where(counts_K > 0, counts_K, 1)), dtype=torch.float32)

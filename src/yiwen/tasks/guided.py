@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
 from yiwen.data.lexical import model_1, sample
+from yiwen.data.loader import load_texts
 from yiwen.data.store import Store
 from yiwen.model.attention import attention_weights
 from yiwen.model.config import AlignmentHead
@@ -40,7 +41,8 @@ def lexical_guide(store: Store) -> Guide:
     A target token t should look at s with t(t | s) t(s | t), each normalised over the sentence, and at eos where it is
     likelier to be made from no word; eos looks at eos.
     """
-    src, tgt = sample(store)
+    rows = sample(store)  # cut anew where training does so: it would meet subwords that stored text never has
+    src, tgt = load_texts(store, rows, seed=0), load_texts(store, rows, side="tgt", seed=1)
     n_src, n_tgt = store.source.vocab_size, store.target.vocab_size
     forward = model_1(src, tgt, src_vocab_size=n_src, tgt_vocab_size=n_tgt)
     backward = model_1(tgt, src, src_vocab_size=n_tgt, tgt_vocab_size=n_src)

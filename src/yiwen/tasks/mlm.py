@@ -73,12 +73,9 @@ def _chosen(
         text_of = text_N[np.searchsorted(word_N, np.arange(n_words))]
         ends = np.searchsorted(text_of, text_of, side="right")
         chosen: np.ndarray = np.zeros(n_words, dtype=np.bool_)
-        n_chosen = 0
-        while n_chosen < share * n_words:  # spans overlap, and texts end: their number cannot be told beforehand
+        while chosen.sum() < share * n_words:  # spans overlap, and texts end: their number cannot be told beforehand
             begin = rng.integers(n_words)
-            span = chosen[begin : min(begin + min(rng.geometric(_SPAN_P), _LONGEST_SPAN), ends[begin])]
-            n_chosen += len(span) - int(span.sum())
-            span[:] = True
+            chosen[begin : min(begin + min(rng.geometric(_SPAN_P), _LONGEST_SPAN), ends[begin])] = True
     else:
         chosen = rng.random(n_words) < share
     if not chosen.any():

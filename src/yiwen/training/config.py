@@ -21,8 +21,8 @@ class TrainingConfig:
     """Positions in a micro-batch on its longer side, padding included: what memory is spent on; auto: the fastest
     size on this machine, which needs update_tokens."""
     update_tokens: int = 0
-    """Target tokens, without padding, that an update gathers over micro-batches; 0: one micro-batch per update. The
-    paper: 25,000."""
+    """Target tokens, without padding, that an update gathers over micro-batches (classify and mlm: texts); 0: one
+    micro-batch per update. The paper: 25,000."""
     optimizer: Literal["adam", "adamw", "muon"] = "adamw"
     """adam (Kingma and Ba 2015, in the paper); adamw (Loshchilov and Hutter 2019); muon for the matrices of the layers
     with adamw for the rest (Jordan et al. 2024)."""
@@ -42,7 +42,8 @@ class TrainingConfig:
     epsilon: float = 1e-9
     """Added to the root of the mean square."""
     weight_decay: float = 0.01
-    """Decay of matrices per update, times the learning rate (not of embeddings, norms and biases; none with adam)."""
+    """Decay of the layers' matrices per update, times the learning rate (not of embeddings, outputs, norms and biases;
+    none with adam)."""
     label_smoothing: float = 0.1
     """Probability mass spread over the vocabulary (section 5.4)."""
     rdrop: float = 0.0
@@ -112,6 +113,8 @@ class TrainingConfig:
             )
         if self.batch_tokens != "auto" and not (isinstance(self.batch_tokens, int) and self.batch_tokens >= 1):
             raise ConfigError(f"training.batch_tokens is {self.batch_tokens!r}; use 1 or more, or 'auto'")
+        if self.schedule == "paper" and self.learning_rate < 0.01:
+            raise ConfigError(f"training.learning_rate={self.learning_rate} multiplies schedule='paper'; use about 1")
         if self.average_last > self.keep_last:
             raise ConfigError(
                 f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="

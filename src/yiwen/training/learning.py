@@ -51,7 +51,10 @@ def labelling(
     for_words = store.targets == "tags"
     weights_K = None
     if encoder.class_weights == "balanced":
-        counts = np.bincount(np.concatenate(store.tgt_ids(np.arange(len(store)))), minlength=len(store.labels) + 1)
+        found = np.concatenate(store.tgt_ids(np.arange(len(store))))
+        # As often as training meets them: a corpus has a share of its own in an epoch.
+        often = np.array(store.corpus_weights)[store.corpus] / np.bincount(store.corpus)[store.corpus]
+        counts = np.bincount(found, often.repeat(store.tgt_lengths), len(store.labels) + 1)
         weights_K = balanced_weights(counts[1:])
     texts, targets = store.valid.normalised(store.src_lang)
     gold = [labels_of(target, store.targets) for target in targets]
