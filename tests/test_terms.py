@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tiny_model import TinyRun, exported, write_tiny_recipe
-from yiwen.engines.engine import Ids
+from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
+from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -185,6 +185,26 @@ def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> Non
     for lang, blank in (("zh", ""), ("de", " ")):
         ids = term_ids("头发", target, lang)
         assert target.decode([[*target.encode(["a"])[0], *ids]]) == [f"a{blank}头发"]
+
+
+def test_terms_are_searched_for_in_the_script_that_the_model_writes(
+    tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
+    translator = Translator.load(folder, threads=1, tgt_lang="zh-Hant")
+    engine, told = translator.engine, []
+    assert isinstance(engine, FindsTerms)
+    search_terms = engine.search_terms
+
+    def watched(sources: Sequence[Ids], terms: Sequence[Sequence[Ids]], **how: Any) -> list[list[Hypothesis]]:
+        told.extend(translator.bundle.target.decode(terms[0]))
+        return search_terms(sources, terms, **how)
+
+    monkeypatch.setattr(engine, "search_terms", watched)
+    (found,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "頭髮"}))
+    assert told == ["头发"]
+    assert "頭髮" in found.text
+    assert "glossary" not in found.flags
 
 
 def test_an_exported_model_without_symbols_asks_the_trained_one_for_what_lacks_its_terms(exported_bundle: Path) -> None:

@@ -69,7 +69,7 @@ def ask_for_terms(
         reading = stretch.reading
         terms = [term for term in reading.terms if term not in reading.kept]  # what a symbol stands for is there anyway
         if terms and reader.lacks_term(reading, target.decode([found[i][0].ids])[0]):
-            wanted[i] = [term_ids(term, target, reader.model_lang) for term in terms]
+            wanted[i] = [term_ids(reader.to_write(term), target, reader.model_lang) for term in terms]
     if not wanted:
         return found
     ids, starts = [asked[i].ids for i in wanted], prefixes_of(wanted, forced)
