@@ -201,19 +201,12 @@ def search_once(
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
         for i, call in zip(batch, calls, strict=True):
             if is_greedy:
-                found = _greedy(runtime, call, limit=limits[i], config=config, with_scores=with_scores)
+                result = call.result()
+                ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
+                # The call goes on past every limit, so what is within its limit has ended.
+                log_prob = result.scores[0] * (len(ids) + 1) ** exponent(config) if with_scores else None
+                found = settled_greedy(ids, log_prob, limit=limits[i], config=config)
             else:
                 found = settled_beam(*runtime.seen([call], config), limit=limits[i], config=config)
             if found is not None:
                 yield i, found
-
-
-def _greedy(
-    runtime: Runtime, call: Any, *, limit: int, config: SearchConfig, with_scores: bool
-) -> list[Hypothesis] | None:
-    """What a call settles; None where it does not."""
-    result = call.result()
-    ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
-    # The call goes on past every limit, so what is within its limit has ended.
-    log_prob = result.scores[0] * (len(ids) + 1) ** exponent(config) if with_scores else None
-    return settled_greedy(ids, log_prob, limit=limit, config=config)
