@@ -124,6 +124,17 @@ def test_terms_of_a_glossary_stand_in_the_translation(
     assert not any("Xaver" in t.text for t in plain)
 
 
+def test_a_term_that_a_prefix_holds_is_not_written_once_more(coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, engine="ctranslate2", threads=1)
+    glossary = Glossary(dict.fromkeys([source.split()[0].lower() for source in sources[:6]], "xaver"))
+    texts = [source for source in sources if len(glossary.find(source)) == 1]
+    free = [t.text for t in translator.translate(texts, glossary=glossary)]
+    for prefixes in ([text[: text.find("xaver") + 5] for text in free], ["Xaver"] * len(texts)):  # inside, in front
+        found = [t.text for t in translator.translate(texts, glossary=glossary, prefixes=prefixes)]
+        assert all(text.startswith(prefix) for text, prefix in zip(found, prefixes, strict=True))
+        assert sum(text.lower().count("xaver") == 1 for text in found) >= 0.9 * len(texts)
+
+
 def test_the_search_holds_every_term_and_costs_little_where_the_model_knows_it(
     tiny_run: TinyRun, sources: list[str], dictionary: dict[str, str]
 ) -> None:
