@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tiny_model import TinyRun
 from yiwen.bundle import open_bundle
 from yiwen.plan import Piece, Stretch, fitting, join, plan
+from yiwen.text.glossary import Glossary
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader, Reading
 from yiwen.text.subword import Subword
@@ -41,15 +42,17 @@ def subword(tiny_run: TinyRun) -> Subword:
 class PlainReader:
     """Gives all that is not blank to the model, as it is."""
 
-    def __init__(self, subword: Subword, lang: str) -> None:
-        self.subword, self.src_lang = subword, lang
+    def __init__(self, subword: Subword, lang: str, glossary: Glossary | None = None) -> None:
+        self.subword, self.src_lang, self.glossary = subword, lang, glossary
 
     def read(self, text: str, *, must: bool = False) -> Reading:
         return Reading(normalise(text), text)
 
 
-def planned(text: str, subword: Subword, *, by_sentence: bool = False, lang: str = "en") -> list[Stretch]:
-    reader = cast(Reader, PlainReader(subword, lang))
+def planned(
+    text: str, subword: Subword, *, by_sentence: bool = False, lang: str = "en", glossary: Glossary | None = None
+) -> list[Stretch]:
+    reader = cast(Reader, PlainReader(subword, lang, glossary))
     return plan([text], reader=reader, limit=LIMIT, by_sentence=by_sentence, wholes=[False])[0]
 
 
@@ -74,6 +77,20 @@ def test_stretches_together_are_the_whole_text(text: str, by_sentence: bool, lan
         done = stretch.end
     assert normalise(text[done:]) == ""
     assert inked("".join(stretch.reading.text for stretch in stretches)) == inked(text)
+
+
+def test_no_sentence_and_no_piece_of_a_long_line_ends_inside_of_a_term(subword: Subword) -> None:
+    glossary = Glossary({"bapu! gedi": "haus", "deti, deti": "haus", "reta reta": "haus"})
+    for text, by_sentence in (("Bapu! Gedi reta. Deti bapu.", True), ("bapu! Gedi. " * 20, False)):
+        whole, free = (planned(text, subword, by_sentence=by_sentence, glossary=each) for each in (glossary, None))
+        assert all(stretch.reading.text.lower().startswith(("bapu! gedi", "deti")) for stretch in whole)
+        assert not all(stretch.reading.text.lower().startswith(("bapu! gedi", "deti")) for stretch in free)
+    for term in ("deti, deti", "reta reta"):
+        text = f"{'gedi ' * 3}{term} " * 9
+        stretches = planned(text, subword, glossary=glossary)
+        assert len(stretches) > 1
+        assert sum(stretch.reading.text.count(term) for stretch in stretches) == 9
+    assert len(planned("reta" * 20, subword, glossary=Glossary({"reta" * 20: "haus"}))) > 1  # longer than there is room
 
 
 @given(text=texts_like_text)

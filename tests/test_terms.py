@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tiny_model import TinyRun, exported, write_tiny_recipe
-from yiwen.engines.engine import Ids
+from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
+from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -124,6 +124,17 @@ def test_terms_of_a_glossary_stand_in_the_translation(
     assert not any("Xaver" in t.text for t in plain)
 
 
+def test_a_term_that_a_prefix_holds_is_not_written_once_more(coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, engine="ctranslate2", threads=1)
+    glossary = Glossary(dict.fromkeys([source.split()[0].lower() for source in sources[:6]], "xaver"))
+    texts = [source for source in sources if len(glossary.find(source)) == 1]
+    free = [t.text for t in translator.translate(texts, glossary=glossary)]
+    for prefixes in ([text[: text.find("xaver") + 5] for text in free], ["Xaver"] * len(texts)):  # inside, in front
+        found = [t.text for t in translator.translate(texts, glossary=glossary, prefixes=prefixes)]
+        assert all(text.startswith(prefix) for text, prefix in zip(found, prefixes, strict=True))
+        assert sum(text.lower().count("xaver") == 1 for text in found) >= 0.9 * len(texts)
+
+
 def test_the_search_holds_every_term_and_costs_little_where_the_model_knows_it(
     tiny_run: TinyRun, sources: list[str], dictionary: dict[str, str]
 ) -> None:
@@ -185,6 +196,26 @@ def test_terms_stand_inside_of_chinese_without_a_blank(tiny_run: TinyRun) -> Non
     for lang, blank in (("zh", ""), ("de", " ")):
         ids = term_ids("头发", target, lang)
         assert target.decode([[*target.encode(["a"])[0], *ids]]) == [f"a{blank}头发"]
+
+
+def test_terms_are_searched_for_in_the_script_that_the_model_writes(
+    tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
+    translator = Translator.load(folder, threads=1, tgt_lang="zh-Hant")
+    engine, told = translator.engine, []
+    assert isinstance(engine, FindsTerms)
+    search_terms = engine.search_terms
+
+    def watched(sources: Sequence[Ids], terms: Sequence[Sequence[Ids]], **how: Any) -> list[list[Hypothesis]]:
+        told.extend(translator.bundle.target.decode(terms[0]))
+        return search_terms(sources, terms, **how)
+
+    monkeypatch.setattr(engine, "search_terms", watched)
+    (found,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "頭髮"}))
+    assert told == ["头发"]
+    assert "頭髮" in found.text
+    assert "glossary" not in found.flags
 
 
 def test_an_exported_model_without_symbols_asks_the_trained_one_for_what_lacks_its_terms(exported_bundle: Path) -> None:

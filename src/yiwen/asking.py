@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence, Set
 
 from yiwen.engines.engine import Engine, FindsTerms, Ids, Sentences
@@ -12,7 +13,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.languages import UNSPACED, base
-from yiwen.text.reading import Reader, in_usual_case
+from yiwen.text.reading import Reader, Reading, begun, in_usual_case
 from yiwen.text.subword import Subword
 
 
@@ -69,7 +70,7 @@ def ask_for_terms(
         reading = stretch.reading
         terms = [term for term in reading.terms if term not in reading.kept]  # what a symbol stands for is there anyway
         if terms and reader.lacks_term(reading, target.decode([found[i][0].ids])[0]):
-            wanted[i] = [term_ids(term, target, reader.model_lang) for term in terms]
+            wanted[i] = [term_ids(reader.to_write(term), target, reader.model_lang) for term in terms]
     if not wanted:
         return found
     ids, starts = [asked[i].ids for i in wanted], prefixes_of(wanted, forced)
@@ -83,15 +84,20 @@ def forced_ids(
 ) -> list[list[int]]:
     """Subwords that the translation of each stretch must start with: for the first of a text, if any.
 
-    What becomes capitals after the search is searched for in usual case, as the model writes it.
+    What becomes capitals after the search is searched for in usual case, as the model writes it, and what a symbol
+    stands for in the source is the symbol here, or the model would write it once more.
 
     Raises:
         ConfigError: If a prefix is longer than `room`, or belongs to a text of several lines.
     """
     forced: list[list[int]] = []
     for text, stretches, prefix in zip(texts, plans, prefixes, strict=True):
-        is_capitals = any(stretch.reading.is_capitals for stretch in stretches)
-        (ids,) = subword.encode([in_usual_case(prefix, subword, lang) if is_capitals else prefix])
+        reading = stretches[0].reading if prefix else Reading("")
+        start = in_usual_case(prefix, subword, lang) if reading.is_capitals else prefix
+        for number, span in enumerate(reading.kept):
+            first = begun(span, lang) if reading.begins_large and span in reading.terms else span
+            start = re.sub(rf"(?<!\w){re.escape(span)}(?!\w)|\A{re.escape(first)}(?!\w)", f"⟦{number}⟧", start)
+        (ids,) = subword.encode([start])
         if ids and "\n" in text:
             n_lines = text.count("\n") + 1
             raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")

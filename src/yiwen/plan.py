@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from yiwen.text.glossary import inside_terms
 from yiwen.text.languages import RUN_ON, base
 from yiwen.text.normalise import normalise
 from yiwen.text.reading import Reader, Reading
@@ -57,9 +58,11 @@ class Stretch:
     """The model's, in its translation."""
 
 
-def cut(text: str, *, lang: str, by_sentence: bool) -> list[Span]:
-    """Offsets of the lines of a text, or of its sentences."""
-    return sentences(text, lang) if by_sentence else [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
+def cut(text: str, reader: Reader, *, by_sentence: bool) -> list[Span]:
+    """Offsets of the lines of a text, or of its sentences; none ends inside of a term of the glossary."""
+    if by_sentence:
+        return sentences(text, reader.src_lang, inside_terms(reader.glossary, text))
+    return [line.span() for line in re.finditer("^.*$", text, re.MULTILINE)]
 
 
 def plan(
@@ -74,10 +77,8 @@ def plan(
         by_sentence: Whether each sentence is translated by itself, as long as that can be, or each line.
         wholes: Which texts are not cut into sentences, and translated whatever they are.
     """
-    spans_of = [
-        cut(text, lang=reader.src_lang, by_sentence=by_sentence and not whole)
-        for text, whole in zip(texts, wholes, strict=True)
-    ]
+    both = zip(texts, wholes, strict=True)
+    spans_of = [cut(text, reader, by_sentence=by_sentence and not whole) for text, whole in both]
     read = [
         [reader.read(text[start:end].removesuffix("\r" if "\n" in text else ""), must=whole) for start, end in spans]
         for text, spans, whole in zip(texts, spans_of, wholes, strict=True)
@@ -107,10 +108,10 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         (ids,) = reader.subword.encode([reader.read(part[start:end], must=True).text])
         return len(ids) <= limit or end - start == 1
 
-    def packed(part: str, cutters: tuple[Callable[[str], list[Span]], ...]) -> list[Span]:
+    def packed(part: str, cutters: tuple[Callable[[str, frozenset[int]], list[Span]], ...]) -> list[Span]:
         found: list[Span] = []
         is_open = False  # whether the last one found may become longer
-        for start, end in cutters[0](part):
+        for start, end in cutters[0](part, inside_terms(reader.glossary, part)):
             if not fits(start, end, part):
                 inner = packed(part[start:end], cutters[1:] or cutters)
                 found += [(start + left, start + right) for left, right in inner]
@@ -122,12 +123,12 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
                 is_open = True
         return found
 
-    def halves(part: str) -> list[Span]:
+    def halves(part: str, _: frozenset[int]) -> list[Span]:
         half = len(part) // 2
         middle = next((n for n in range(half, 0, -1) if not _DRAWN_TOGETHER.match(part, n - 1)), half)
         return [(0, middle), (middle, len(part))]
 
-    return packed(text, (lambda line: sentences(line, reader.src_lang), clauses, words, halves))
+    return packed(text, (lambda line, uncut: sentences(line, reader.src_lang, uncut), clauses, words, halves))
 
 
 def join(

@@ -168,7 +168,7 @@ class Translator:
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
         reader, target = self.reader(glossary), self.bundle.target
-        prefixes = [""] * len(texts) if prefixes is None else list(map(reader.prefix, as_texts(prefixes, "prefixes")))
+        prefixes = [""] * len(texts) if prefixes is None else [*map(reader.to_write, as_texts(prefixes, "prefixes"))]
         if len(prefixes) != len(texts):
             raise ConfigError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one a text, '' for none")
         wholes = [bool(prefix) for prefix in prefixes]

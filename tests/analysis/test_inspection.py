@@ -50,6 +50,17 @@ def test_a_single_word_is_searched_for_as_translating_does(tiny_run: TinyRun) ->
     assert [text.rstrip(".") for text in given] == [found.text.rstrip(".") for found in translations]
 
 
+def test_a_translation_that_the_limit_cuts_has_no_end(tiny_run: TinyRun, sentence: str) -> None:
+    found = inspect_sentence(
+        open_bundle(tiny_run.best), sentence, search=SearchConfig(max_len_ratio=0, max_len_extra=2)
+    )
+    assert not found.candidates[0].is_finished
+    assert found.tgt_tokens[-1] == "<cut>"
+    assert [found.node_tokens[number] for number in found.winner] == found.tgt_tokens[:-1]
+    given = inspect_sentence(open_bundle(tiny_run.best), sentence, target=found.target)
+    assert given.tgt_tokens[-1] == "</s>"
+
+
 def test_a_model_that_takes_the_one_most_like_the_others_is_looked_at_too(
     tiny_run: TinyRun, sentence: str, seen: Inspection
 ) -> None:

@@ -31,7 +31,7 @@ def search(
 ) -> list[Hypothesis]:
     model = FakeModel()
     task = make_task([max_len], [prefix])
-    config = SearchConfig(beam_size=beam_size, n_best=n_best)
+    config = SearchConfig(beam_size=beam_size, n_best=n_best, sampling=n_best > beam_size)
     return constrained_search(model.step, model.start([sentence]), task, config, terms, room=room)
 
 
@@ -87,6 +87,13 @@ def test_every_translation_holds_its_terms(terms: list[Ids]) -> None:
         for hypothesis in search(sentence, terms, n_best=beam_size, beam_size=beam_size):
             assert holds(hypothesis.ids, terms)
             assert hypothesis.is_finished or len(hypothesis.ids) >= 6
+
+
+def test_as_many_are_found_as_are_asked_for_instead_of_samples() -> None:
+    for sentence in range(5):
+        found = search(sentence, [(3, 2)], n_best=9, beam_size=2)
+        assert len({h.ids for h in found}) == 9
+        assert all(holds(h.ids, [(3, 2)]) for h in found)
 
 
 @pytest.mark.parametrize("terms", TERMS[:4])
@@ -166,3 +173,9 @@ def test_terms_that_the_model_has_no_room_for_are_not_all_met() -> None:
     (found,) = search(1, [(3, 2, 4), (4, 4, 3)], max_len=2, room=4)
     assert len(found.ids) == 4
     assert max(len(h.ids) for h in search(1, [(3, 2, 4), (4, 4, 3)], max_len=2)) >= 5
+
+
+def test_what_is_cut_where_room_ends_holds_as_many_terms_as_go_in() -> None:
+    for sentence, beam_size in itertools.product(range(9), (1, 2, 4)):
+        (found,) = search(sentence, [(3, 2, 4), (4, 4, 3)], max_len=2, room=4, beam_size=beam_size)
+        assert holds(found.ids, [(3, 2, 4)]) or holds(found.ids, [(4, 4, 3)])

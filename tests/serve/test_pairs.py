@@ -340,17 +340,20 @@ def test_languages_are_named_in_both_languages(service: tuple[Service, str]) -> 
     assert {"code": "zh-Hant", "name": "Chinese (Traditional)", "native": "繁體中文", "targets": ["de", "en"]} in found
 
 
-def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(service: tuple[Service, str]) -> None:
+@pytest.mark.parametrize("glossary", [(), ({"source": "robu! deti", "target": "haus"},)])
+def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(
+    glossary: Sequence[dict[str, str]], service: tuple[Service, str]
+) -> None:
     address = service[1]
-    text = f"{TEXT} Kabe robu.\n\n  Gedi bapu! " + "Robu gedi. " * 20
-    whole = ask(address, request(T, translation(text))).json["translations"][0]
-    with httpx.stream(
-        "POST", f"{address}{T}", content=translation(text, stream=True), headers={"content-type": "application/json"}
-    ) as answer:
+    text = f"{TEXT} Kabe robu.\n\n  Gedi bapu! " + "Robu gedi. " * 19 + "Robu! Deti gedi."
+    whole = ask(address, request(T, translation(text, glossary=glossary))).json["translations"][0]
+    asked = translation(text, stream=True, glossary=glossary)
+    with httpx.stream("POST", f"{address}{T}", content=asked, headers={"content-type": "application/json"}) as answer:
         assert answer.headers["content-type"] == "application/x-ndjson"
         lines = [json.loads(line) for line in answer.read().decode().strip().split("\n")]
     assert lines[-1] == {"done": True}
-    assert [line["sentence"] for line in lines[:-1]] == list(range(23))
+    assert [line["sentence"] for line in lines[:-1]] == list(range(23 if glossary else 24))
+    assert bool(glossary) == ("haus" in lines[-2]["text"].lower())  # the term goes over the end of a sentence
     spans = [tuple(line["source"]) for line in lines[:-1]]
     assert spans == [tuple(sentence["source"]) for sentence in whole["sentences"]]
     assert text[slice(*spans[2])] == "Gedi bapu!"

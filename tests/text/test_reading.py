@@ -186,7 +186,7 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "zh", "en").read("他說：「頭髮」").text == "他说：“头发”"
     assert reader(english, "zh-Hant", "en").read("他说：“头发”").text == "他說：「頭髮」"
     assert reader(english, "zh-Hans", "en").read("他笑了。").text == "他笑了。"
-    assert reader(english, "en", "zh-Hans", "zh-Hant").prefix(" 頭髮") == "头发"
+    assert reader(english, "en", "zh-Hans", "zh-Hant").to_write(" 頭髮") == "头发"
 
 
 @pytest.mark.parametrize("said", ["I like the dog's house", "I like the dog’s house"])

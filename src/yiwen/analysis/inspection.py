@@ -58,7 +58,7 @@ class Inspection:
     src_tokens: list[str]
     """S."""
     tgt_tokens: list[str]
-    """T: what each step writes."""
+    """T: what each step writes; `<cut>` last where the length limit came before the end."""
     tgt_inputs: list[str]
     """T: what each step reads last."""
     attention: dict[str, np.ndarray]
@@ -141,6 +141,7 @@ def inspect_sentence(
     place = info.alignment or AlignmentHead.usual(info.model)
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY
     forced = _forced_pass(model, bundle, src.ids, tgt.ids)
+    forced["tgt_tokens"][-1] = "</s>" if all(h.is_finished for h in hypotheses[:1]) else "<cut>"
     attention = _attention_at(place, forced["attention"]["cross"])
     return Inspection(
         languages=(info.src_lang, info.tgt_lang),

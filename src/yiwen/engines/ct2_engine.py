@@ -199,25 +199,14 @@ def search_once(
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
-        of_batch = [limits[i] for i in batch]
-        if is_greedy:
-            settled = _greedy(runtime, calls, of_batch, config, with_scores=with_scores)
-        else:
-            seen = zip(runtime.seen(calls, config), of_batch, strict=True)
-            settled = (settled_beam(of_one, limit=limit, config=config) for of_one, limit in seen)
-        for i, found in zip(batch, settled, strict=True):
+        for i, call in zip(batch, calls, strict=True):
+            if is_greedy:
+                result = call.result()
+                ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
+                # The call goes on past every limit, so what is within its limit has ended.
+                log_prob = result.scores[0] * (len(ids) + 1) ** exponent(config) if with_scores else None
+                found = settled_greedy(ids, log_prob, limit=limits[i], config=config)
+            else:
+                found = settled_beam(*runtime.seen([call], config), limit=limits[i], config=config)
             if found is not None:
                 yield i, found
-
-
-def _greedy(
-    runtime: Runtime, calls: list[Any], limits: Sequence[int], config: SearchConfig, *, with_scores: bool
-) -> Iterator[list[Hypothesis] | None]:
-    """What each call settles; None where it does not."""
-    alpha = exponent(config)
-    for call, limit in zip(calls, limits, strict=True):
-        result = call.result()
-        ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
-        # The call goes on past every limit, so what is within its limit has ended.
-        log_prob = result.scores[0] * (len(ids) + 1) ** alpha if with_scores else None
-        yield settled_greedy(ids, log_prob, limit=limit, config=config)

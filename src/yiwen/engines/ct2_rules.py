@@ -68,9 +68,8 @@ def settled_greedy(
     """
     if log_prob is None:
         return [Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)]
-    if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
-        return None
-    return [scored(ids, log_prob, config)]
+    # Beyond the limit, the sum up to it is not known.
+    return [scored(ids, log_prob, config)] if config.min_len <= len(ids) <= limit else None
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
@@ -90,11 +89,9 @@ def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> l
         config: Our rules.
     """
     handed_out = [h for h in seen if h.ids or not config.min_len]
-    if len(seen) < config.beam_size or len(handed_out) < config.n_best:
-        return None
-    if not all(h.is_finished and h.is_possible for h in seen):
-        return None
-    if not all(config.min_len <= len(h.ids) <= limit for h in handed_out):
+    is_whole = len(seen) >= config.beam_size and all(h.is_finished and h.is_possible for h in seen)
+    fits = len(handed_out) >= config.n_best and all(config.min_len <= len(h.ids) <= limit for h in handed_out)
+    if not (is_whole and fits):
         return None
     found = best_first(hypotheses(handed_out, config))[: config.n_best]
     if config.penalty == "gnmt":

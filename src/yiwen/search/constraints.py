@@ -80,7 +80,8 @@ def constrained_search(
     """
     wanted = _Terms(terms)
     n_needed = wanted.n_needed
-    W = max(config.beam_size, min(2 * (n_needed + 1), _WIDEST)) if terms else config.beam_size
+    width = max(config.beam_size, config.n_best)  # samples may be more than a beam holds
+    W = max(width, min(2 * (n_needed + 1), _WIDEST)) if terms else width
     (prefix,) = task.prefixes
     limit = max(task.max_lens[0], min(len(prefix) + n_needed, room))
     going = [_Candidate(0.0, 0, (), wanted.start)]
@@ -92,17 +93,17 @@ def constrained_search(
         if t < config.min_len:
             log_probs[:, task.eos_id] = -torch.inf
         task.force_prefix(log_probs, [0], t, len(going))
-        candidates = _continued(going, log_probs, wanted, n_likeliest=2 * config.beam_size, eos_id=task.eos_id)
+        candidates = _continued(going, log_probs, wanted, n_likeliest=2 * width, eos_id=task.eos_id)
         # Who still lacks more than there is room for can never hold all (terms may overlap, which is not counted on).
         able = [c for c in candidates if c.progress.n_met == n_needed or n_needed - c.progress.n_met < limit - t]
         kept = _allocated(able or candidates, W)
         done += [c for c in kept if c.is_end]
         if t >= limit:  # what did not just end is cut
             ended = {c.ids for c in done}
-            done += [c for c in going if c.ids not in ended][: max(0, config.beam_size - len(done))]
+            done += [c for c in going if c.ids not in ended][: max(0, width - len(done))]
             break
         going = [c for c in kept if not c.is_end]
-        if not going or (len(done) >= config.beam_size and not (terms and _is_hope(going, done, config))):
+        if not going or (len(done) >= width and not (terms and _is_hope(going, done, config))):
             break
         state = state.select(torch.tensor([c.row for c in going], device=task.device))
         last_ids = torch.tensor([c.ids[-1] for c in going], device=task.device)
@@ -190,7 +191,7 @@ def _allocated(candidates: list[_Candidate], W: int) -> list[_Candidate]:
                 room[bank] += 1
                 free -= 1
     kept = []
-    for bank, inside in banks.items():
+    for bank, inside in sorted(banks.items(), reverse=True):  # if the limit cuts, it cuts those first
         kept += [c for c in inside[: room[bank]] if c.is_end]
         kept += [c for c in inside if not c.is_end][: room[bank]]
     return kept

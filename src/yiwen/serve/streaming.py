@@ -14,6 +14,7 @@ from yiwen.serve.endpoint import Dialect
 from yiwen.serve.errors import refusal_of
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
+from yiwen.text.glossary import inside_terms
 from yiwen.text.languages import RUN_ON, base
 from yiwen.text.segment import sentences
 
@@ -59,7 +60,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
 
 def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Iterator[Part]:
     """Translate one sentence, then two, four and so on up to sixteen at a time."""
-    spans = sentences(text, way.src)
+    spans = sentences(text, way.src, inside_terms(options.get("glossary"), text))
     done, size = 0, 1
     while done < len(spans):
         chunk = spans[done : done + size]

@@ -101,6 +101,16 @@ class Glossary:
         return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
 
 
+def inside_terms(glossary: Glossary | None, text: str) -> frozenset[int]:
+    """Offsets inside of the terms that stand in a text: no places to cut it at.
+
+    >>> inside_terms(Glossary({"hi! you": "du"}), "Hi! You.")
+    frozenset({1, 2, 3, 4, 5, 6})
+    """
+    found = glossary.find(text) if glossary else ()
+    return frozenset(place for start, end, _ in found for place in range(start + 1, end))
+
+
 def _as_written(term: str) -> str:
     """A term, also in capitals (of ß these are SS), with either apostrophe: editors write ', and Word ’."""
     forms = [term] if term.upper().lower() == term else [term, term.upper()]

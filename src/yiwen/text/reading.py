@@ -128,8 +128,8 @@ class Reader:
         said, *terms = (in_script(text, self.tgt_lang).casefold().replace("’", "'") for text in texts)
         return any(term not in said for term in terms)
 
-    def prefix(self, text: str) -> str:
-        """What a translation must start with, as the model writes it."""
+    def to_write(self, text: str) -> str:
+        """What a translation must start with or hold, in the script of Chinese that the model writes."""
         line = normalise(text)
         return line if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(line, self.model_lang)
 

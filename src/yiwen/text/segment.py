@@ -47,8 +47,10 @@ _ORDINAL: Final = frozenset(("de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl
 """Languages that write the 3rd as 3."""
 
 
-def sentences(text: str, lang: str) -> list[Span]:
+def sentences(text: str, lang: str, uncut: frozenset[int] = frozenset()) -> list[Span]:
     """Offsets of the sentences; what stands between them, before and behind is white space.
+
+    At the offsets `uncut` none ends.
 
     >>> text = "Mr. Smith paid $3.50. “Really?” he asked.\\n他笑了。你呢？"
     >>> [text[start:end] for start, end in sentences(text, "en")]
@@ -59,22 +61,22 @@ def sentences(text: str, lang: str) -> list[Span]:
         start = bounds[-1]
         asked = re.sub("[;\u037e]", "?", line) if base(lang) == "el" else line  # Greek asks with a semicolon
         bounds += [start + bound for bound in _boundaries(asked, base(lang))] + [start + len(line) + 1]
-    return _trimmed(text, bounds)
+    return _trimmed(text, bounds, uncut)
 
 
-def clauses(text: str) -> list[Span]:
+def clauses(text: str, uncut: frozenset[int] = frozenset()) -> list[Span]:
     """Offsets of what commas, semicolons, colons and dashes set apart, these included."""
-    return _trimmed(text, [0, *(found.end() for found in _COMMA.finditer(text)), len(text)])
+    return _trimmed(text, [0, *(found.end() for found in _COMMA.finditer(text)), len(text)], uncut)
 
 
-def words(text: str) -> list[Span]:
+def words(text: str, uncut: frozenset[int] = frozenset()) -> list[Span]:
     """Offsets of what blanks set apart."""
-    return [found.span() for found in re.finditer(r"\S+", text)]
+    return _trimmed(text, [0, *(found.end() for found in re.finditer(r"\s+", text)), len(text)], uncut)
 
 
-def _trimmed(text: str, bounds: list[int]) -> list[Span]:
+def _trimmed(text: str, bounds: list[int], uncut: frozenset[int]) -> list[Span]:
     spans = []
-    for start, end in pairwise(bounds):
+    for start, end in pairwise(bound for bound in bounds if bound not in uncut):
         if inner := text[start:end].strip():
             start = text.index(inner, start)
             spans.append((start, start + len(inner)))
