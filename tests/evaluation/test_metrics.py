@@ -124,6 +124,11 @@ def test_resamples_are_bounded_by_memory_not_by_the_size_of_the_set() -> None:
     assert affordable_resamples(10, 0) == 0
 
 
+def test_a_single_line_has_no_interval_for_all_resamples_of_it_are_alike() -> None:
+    for score in evaluate(GERMAN[:1], GERMAN[1:2], tgt_lang="de").scores:
+        assert (score.low, "bs:" in score.signature) == (None, False)
+
+
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
 def test_the_quick_score_is_the_score(metric: str) -> None:
     hypotheses = [line.replace("Hund", "Wolf") for line in GERMAN]

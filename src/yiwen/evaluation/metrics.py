@@ -199,9 +199,9 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
-    """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do."""
+    """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do, or of one line."""
     affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
-    return affordable if affordable >= _FEWEST_RESAMPLES else 0
+    return affordable if affordable >= _FEWEST_RESAMPLES and n_lines > 1 else 0
 
 
 def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
