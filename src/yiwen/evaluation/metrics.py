@@ -23,8 +23,8 @@ METRICS: Final[tuple[Metric, ...]] = ("bleu", "chrf", "ter")
 _BYTES_PER_DRAW: Final = 80
 """Memory that sacreBLEU takes for one line in one resample: chrF has 18 float32 counts, the index 8 bytes."""
 _BOOTSTRAP_BYTES: Final = 800_000_000
-_FEWEST_RESAMPLES: Final = 40
-"""Below this, a 95 % interval has no line to cut off at either end."""
+_FEWEST: Final = 40
+"""Resamples; of fewer, a 95 % interval has none to cut off at either end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +39,10 @@ class EvaluationConfig:
     """Ignore case in all scores; the signature then says `lc`."""
 
     def __post_init__(self) -> None:
-        if not self.metrics:
-            raise ConfigError(f"evaluation.metrics is empty; name at least one of {', '.join(METRICS)}")
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ConfigError(f"evaluation.metrics names one twice ({', '.join(self.metrics)}); name each once")
-        if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST_RESAMPLES:
-            raise ConfigError(
-                f"evaluation.n_bootstrap is {self.n_bootstrap}; use 0 for no interval or at least {_FEWEST_RESAMPLES}"
-            )
+        if not self.metrics or len(set(self.metrics)) < len(self.metrics):
+            raise ConfigError(f"evaluation.metrics is {[*self.metrics]}; name some of {', '.join(METRICS)}, each once")
+        if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST:
+            raise ConfigError(f"evaluation.n_bootstrap is {self.n_bootstrap}; use 0 for none or at least {_FEWEST}")
 
 
 @dataclass(frozen=True)
@@ -201,7 +197,7 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
     """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do, or of one line."""
     affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
-    return affordable if affordable >= _FEWEST_RESAMPLES and n_lines > 1 else 0
+    return affordable if affordable >= _FEWEST and n_lines > 1 else 0
 
 
 def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:

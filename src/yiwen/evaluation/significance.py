@@ -104,13 +104,12 @@ def _resampled(
     gains = np.array([ours - theirs for ours, theirs in scores])
     n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
     low, high = np.percentile(gains, (2.5, 97.5)).tolist()
-    signature = metric.get_signature()
-    signature.update("bs", n_resamples)
-    signature.update("seed", _SEED)
+    metric.n_bootstrap, metric.seed = n_resamples, _SEED  # which the signature names
+    signature = str(metric.get_signature())
     # Of lines that are each as likely to go the other way, a share of 2^(1 - n) all go one way; resamples of a single
     # line are all alike, and seem to leave nothing to chance.
     p_value = max((n_farther + 1) / (n_resamples + 1), 2.0 ** (1 - len(references)))
-    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), str(signature))
+    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), signature)
 
 
 def _total(metric: Any, stats: np.ndarray) -> Any:
