@@ -124,6 +124,11 @@ def test_resamples_are_bounded_by_memory_not_by_the_size_of_the_set() -> None:
     assert affordable_resamples(10, 0) == 0
 
 
+def test_french_questions_do_not_look_tokenised() -> None:
+    asked = ["Où est-il ?", "Qui court\u202f?"]
+    assert evaluate(asked, asked, tgt_lang="fr", n_bootstrap=0).notes == ()
+
+
 def test_a_single_line_has_no_interval_for_all_resamples_of_it_are_alike() -> None:
     for score in evaluate(GERMAN[:1], GERMAN[1:2], tgt_lang="de").scores:
         assert (score.low, "bs:" in score.signature) == (None, False)

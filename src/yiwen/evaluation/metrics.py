@@ -205,7 +205,8 @@ def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, .
     if n_empty := sum(not hypothesis.strip() for hypothesis in hypotheses):
         notes.append(f"{n_empty} of {len(hypotheses)} hypotheses are empty")
     for what, lines in (("hypotheses", hypotheses), ("references", references)):
-        n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ?", " ？")) for line in lines)
+        # No question mark: French has a blank before it.
+        n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ？")) for line in lines)
         if n_tokenised * 2 > len(lines):
             notes.append(
                 f"{n_tokenised} of {len(lines)} {what} end in a space and a full stop: they look tokenised, "
