@@ -36,7 +36,7 @@ class EvaluationConfig:
     n_bootstrap: int = 1000
     """Resamples for the 95 % confidence interval; 0 leaves it out."""
     lowercase: bool = False
-    """Ignore case in all scores; the signature then says `lc`."""
+    """Ignore case in all scores of `yiwen evaluate`, not in validation and sweeps; the signature then says `lc`."""
 
     def __post_init__(self) -> None:
         if not self.metrics or len(set(self.metrics)) < len(self.metrics):
