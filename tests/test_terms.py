@@ -14,6 +14,8 @@ import pytest
 from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
 from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
+from yiwen.evaluation import calibration
+from yiwen.measure import calibrate_once
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search.config import SearchConfig
@@ -100,6 +102,30 @@ def test_more_codes_than_symbols_and_our_own_symbols_do_no_harm(coded: Path, sou
     assert "AB-" in found.text
     assert "⟦" not in found.text
     assert set(re.findall("⟦.⟧", own.text)) <= {"⟦2⟧"}
+
+
+def test_what_is_usual_is_measured_on_text_as_a_model_with_symbols_reads_it(
+    coded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(coded.parent / "runs"))
+    monkeypatch.setattr(calibration, "MIN_PAIRS", 30)
+    translator = Translator.load(shutil.copytree(coded, tmp_path / "model"), engine="torch", threads=1)
+    asked, measured, search = [], [], translator.engine.search
+
+    def spied(sources: Sequence[Ids], **how: Any) -> list[list[Hypothesis]]:
+        asked.extend(translator.bundle.source.decode(sources))
+        return search(sources, **how)
+
+    def lengths(src: Sequence[Ids], ref: Sequence[Ids], weights: calibration.Weights) -> dict[str, Any]:
+        measured.extend(translator.bundle.target.decode(ref))
+        return usual_lengths(src, ref, weights)
+
+    usual_lengths = calibration.usual_lengths
+    monkeypatch.setattr(translator.engine, "search", spied)
+    monkeypatch.setattr(calibration, "usual_lengths", lengths)
+    calibrate_once(translator)
+    assert translator.usual is not None
+    assert [text.count("⟦0⟧") for text in asked + measured] == [1] * 60
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

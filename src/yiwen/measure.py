@@ -64,13 +64,9 @@ class Measurement:
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
         result |= {"note": self.note, **self.asked, **self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
-        if self.comparison is not None:
-            result["comparison"] = self.comparison.to_json()
-        if self.details is not None:
-            result["details"] = dataclasses.asdict(self.details)
-        if self.more:
-            result["more_tests"] = [measurement.to_json() for measurement in self.more]
-        return result
+        result |= {"comparison": self.comparison.to_json()} if self.comparison else {}
+        result |= {"details": dataclasses.asdict(self.details)} if self.details else {}
+        return result | ({"more_tests": [measurement.to_json() for measurement in self.more]} if self.more else {})
 
 
 def measure(
@@ -276,7 +272,8 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
     folder = prepared_folder(translator.bundle)
     if translator.usual is None and folder.is_dir():
         try:
-            translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
+            parts = translator.bundle, translator.engine, Store.open(folder)
+            translator.usual = calibrate(*parts, reader=translator.reader(None), stop=stop)
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise

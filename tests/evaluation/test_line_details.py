@@ -29,6 +29,13 @@ def test_flags_name_their_lines_and_the_worst_come_first() -> None:
     assert (details.calibration_error, details.reliability, details.better) == (None, (), ())
 
 
+def test_a_blank_line_that_stayed_blank_is_none_of_the_worst() -> None:
+    blank = line(1, "", 0.0, reference="", translation=" ")
+    invented, dropped = line(2, "", 0.0, reference=""), line(3, "a", 0.0, translation="")
+    details = details_of([blank, invented, dropped, line(4, "a", 9.0)], tgt_lang="de", good_at=None)
+    assert [each.number for each in details.worst] == [2, 3, 4]
+
+
 def test_gains_and_losses_are_told_apart_and_ties_left_out() -> None:
     lines = [
         line(n, "a b", chrf, other="ein Hund", other_chrf=theirs)

@@ -124,6 +124,16 @@ def test_resamples_are_bounded_by_memory_not_by_the_size_of_the_set() -> None:
     assert affordable_resamples(10, 0) == 0
 
 
+def test_french_questions_do_not_look_tokenised() -> None:
+    asked = ["Où est-il ?", "Qui court\u202f?"]
+    assert evaluate(asked, asked, tgt_lang="fr", n_bootstrap=0).notes == ()
+
+
+def test_a_single_line_has_no_interval_for_all_resamples_of_it_are_alike() -> None:
+    for score in evaluate(GERMAN[:1], GERMAN[1:2], tgt_lang="de").scores:
+        assert (score.low, "bs:" in score.signature) == (None, False)
+
+
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
 def test_the_quick_score_is_the_score(metric: str) -> None:
     hypotheses = [line.replace("Hund", "Wolf") for line in GERMAN]
@@ -185,9 +195,12 @@ def test_any_text_has_a_score(lines: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"metrics": ()}, r"evaluation\.metrics is empty; name at least one of bleu, chrf, ter"),
-        ({"metrics": ("bleu", "bleu")}, r"names one twice \(bleu, bleu\)"),
-        ({"n_bootstrap": 3}, r"n_bootstrap is 3; use 0 for no interval or at least 40"),
+        ({"metrics": ()}, r"evaluation\.metrics is \[\]; name some of bleu, chrf, ter, each once"),
+        (
+            {"metrics": ("bleu", "bleu")},
+            r"metrics is \['bleu', 'bleu'\]; name some of bleu, chrf, ter, each once",
+        ),
+        ({"n_bootstrap": 3}, r"n_bootstrap is 3; use 0 for none or at least 40"),
     ],
 )
 def test_a_config_that_makes_no_sense_is_refused(settings: dict[str, object], message: str) -> None:

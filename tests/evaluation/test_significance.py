@@ -58,6 +58,13 @@ def test_one_changed_line_of_forty_is_no_proof() -> None:
     assert bleu.p_value > 0.05
 
 
+def test_so_few_lines_that_chance_may_favour_one_system_in_all_of_them_prove_nothing() -> None:
+    for n in (1, 2, 5, 6):
+        for difference in compare(REFERENCES[:n], WORSE[:n], REFERENCES[:n], tgt_lang="de").differences:
+            assert difference.p_value == max(1 / 1001, 2 / 2**n)
+            assert difference.is_significant is (n == 6)
+
+
 def test_a_comparison_is_plain_json_and_reads_as_a_sentence() -> None:
     comparison = compare(REFERENCES, WORSE, REFERENCES, tgt_lang="de", metrics=("chrf",), n_bootstrap=50)
     value = json.loads(json.dumps(comparison.to_json()))

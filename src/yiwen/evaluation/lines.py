@@ -105,11 +105,12 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, l
 
     sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]
     error, reliability = reliability_of(*zip(*sure, strict=True)) if sure else (None, ())
+    told = [line for line in lines if line.reference or line.translation.strip()]  # chrF of nothing is 0, however right
     compared = sorted((line for line in lines if line.other is not None), key=lambda line: line.other_chrf - line.chrf)
     return Details(
         buckets=tuple((edge, len(inside), *scores(inside)) for edge, inside in sorted(buckets.items())),
         flagged={flag: tuple(numbers) for flag, numbers in sorted(flagged.items())},
-        worst=tuple(sorted(lines, key=lambda line: line.chrf)[:N_SHOWN]),
+        worst=tuple(sorted(told, key=lambda line: line.chrf)[:N_SHOWN]),
         better=tuple(line for line in compared[:N_SHOWN] if line.chrf > line.other_chrf),
         worse=tuple(line for line in compared[: -N_SHOWN - 1 : -1] if line.chrf < line.other_chrf),
         calibration_error=error,

@@ -23,8 +23,8 @@ METRICS: Final[tuple[Metric, ...]] = ("bleu", "chrf", "ter")
 _BYTES_PER_DRAW: Final = 80
 """Memory that sacreBLEU takes for one line in one resample: chrF has 18 float32 counts, the index 8 bytes."""
 _BOOTSTRAP_BYTES: Final = 800_000_000
-_FEWEST_RESAMPLES: Final = 40
-"""Below this, a 95 % interval has no line to cut off at either end."""
+_FEWEST: Final = 40
+"""Resamples; of fewer, a 95 % interval has none to cut off at either end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +36,13 @@ class EvaluationConfig:
     n_bootstrap: int = 1000
     """Resamples for the 95 % confidence interval; 0 leaves it out."""
     lowercase: bool = False
-    """Ignore case in all scores; the signature then says `lc`."""
+    """Ignore case in all scores of `yiwen evaluate`, not in validation and sweeps; the signature then says `lc`."""
 
     def __post_init__(self) -> None:
-        if not self.metrics:
-            raise ConfigError(f"evaluation.metrics is empty; name at least one of {', '.join(METRICS)}")
-        if len(set(self.metrics)) < len(self.metrics):
-            raise ConfigError(f"evaluation.metrics names one twice ({', '.join(self.metrics)}); name each once")
-        if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST_RESAMPLES:
-            raise ConfigError(
-                f"evaluation.n_bootstrap is {self.n_bootstrap}; use 0 for no interval or at least {_FEWEST_RESAMPLES}"
-            )
+        if not self.metrics or len(set(self.metrics)) < len(self.metrics):
+            raise ConfigError(f"evaluation.metrics is {[*self.metrics]}; name some of {', '.join(METRICS)}, each once")
+        if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST:
+            raise ConfigError(f"evaluation.n_bootstrap is {self.n_bootstrap}; use 0 for none or at least {_FEWEST}")
 
 
 @dataclass(frozen=True)
@@ -199,9 +195,9 @@ def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
-    """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do."""
+    """The resamples that fit into memory, at most `n_bootstrap`; 0 where too few for an interval do, or of one line."""
     affordable = min(n_bootstrap, _BOOTSTRAP_BYTES // (n_lines * _BYTES_PER_DRAW))
-    return affordable if affordable >= _FEWEST_RESAMPLES else 0
+    return affordable if affordable >= _FEWEST and n_lines > 1 else 0
 
 
 def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
@@ -209,7 +205,8 @@ def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, .
     if n_empty := sum(not hypothesis.strip() for hypothesis in hypotheses):
         notes.append(f"{n_empty} of {len(hypotheses)} hypotheses are empty")
     for what, lines in (("hypotheses", hypotheses), ("references", references)):
-        n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ?", " ？")) for line in lines)
+        # No question mark: French has a blank before it.
+        n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ？")) for line in lines)
         if n_tokenised * 2 > len(lines):
             notes.append(
                 f"{n_tokenised} of {len(lines)} {what} end in a space and a full stop: they look tokenised, "

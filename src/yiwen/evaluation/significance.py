@@ -1,7 +1,8 @@
 """Is one system really better than another? Paired bootstrap resampling (Koehn 2004) of sacreBLEU's statistics.
 
 Both systems are scored on the same resampled sets; the p-value is the share of resamples whose difference strays
-from its mean by no less than the difference found. Below 0.05 the difference is unlikely to be chance.
+from its mean by no less than the difference found, and never less than so few lines can tell. Below 0.05 the
+difference is unlikely to be chance.
 
 sacreBLEU's own paired bootstrap takes the magnitude of the differences before their mean and so calls equal systems
 different three times as often as it says; its randomisation test counts no ties, of which few changed lines give many.
@@ -103,11 +104,12 @@ def _resampled(
     gains = np.array([ours - theirs for ours, theirs in scores])
     n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
     low, high = np.percentile(gains, (2.5, 97.5)).tolist()
-    signature = metric.get_signature()
-    signature.update("bs", n_resamples)
-    signature.update("seed", _SEED)
-    p_value = (n_farther + 1) / (n_resamples + 1)
-    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), str(signature))
+    metric.n_bootstrap, metric.seed = n_resamples, _SEED  # which the signature names
+    signature = str(metric.get_signature())
+    # Of lines that are each as likely to go the other way, a share of 2^(1 - n) all go one way; resamples of a single
+    # line are all alike, and seem to leave nothing to chance.
+    p_value = max((n_farther + 1) / (n_resamples + 1), 2.0 ** (1 - len(references)))
+    return Difference(of_system.name, of_system.score, of_baseline.score, p_value, (low, high), signature)
 
 
 def _total(metric: Any, stats: np.ndarray) -> Any:

@@ -95,6 +95,16 @@ def symbols(n: int) -> tuple[str, ...]:
     return tuple(f"⟦{number}⟧" for number in range(n))
 
 
+def named(prose: str, spans: Sequence[str], kept: Sequence[str]) -> str:
+    """A masked text with its spans, those that are kept as symbols.
+
+    >>> named(*masked("read a.txt and b.txt"), ["b.txt"])
+    'read a.txt and ⟦0⟧'
+    """
+    names = dict(zip(kept, symbols(len(kept)), strict=True))
+    return unmasked(prose, [names.get(span, span) for span in spans])
+
+
 def restored(text: str, spans: Sequence[str]) -> str:
     """A translation with spans in the place of symbols; a symbol that stands for none is an invention and goes.
 

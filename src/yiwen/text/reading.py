@@ -18,7 +18,7 @@ from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
-from yiwen.text.protect import SPAN, Place, apart, masked, restored, symbols, unmasked
+from yiwen.text.protect import SPAN, Place, apart, masked, named, restored, unmasked
 from yiwen.text.scripts import LETTER, script_of
 from yiwen.text.subword import Subword
 
@@ -89,9 +89,8 @@ class Reader:
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
         kept = tuple(dict.fromkeys(span for span in spans if not span.startswith("<2")))[: self.n_symbols]
-        names = dict(zip(kept, symbols(len(kept)), strict=True))
         return Reading(
-            unmasked(usual, [names.get(span, span) for span in spans]),
+            named(usual, spans, kept),
             flags=("recased",) if usual != prose else (),
             is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
