@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,8 +17,14 @@ from yiwen.data.fingerprint import fingerprint_of
 from yiwen.data.prepare import DataConfig, prepare
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError
+from yiwen.hardware import Hardware
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
+from yiwen.stop import StopFlag
 from yiwen.text.protect import symbols
 from yiwen.text.subword import TokenizerConfig
+from yiwen.training.config import TrainingConfig
+from yiwen.training.validation import ValidationSet
 
 PLAIN = TokenizerConfig(kind="bpe", vocab_size=400)
 WITH = TokenizerConfig(kind="bpe", vocab_size=400, placeholders=3)
@@ -50,6 +57,26 @@ def test_half_of_the_pairs_have_a_symbol_on_both_sides_where_both_say_the_same(
     assert {src[0] for src, _ in used} == set(symbols(3))
     assert all("name_" not in side for pair in changed for side in pair)
     assert texts(data, WITH, tmp_path, workers=2) == found
+
+
+def test_validation_reads_and_writes_text_as_users_have_it_read_and_written(data: DataConfig, tmp_path: Path) -> None:
+    """Without symbols such a model would be judged by how it spells what it never has to spell."""
+    for code, text in (("en", "open a_1.txt, then b_2.txt\n\n"), ("de", "erst b_2.txt, dann a_1.txt auf\n\n")):
+        (tmp_path / f"valid.{code}").write_text(text, encoding="utf-8")
+    data = dataclasses.replace(data, valid=CorpusConfig(src="valid.en", tgt="valid.de"))
+    model = Transformer(ModelConfig(d_model=8, n_heads=2, d_ff=8), src_vocab_size=400, tgt_vocab_size=400)
+    hardware = Hardware(device="cpu", precision="float32", threads=1, attention="plain", keeps_memory=False)
+    for tokenizer, given, written in (
+        (PLAIN, ["open a_1.txt, then b_2.txt", "erst b_2.txt, dann a_1.txt auf"], "⟦1⟧ ⟦0⟧ ⟦2⟧"),
+        (WITH, ["open ⟦0⟧, then ⟦1⟧", "erst ⟦1⟧, dann ⟦0⟧ auf"], "b_2.txt a_1.txt "),
+    ):
+        store = Store.open(prepare(data, tokenizer, root=tmp_path, base=tmp_path).folder)
+        lines = ValidationSet(store, TrainingConfig(), max_len=97)
+        sides = store.source.decode(lines.src_ids), store.target.decode(lines.ref_ids)
+        assert [side[0] for side in sides] == given
+        with patch.object(store.target, "decode", return_value=["⟦1⟧ ⟦0⟧ ⟦2⟧"]):
+            ((_, translation, reference), *_) = lines.validate(model, hardware, StopFlag()).samples
+        assert (translation, reference) == (written, "erst b_2.txt, dann a_1.txt auf")
 
 
 def test_texts_kept_for_sampling_have_the_same_symbols(data: DataConfig, tmp_path: Path) -> None:

@@ -95,6 +95,15 @@ def symbols(n: int) -> tuple[str, ...]:
     return tuple(f"⟦{number}⟧" for number in range(n))
 
 
+def to_keep(spans: Sequence[str], n: int) -> tuple[str, ...]:
+    """Those of a text's spans that n symbols can stand for, each once; a tag that tells the model something is none.
+
+    >>> to_keep(["<2bt>", "a.txt", "b.txt", "a.txt"], 10)
+    ('a.txt', 'b.txt')
+    """
+    return tuple(dict.fromkeys(span for span in spans if not span.startswith("<2")))[:n]
+
+
 def named(prose: str, spans: Sequence[str], kept: Sequence[str]) -> str:
     """A masked text with its spans, those that are kept as symbols.
 

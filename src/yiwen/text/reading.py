@@ -18,7 +18,7 @@ from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
-from yiwen.text.protect import SPAN, Place, apart, masked, named, restored, unmasked
+from yiwen.text.protect import SPAN, Place, apart, masked, named, restored, to_keep, unmasked
 from yiwen.text.scripts import LETTER, script_of
 from yiwen.text.subword import Subword
 
@@ -88,7 +88,7 @@ class Reader:
         prose, spans = masked(line, found if self.uses_symbols else ())
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
-        kept = tuple(dict.fromkeys(span for span in spans if not span.startswith("<2")))[: self.n_symbols]
+        kept = to_keep(spans, self.n_symbols)
         return Reading(
             named(usual, spans, kept),
             flags=("recased",) if usual != prose else (),

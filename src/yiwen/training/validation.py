@@ -24,6 +24,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
+from yiwen.text.protect import masked, named, restored, to_keep
 from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
 
@@ -56,8 +57,12 @@ class ValidationSet:
         self.src, self.ref = store.valid
         self.store = store
         self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
-        src, ref = store.valid.normalised(store.src_lang)
-        self.src_ids, self.ref_ids = store.source.encode(src), store.target.encode(ref)
+        self.n_symbols = min(store.source.n_placeholders, store.target.n_placeholders)
+        pairs = zip(*store.valid.normalised(store.src_lang), strict=True)
+        read = [_as_read(src, ref, self.n_symbols) for src, ref in pairs]
+        self.kept = [kept for _, _, kept in read]
+        self.src_ids = store.source.encode([src for src, _, _ in read])
+        self.ref_ids = store.target.encode([ref for _, ref, _ in read])
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
         self.loss_batches = chunks_of(longer, config.micro_batch_tokens, max_len=max_len, only=self.decoded)
@@ -71,6 +76,8 @@ class ValidationSet:
         decoded = self.store.target.decode([hypotheses[0].ids for hypotheses in found])
         by_line = dict(zip(self.decoded, decoded, strict=True))
         translations = [by_line.get(i, "") for i in range(len(self.src))]
+        if self.n_symbols:
+            translations = [*map(restored, translations, self.kept)]
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
         return Validation(
@@ -105,6 +112,15 @@ class ValidationSet:
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
         blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
         return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
+
+
+def _as_read(src: str, ref: str, n_symbols: int) -> tuple[str, str, tuple[str, ...]]:
+    """A pair as a model with symbols reads users' text, named alike on both sides, and what the symbols stand for."""
+    if n_symbols == 0:
+        return src, ref, ()
+    prose, spans = masked(src)
+    kept = to_keep(spans, n_symbols)
+    return named(prose, spans, kept), named(*masked(ref), kept), kept
 
 
 def require_texts(texts: Sequence[Any]) -> None:
