@@ -64,9 +64,13 @@ class Measurement:
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
         result |= {"note": self.note, **self.asked, **self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
-        result |= {"comparison": self.comparison.to_json()} if self.comparison else {}
-        result |= {"details": dataclasses.asdict(self.details)} if self.details else {}
-        return result | ({"more_tests": [measurement.to_json() for measurement in self.more]} if self.more else {})
+        if self.comparison is not None:
+            result["comparison"] = self.comparison.to_json()
+        if self.details is not None:
+            result["details"] = dataclasses.asdict(self.details)
+        if self.more:
+            result["more_tests"] = [measurement.to_json() for measurement in self.more]
+        return result
 
 
 def measure(

@@ -68,8 +68,9 @@ def settled_greedy(
     """
     if log_prob is None:
         return [Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)]
-    # Beyond the limit, the sum up to it is not known.
-    return [scored(ids, log_prob, config)] if config.min_len <= len(ids) <= limit else None
+    if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
+        return None
+    return [scored(ids, log_prob, config)]
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
