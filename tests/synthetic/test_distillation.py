@@ -26,8 +26,10 @@ from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards
+from yiwen.synthetic.backtranslate import back_translate
 from yiwen.synthetic.distil import Distilled, distil, translate_corpus
 from yiwen.synthetic.teacher import Teachers
+from yiwen.text.subword import Subword
 from yiwen.translator import Translation
 
 
@@ -260,6 +262,21 @@ def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
     sources = lines(distilled, "corpus-0.en")
     assert len(sources) > 300
     assert set(sources) <= set(recipe.with_name("codes.en").read_text(encoding="utf-8").split("\n"))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_tag_is_for_the_student_and_for_a_teacher_that_has_learnt_it(
+    teacher: Teacher, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    monkeypatch.setattr(Subword, "has_piece", lambda subword, piece: is_known)
+    recipe = recipe_with(tiny_run, "tagged", "")
+    untagged = recipe.with_name("tagged.en").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    recipe.with_name("tagged.en").write_text("".join(f"<2bt> {line}\n" for line in untagged), encoding="utf-8")
+    distilled = distilled_by(teacher, load_recipe(str(recipe), ["tokenizer.vocab_size=400"]))
+    sources = lines(distilled, "corpus-0.en")
+    assert len(sources) > 300
+    assert all(source.startswith("<2bt> ") for source in sources)
+    assert teacher.asked == [source if is_known else source.removeprefix("<2bt> ") for source in sources]
 
 
 @pytest.mark.parametrize(("has_bytes", "rule"), [(False, "identity"), (True, "nmt_nfkc")])
