@@ -81,6 +81,21 @@ def test_the_teacher_searches_as_its_bundle_says_for_one_translation(teacher: Te
     assert teacher.search == teacher.bundle.info.search.changed(n_best=1, beam_size=3)
 
 
+def test_one_translation_is_searched_for_whatever_the_bundle_gives_and_samples_are_drawn_as_they_come(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    search = dataclasses.asdict(teacher.bundle.info.search)
+    teacher.bundle = open_bundle(tampered(tiny_run.best, tmp_path / "n", search=search | {"n_best": 5}))
+    assert teachers_of(teacher, search={"beam_size": 1}).load().bundle is teacher.bundle
+    agreeing = search | {"mbr": 16, "sampling": True}
+    teacher.bundle = open_bundle(tampered(tiny_run.best, tmp_path / "mbr", search=agreeing))
+    for how, mbr in (({}, 16), ({"sampling": True}, 0)):
+        back_translate(teachers_of(teacher, search=how), [tiny_run.recipe.with_name("test.en")])
+        assert teacher.search == teacher.bundle.info.search.changed(mbr=mbr)
+    with pytest.raises(ConfigError, match="the recipe of the model asks for samples, which have no"):
+        teachers_of(teacher, search={"beam_size": 4}).load()
+
+
 def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: LoadedRecipe) -> None:
     first = distilled_by(teacher, loaded)
     teacher.asked.clear()
