@@ -120,6 +120,21 @@ def test_none_of_the_general_test_is_trained_on(recipe: Path) -> None:
     assert {drop.reason: drop.count for drop in prepared.report.dropped}["held-out overlap"] >= 40
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_recipe_of_the_manual_is_measured_on_the_new_text(language: str, tmp_path: Path) -> None:
+    page = Path(__file__).parents[1].joinpath(f"docs/{language}/quality.md").read_text(encoding="utf-8")
+    (text,) = (found for found in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "my-domain" in found)
+    (path := tmp_path / "fine.toml").write_text(re.sub("init_from.*", "", text), encoding="utf-8")
+    for name, n in (("my-domain", 300), ("general", 900), ("general-test", 10)):
+        for side in ("en", "de"):
+            lines = (f"{side} {name} {chr(97 + i % 26)}{chr(97 + i // 26)} {i}\n" for i in range(n))
+            (tmp_path / f"{name}.{side}").write_text("".join(lines), encoding="utf-8")
+    loaded = load_recipe(str(path), ["tokenizer.vocab_size=320"])
+    store = Store.open(prepare_recipe(loaded, stop=StopFlag(), root=tmp_path / "runs").folder)
+    assert len(store.valid.src) == 27
+    assert all("my-domain" in source for source in (*store.valid.src, *store.test.src))
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

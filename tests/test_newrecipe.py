@@ -143,6 +143,10 @@ def test_text_whose_apostrophes_are_escaped_is_read_as_it_was_meant() -> None:
         path, survey, _ = new_recipe((file,), src_lang="en", tgt_lang="zh", columns=("1", "2"))
         assert survey.n_escaped == len(range(0, len(PAIRS), every))
         assert [corpus.unescape for corpus in load_recipe(str(path)).recipe.data.corpora] == [is_escaped]
+    quoted = [f"{src} &apos;\t{tgt} &apos;{' &apos;' if i % 50 == 0 else ''}" for i, (src, tgt) in enumerate(PAIRS)]
+    path, _, _ = new_recipe((write("quoted.tsv", quoted),), src_lang="en", tgt_lang="zh", columns=("1", "2"))
+    recipe = load_recipe(str(path)).recipe
+    assert (recipe.data.corpora[0].unescape, recipe.tokenizer.placeholders) == (True, 0), "no code, no address"
     both = write("markup.tsv", [f"{src} &amp;\t{tgt} &amp;" for src, tgt in PAIRS])  # markup that is to stay
     path, _, _ = new_recipe((both,), src_lang="en", tgt_lang="zh", columns=("1", "2"))
     assert "unescape" not in path.read_text("utf-8")

@@ -172,7 +172,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
                 survey.samples.append((src, tgt))
             if survey.n_pairs <= _CHECKED:
                 (src_prose, src_spans), (tgt_prose, tgt_spans) = masked(src), masked(tgt)
-                survey.n_spans += not {*src_spans}.isdisjoint(tgt_spans)
+                survey.n_spans += any(span in tgt_spans and span[0] != "&" for span in src_spans)  # no entities
                 survey.n_escaped += len(ENTITY.findall(raw_src)) != len(ENTITY.findall(raw_tgt))
                 for prose, right, wrong in ((src_prose, src_lang, tgt_lang), (tgt_prose, tgt_lang, src_lang)):
                     straight += is_in(prose, right, rather_than=wrong) - is_in(prose, wrong, rather_than=right)

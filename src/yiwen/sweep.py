@@ -168,15 +168,9 @@ def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row
             rows.append(Row(name=name, n_runs=len(group), error="; ".join(errors)))
             continue
         scored = [result for result in group if isinstance(result, Result)]
-        rows.append(
-            Row(
-                name=name,
-                n_runs=len(group),
-                score=fmean(result.score for result in scored),
-                gain=_gain(scored, first) if first else None,
-                minutes=fmean(result.minutes for result in scored),
-            )
-        )
+        score, minutes = fmean(result.score for result in scored), fmean(result.minutes for result in scored)
+        gain = _gain(scored, first) if first else None
+        rows.append(Row(name=name, n_runs=len(group), score=score, gain=gain, minutes=minutes))
         if len(rows) == 1:
             first = scored
     return rows
@@ -194,10 +188,10 @@ def table(rows: Sequence[Row]) -> str:
         text = f"{row.name:{width}}  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
         if row.gain is not None:
             mean, low, high = (round(15 + 15 * end / reach) for end in row.gain)
-            line = "".join(
-                "●" if x == mean else "─" if low <= x <= high else "│" if x == 15 else " " for x in range(31)
-            )
-            text += "  {:+6.2f}  [{:+6.2f}, {:+6.2f}]  ".format(*row.gain) + line
+            marks = ("●" if x == mean else "─" if low <= x <= high else "│" if x == 15 else " " for x in range(31))
+            text += "  {:+6.2f}  [{:+6.2f}, {:+6.2f}]  ".format(*row.gain) + "".join(marks)
+        elif row is not rows[0] and rows[0].score is not None:
+            text += "  other validation text or metric than above: not to be compared"
         lines.append(text.rstrip())
     return "\n".join(lines)
 

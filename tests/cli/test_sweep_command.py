@@ -238,6 +238,7 @@ def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
     cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"})
     rows = compared(cells, ["0: full", result_of(30.0)])
     assert [(row.score, row.gain, row.error) for row in rows] == [(None, None, "0: full"), (30.0, None, "")]
+    assert "other" not in table(rows)
 
 
 def test_the_table_draws_gains_around_zero() -> None:
@@ -246,7 +247,9 @@ def test_the_table_draws_gains_around_zero() -> None:
         Row(name="x", n_runs=1, score=32.0, gain=(2.0, 1.0, 3.0), minutes=2.5),
         Row(name="y", n_runs=1, score=27.0, gain=(-3.0, -3.0, -2.9), minutes=2.5),
     ]
-    header, first, better, worse = table(rows).split("\n")
+    rows.append(Row(name="z", n_runs=1, score=99.0, minutes=2.5))
+    header, first, better, worse, other = table(rows).split("\n")
+    assert other == "z         99.00      2.5     1  other validation text or metric than above: not to be compared"
     assert first == "as it is  30.00      1.2     1"
     assert "+2.00  [ +1.00,  +3.00]" in better
     zero = header.index("0")

@@ -82,6 +82,18 @@ def test_entities_of_held_out_text_are_read_as_characters(tmp_path: Path) -> Non
     assert (store.valid.src, store.valid.tgt) == (["Tom & Mary", "one line"], ["Tom & Mary", '"one"'])
 
 
+def test_entities_that_are_characters_in_training_alone_are_told(tmp_path: Path) -> None:
+    """A model would be measured on text of another kind than it learns, and pairs of it would be trained on."""
+    pairs = [(f"{src} &amp; so", f"{tgt} &amp; so") for src, tgt in map(pair, range(60))]
+    train = dataclasses.replace(write(tmp_path, "train", pairs), unescape=True)
+    dev = write(tmp_path, "dev", [*pairs[:7], pair(99)])
+    note = "valid: 14 lines hold &amp; or the like; unescape = true, as in a corpus, reads them"
+    for is_read in (False, True):
+        notes = run(tmp_path, train, valid=dataclasses.replace(dev, unescape=is_read)).report.notes
+        assert (note in notes) != is_read
+    assert note not in run(tmp_path, dataclasses.replace(train, unescape=False), valid=dev).report.notes
+
+
 def test_corpora_of_one_file_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     corpora = []
     for name, rows in (("one", range(20)), ("two", range(20, 31))):

@@ -26,8 +26,10 @@ from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards
+from yiwen.synthetic.backtranslate import back_translate
 from yiwen.synthetic.distil import Distilled, distil, translate_corpus
 from yiwen.synthetic.teacher import Teachers
+from yiwen.text.subword import Subword
 from yiwen.translator import Translation
 
 
@@ -77,6 +79,21 @@ def test_the_teacher_searches_as_its_bundle_says_for_one_translation(teacher: Te
     assert teacher.search == teacher.bundle.info.search.changed(n_best=1)
     distilled_by(teacher, loaded, search={"beam_size": 3})
     assert teacher.search == teacher.bundle.info.search.changed(n_best=1, beam_size=3)
+
+
+def test_one_translation_is_searched_for_whatever_the_bundle_gives_and_samples_are_drawn_as_they_come(
+    teacher: Teacher, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    search = dataclasses.asdict(teacher.bundle.info.search)
+    teacher.bundle = open_bundle(tampered(tiny_run.best, tmp_path / "n", search=search | {"n_best": 5}))
+    assert teachers_of(teacher, search={"beam_size": 1}).load().bundle is teacher.bundle
+    agreeing = search | {"mbr": 16, "sampling": True}
+    teacher.bundle = open_bundle(tampered(tiny_run.best, tmp_path / "mbr", search=agreeing))
+    for how, mbr in (({}, 16), ({"sampling": True}, 0)):
+        back_translate(teachers_of(teacher, search=how), [tiny_run.recipe.with_name("test.en")])
+        assert teacher.search == teacher.bundle.info.search.changed(mbr=mbr)
+    with pytest.raises(ConfigError, match="the recipe of the model asks for samples, which have no"):
+        teachers_of(teacher, search={"beam_size": 4}).load()
 
 
 def test_what_is_translated_is_not_translated_again(teacher: Teacher, loaded: LoadedRecipe) -> None:
@@ -260,6 +277,21 @@ def test_symbols_for_codes_are_for_the_student_and_the_teacher_reads_the_codes(
     sources = lines(distilled, "corpus-0.en")
     assert len(sources) > 300
     assert set(sources) <= set(recipe.with_name("codes.en").read_text(encoding="utf-8").split("\n"))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_tag_is_for_the_student_and_for_a_teacher_that_has_learnt_it(
+    teacher: Teacher, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    monkeypatch.setattr(Subword, "has_piece", lambda subword, piece: is_known)
+    recipe = recipe_with(tiny_run, "tagged", "")
+    untagged = recipe.with_name("tagged.en").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    recipe.with_name("tagged.en").write_text("".join(f"<2bt> {line}\n" for line in untagged), encoding="utf-8")
+    distilled = distilled_by(teacher, load_recipe(str(recipe), ["tokenizer.vocab_size=400"]))
+    sources = lines(distilled, "corpus-0.en")
+    assert len(sources) > 300
+    assert all(source.startswith("<2bt> ") for source in sources)
+    assert teacher.asked == [source if is_known else source.removeprefix("<2bt> ") for source in sources]
 
 
 @pytest.mark.parametrize(("has_bytes", "rule"), [(False, "identity"), (True, "nmt_nfkc")])

@@ -38,9 +38,7 @@ def backtranslate(
     from yiwen.synthetic.backtranslate import back_translate
     from yiwen.synthetic.teacher import Teachers
 
-    if sampling:
-        refuse({"--beam-size": beam_size}, "for a search; sampling has no beam, leave this out")
-    else:
+    if not sampling:
         refuse({"--top-k": top_k, "--seed": seed}, "for --sampling alone; add it, or leave this out")
     search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
     teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)

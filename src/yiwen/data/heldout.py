@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import CorpusConfig, Targets
+from yiwen.data.corpus import ENTITY, CorpusConfig, Targets
 from yiwen.data.intake import Intake, Job, Split
 from yiwen.data.labels import N_SHOWN, labels_of
 from yiwen.data.report import Findings
@@ -76,7 +76,7 @@ def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tup
 def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> TextPairs:
     """Read held-out text as it is: only torn rows are left out, broken UTF-8 is replaced, and both are noted."""
     pairs = TextPairs([], [])
-    n_broken = n_torn = 0  # lines
+    n_broken = n_torn = n_escaped = 0  # lines
     for block in job.blocks(corpus):
         for src, tgt in zip(block.src, block.tgt, strict=True):
             if src is None or tgt is None:
@@ -85,11 +85,14 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
             for side, raw in zip(pairs, (src, tgt), strict=True):
                 text = raw.decode("utf-8", "replace")
                 n_broken += text.encode() != raw
+                n_escaped += not corpus.unescape and ENTITY.search(raw) is not None
                 side.append(text.replace("\n", " "))
     if n_torn:
         findings.note(f"{name}: {n_torn} rows lack a side and were left out")
     if n_broken:
         findings.note(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
+    if n_escaped and any(each.unescape for each in job.data.corpora):
+        findings.note(f"{name}: {n_escaped} lines hold &amp; or the like; unescape = true, as in a corpus, reads them")
     return pairs
 
 

@@ -128,11 +128,10 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
         rows = choose(keys, free & may_go, n_pairs=n_pairs)
         if len(rows) < n_pairs:
             findings.note(f"{name}: {len(rows)} pairs split off, {n_pairs} asked for (at most a tenth of the text)")
-        shared = overlaps(keys, Keys(*(column[rows] for column in keys))) & free
-        shared[rows] = False
-        overlap |= shared
+        shared = overlaps(keys, Keys(*(column[rows] for column in keys))) & free  # the rows themselves, too
         free &= ~shared
-        free[rows] = False
+        overlap |= shared
+        overlap[rows] = False
         chosen[name] = rows
     _drop_rows(findings, "held-out overlap", intake, np.flatnonzero(overlap))
     _drop_rows(findings, "duplicate pair", intake, np.flatnonzero(repeated))
@@ -287,9 +286,6 @@ def _write_info(job: Job, fingerprint: str, vocabulary: Vocabulary, kept: list[i
 
 def _weights(data: DataConfig, kept: list[int]) -> tuple[float, ...]:
     """Sampling share of each corpus: by explicit weight, or by size ** (1 / temperature); an empty one gets nothing."""
-    explicit = any(corpus.weight for corpus in data.corpora)
-    shares = [
-        (corpus.weight if explicit else size ** (1 / data.temperature)) if size else 0.0
-        for corpus, size in zip(data.corpora, kept, strict=True)
-    ]
+    both = zip(data.corpora, kept, strict=True)
+    shares = [(corpus.weight or size ** (1 / data.temperature)) if size else 0.0 for corpus, size in both]
     return tuple(share / sum(shares) for share in shares)

@@ -99,8 +99,7 @@ def back_translate(
     prepared = prepare(
         data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
     )
-    store = Store.open(prepared.folder)
-    made = make_pairs(teachers, translator, store, data, tag=tag, stop=stop, console=console)
+    made = make_pairs(teachers, translator, Store.open(prepared.folder), data, tag=tag, stop=stop, console=console)
     if output is not None:
         swap_link(output.parent.resolve() / output.name, made.folder.resolve())
     recipe_lines = _recipe_lines(made, output or made.folder, data, forward=forward, tag=tag)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SHARD_ROWS: Final = 2048
 """Sources in a shard: seconds of work, which is what a kill may cost."""
+TAG: Final = re.compile(r"\A(<2[\w-]+>) ")
 TEXT: Final = "translations.txt"
 NOTES: Final = "notes.json"
 """In a shard: why the translations at these places are of no use, and which teacher and rows it is `of`."""
@@ -45,7 +47,7 @@ def identity_of(
         files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _telling(exported)
     text = hashlib.sha256()
     for rows in shards(store):
-        for source in sources_of(store, rows):
+        for source in _asked(translator, store, rows):
             text.update(source.encode("utf-8") + b"\n")
     others = [_telling(open_bundle(other).hashes) for other in ensemble]
     return {
@@ -70,7 +72,7 @@ def translate_missing(
     n_missing, n_all = sum(map(len, missing)), len(store)
 
     def stream_of(parts: list[np.ndarray], search: SearchConfig) -> Iterator[Translation]:
-        sources = (source.encode("utf-8") for rows in parts for source in sources_of(store, rows))
+        sources = (source.encode("utf-8") for rows in parts for source in _asked(translator, store, rows))
         return translator.translate_lines(sources, search=search, with_scores=False, checks=False, stop=stop)
 
     task = bar.add_task("translating", total=n_all, completed=n_all - n_missing, visible=n_missing > 0, rate="")
@@ -81,11 +83,8 @@ def translate_missing(
         if search.sampling:  # each shard draws by itself: which others are missing must not matter
             stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
         translations = list(itertools.islice(stream, len(rows)))
-        left_out = {
-            str(place): "cut" if "cut" in translation.flags else "empty"
-            for place, translation in enumerate(translations)
-            if "cut" in translation.flags or not translation.text.strip()
-        }
+        faults = ["cut" if "cut" in found.flags else "empty" * (not found.text.strip()) for found in translations]
+        left_out = {str(place): fault for place, fault in enumerate(faults) if fault}
         with new_folder(shard_of(folder, rows)) as shard:
             write_lines(shard / TEXT, [translation.text for translation in translations])
             write_json(shard / NOTES, left_out | {"of": _place_of(shard_of(folder, rows))})
@@ -114,6 +113,12 @@ def _is_here(shard: Path, n_rows: int) -> bool:
     if not is_whole(shard) or (shard / TEXT).read_bytes().count(b"\n") != n_rows:
         return False
     return bool(read_json(shard / NOTES, "remove the shard").get("of", _place_of(shard)) == _place_of(shard))
+
+
+def _asked(translator: Translator, store: Store, rows: np.ndarray) -> list[str]:
+    """What a teacher is given: sources, without a tag such as <2bt> that it has not learnt and would translate."""
+    is_known = translator.bundle.source.has_piece
+    return [TAG.sub(lambda tag: tag[0] if is_known(tag[1]) else "", source) for source in sources_of(store, rows)]
 
 
 def sources_of(store: Store, rows: np.ndarray) -> list[str]:

@@ -22,6 +22,7 @@ from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import runs_root
+from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import LEFT_OUT, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
@@ -57,8 +58,21 @@ class Teachers:
         translator = Translator.load(
             self.folder, engine=engine, device=self.device, threads=self.threads, ensemble=self.ensemble
         )
-        translator.bundle.info.search.changed(**self.search)  # refused now, not after the text is prepared
+        self.rules(translator)  # refused now, not after the text is prepared
         return translator
+
+    def rules(self, translator: Translator) -> SearchConfig:
+        """How they search for one translation each: as the first one's bundle says, or at random where that is asked.
+
+        Raises:
+            ConfigError: If a setting is wrong, or a beam is wanted where samples are drawn.
+        """
+        mbr = 0 if self.search.get("sampling") else None  # it would take the most usual of many samples
+        rules = translator.bundle.info.search.changed(**{"n_best": 1, "mbr": mbr, **self.search})
+        if rules.sampling and (beam_size := self.search.get("beam_size")):
+            why = "--sampling or the recipe of the model asks for samples, which have no beam; leave this out"
+            raise ConfigError(f"--beam-size {beam_size}: {why}")
+        return rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +141,7 @@ def make_pairs(
             f"{translator.bundle.folder} translates {store.src_lang} into itself; give one of two languages"
         )
     began = time.perf_counter()
-    config = translator.bundle.info.search.changed(n_best=1, **teachers.search)
+    config = teachers.rules(translator)
     identity = identity_of(translator, config, store, ensemble=teachers.ensemble)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
