@@ -83,8 +83,11 @@ def translate_missing(
         if search.sampling:  # each shard draws by itself: which others are missing must not matter
             stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
         translations = list(itertools.islice(stream, len(rows)))
-        faults = ["cut" if "cut" in found.flags else "empty" * (not found.text.strip()) for found in translations]
-        left_out = {str(place): fault for place, fault in enumerate(faults) if fault}
+        left_out = {
+            str(place): "cut" if "cut" in translation.flags else "empty"
+            for place, translation in enumerate(translations)
+            if "cut" in translation.flags or not translation.text.strip()
+        }
         with new_folder(shard_of(folder, rows)) as shard:
             write_lines(shard / TEXT, [translation.text for translation in translations])
             write_json(shard / NOTES, left_out | {"of": _place_of(shard_of(folder, rows))})
