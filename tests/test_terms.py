@@ -12,9 +12,13 @@ from typing import Any
 import pytest
 
 from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
+from yiwen.bundle import open_bundle
+from yiwen.data.store import TextPairs
 from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation import calibration
+from yiwen.evaluation.metrics import quick_score
+from yiwen.export.ctranslate2 import export_ctranslate2
 from yiwen.measure import calibrate_once
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -126,6 +130,21 @@ def test_what_is_usual_is_measured_on_text_as_a_model_with_symbols_reads_it(
     calibrate_once(translator)
     assert translator.usual is not None
     assert [text.count("⟦0⟧") for text in asked + measured] == [1] * 60
+
+
+def test_an_export_is_compared_on_text_as_users_have_it_read_and_written(
+    coded: Path, tmp_path: Path, tiny_run: TinyRun
+) -> None:
+    sides = ((tiny_run.recipe.parent / f"test.{lang}").read_text("utf-8").split("\n")[:-1] for lang in ("en", "de"))
+    rng = random.Random(7)
+    pairs = [with_code(codes(rng), rng, *pair) for pair in zip(*sides, strict=True)]
+    sources, references = map(list, zip(*pairs, strict=True))
+    found = Translator.load(coded, engine="torch", threads=1).translate(sources, checks=False)
+    bleu = quick_score([t.text for t in found], references, tgt_lang="de", metric="bleu")
+    valid = TextPairs(sources, references)
+    report = export_ctranslate2(open_bundle(coded), dtype="int8", valid=valid, output=tmp_path / "new")
+    assert report.verification["int8"]["n_lines"] == len(sources)
+    assert report.verification["int8"]["bleu_trained"] == pytest.approx(bleu)
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,8 +75,7 @@ class Translator:
         """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
-        self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
-        if self._n_symbols:
+        if bundle.reader.n_symbols:
             finder = None  # symbols keep to a glossary
         self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
 
@@ -312,17 +312,10 @@ class Translator:
     def reader(self, glossary: Glossary | None) -> Reader:
         """How the model reads text, and how its answers are written."""
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
-        if glossary is not None and self._finder is None and not self._n_symbols:
+        if glossary is not None and self._finder is None and not self.bundle.reader.n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
                 "with tokenizer.placeholders = 10"
             )
-        return Reader(
-            src_lang=self.src_lang,
-            model_lang=self.bundle.info.tgt_lang,
-            tgt_lang=self.tgt_lang,
-            subword=self.bundle.source,
-            n_symbols=self._n_symbols,
-            glossary=glossary,
-            uses_symbols=self._finder is None,
-        )
+        uses_symbols = self._finder is None
+        return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=uses_symbols)
