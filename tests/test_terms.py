@@ -147,6 +147,17 @@ def test_an_export_is_compared_on_text_as_users_have_it_read_and_written(
     assert report.verification["int8"]["bleu_trained"] == pytest.approx(bleu)
 
 
+def test_a_translation_is_as_likely_when_it_is_scored_as_when_it_was_found(coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, engine="torch", threads=1)
+    rng = random.Random(8)
+    texts = [with_code(codes(rng), rng, source)[0] for source in sources]
+    search = SearchConfig(beam_size=1, length_penalty=1.0)
+    found = translator.translate(texts, search=search, checks=False)
+    scores = translator.score(texts, [t.text for t in found])
+    same = [t.score == pytest.approx(score.per_token, abs=1e-3) for t, score in zip(found, scores, strict=True)]
+    assert sum(same) >= 0.9 * len(texts), "all but those that are cut into subwords in another way than they came"
+
+
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_terms_of_a_glossary_stand_in_the_translation(
     engine: str, coded: Path, sources: list[str], dictionary: dict[str, str]

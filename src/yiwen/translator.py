@@ -24,7 +24,8 @@ from yiwen.plan import plan
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary
-from yiwen.text.normalise import as_texts
+from yiwen.text.normalise import as_texts, normalise
+from yiwen.text.protect import named_alike
 from yiwen.text.reading import Reader, ids_as_read
 from yiwen.translation import Alternative, Score, Translation, assemble, chosen
 
@@ -269,8 +270,10 @@ class Translator:
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-        src_ids = ids_as_read(sources, self.src_lang, self.bundle.source)
-        tgt_ids = ids_as_read(targets, self.bundle.info.tgt_lang, self.bundle.target)
+        n = self.bundle.reader.n_symbols
+        pairs = [named_alike(*pair, n) for pair in zip(map(normalise, sources), map(normalise, targets), strict=True)]
+        src_ids = ids_as_read([src for src, _, _ in pairs], self.src_lang, self.bundle.source)
+        tgt_ids = ids_as_read([tgt for _, tgt, _ in pairs], self.bundle.info.tgt_lang, self.bundle.target)
         if skipped is None:
             check_room(self.bundle.room, first_line=first_line, source=src_ids, target=tgt_ids)
         fits = [max(map(len, sides)) <= self.bundle.room for sides in zip(src_ids, tgt_ids, strict=True)]
