@@ -13,6 +13,7 @@ import pytest
 
 from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
 from yiwen.bundle import open_bundle
+from yiwen.cli.main import main
 from yiwen.data.store import TextPairs
 from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
@@ -145,6 +146,16 @@ def test_an_export_is_compared_on_text_as_users_have_it_read_and_written(
     report = export_ctranslate2(open_bundle(coded), dtype="int8", valid=valid, output=tmp_path / "new")
     assert report.verification["int8"]["n_lines"] == len(sources)
     assert report.verification["int8"]["bleu_trained"] == pytest.approx(bleu)
+
+
+def test_who_packs_a_model_with_symbols_is_told_that_argos_knows_none(
+    coded: Path, tiny_run: TinyRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for model in (coded, exported(tiny_run.best, tmp_path / "plain")):
+        assert main(["package", str(model), "--output", str(tmp_path / "a.argosmodel")]) == 0
+        told.append("note: Argos knows no symbols" in capsys.readouterr().err)
+    assert told == [True, False]
 
 
 def test_a_translation_is_as_likely_when_it_is_scored_as_when_it_was_found(coded: Path, sources: list[str]) -> None:

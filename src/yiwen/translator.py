@@ -76,8 +76,7 @@ class Translator:
         """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
-        if bundle.reader.n_symbols:
-            finder = None  # symbols keep to a glossary
+        finder = None if bundle.reader.n_symbols else finder  # symbols keep to a glossary
         self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
 
     def __repr__(self) -> str:
@@ -320,5 +319,4 @@ class Translator:
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
                 "with tokenizer.placeholders = 10"
             )
-        uses_symbols = self._finder is None
-        return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=uses_symbols)
+        return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=self._finder is None)

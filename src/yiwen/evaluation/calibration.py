@@ -161,8 +161,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
 
     read = [*map(bundle.reader.read, store.valid.src)]  # as a user's text is
     src = bundle.source.encode([reading.text for reading in read])
-    pairs = zip(store.valid.tgt, read, strict=True)
-    ref = bundle.target.encode([named(*masked(text), reading.kept) for text, reading in pairs])
+    ref = bundle.target.encode([named(*masked(tgt), it.kept) for tgt, it in zip(store.valid.tgt, read, strict=True)])
     kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None
