@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 
 from tiny_model import TinyRun, exported, tampered, write_tiny_recipe
+from yiwen.bundle import open_bundle
+from yiwen.cli.main import main
+from yiwen.data.store import TextPairs
 from yiwen.engines.engine import FindsTerms, Ids
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.evaluation import calibration
+from yiwen.evaluation.metrics import quick_score
+from yiwen.export.ctranslate2 import export_ctranslate2
 from yiwen.measure import calibrate_once
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
@@ -126,6 +131,42 @@ def test_what_is_usual_is_measured_on_text_as_a_model_with_symbols_reads_it(
     calibrate_once(translator)
     assert translator.usual is not None
     assert [text.count("⟦0⟧") for text in asked + measured] == [1] * 60
+
+
+def test_an_export_is_compared_on_text_as_users_have_it_read_and_written(
+    coded: Path, tmp_path: Path, tiny_run: TinyRun
+) -> None:
+    sides = ((tiny_run.recipe.parent / f"test.{lang}").read_text("utf-8").split("\n")[:-1] for lang in ("en", "de"))
+    rng = random.Random(7)
+    pairs = [with_code(codes(rng), rng, *pair) for pair in zip(*sides, strict=True)]
+    sources, references = map(list, zip(*pairs, strict=True))
+    found = Translator.load(coded, engine="torch", threads=1).translate(sources, checks=False)
+    bleu = quick_score([t.text for t in found], references, tgt_lang="de", metric="bleu")
+    valid = TextPairs(sources, references)
+    report = export_ctranslate2(open_bundle(coded), dtype="int8", valid=valid, output=tmp_path / "new")
+    assert report.verification["int8"]["n_lines"] == len(sources)
+    assert report.verification["int8"]["bleu_trained"] == pytest.approx(bleu)
+
+
+def test_who_packs_a_model_with_symbols_is_told_that_argos_knows_none(
+    coded: Path, tiny_run: TinyRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for model in (coded, exported(tiny_run.best, tmp_path / "plain")):
+        assert main(["package", str(model), "--output", str(tmp_path / "a.argosmodel")]) == 0
+        told.append("note: Argos knows no symbols" in capsys.readouterr().err)
+    assert told == [True, False]
+
+
+def test_a_translation_is_as_likely_when_it_is_scored_as_when_it_was_found(coded: Path, sources: list[str]) -> None:
+    translator = Translator.load(coded, engine="torch", threads=1)
+    rng = random.Random(8)
+    texts = [with_code(codes(rng), rng, source)[0] for source in sources]
+    search = SearchConfig(beam_size=1, length_penalty=1.0)
+    found = translator.translate(texts, search=search, checks=False)
+    scores = translator.score(texts, [t.text for t in found])
+    same = [t.score == pytest.approx(score.per_token, abs=1e-3) for t, score in zip(found, scores, strict=True)]
+    assert sum(same) >= 0.9 * len(texts), "all but those that are cut into subwords in another way than they came"
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

@@ -32,6 +32,7 @@ from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.tasks.config import COMMANDS, Pooling, Task
 from yiwen.text.languages import base, canonical
+from yiwen.text.reading import Reader
 from yiwen.text.subword import Subword, subword_paths
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ class Bundle:
     def limit(self) -> int:
         """Subwords, without eos, of the longest text that is read in one piece: as long as it has seen in training."""
         return max(1, min(self.info.max_src_tokens - 1, self.room))
+
+    @property
+    def reader(self) -> Reader:
+        """How a translator reads text, with symbols if it has learnt any, and how its answers are written."""
+        src_lang, tgt_lang, source = self.info.src_lang, self.info.tgt_lang, self.source
+        n = min(source.n_placeholders, self.target.n_placeholders)
+        return Reader(src_lang=src_lang, model_lang=tgt_lang, tgt_lang=tgt_lang, subword=source, n_symbols=n)
 
 
 def check_room(room: int, *, first_line: int = 1, **sides: Sequence[Sequence[int]]) -> None:

@@ -276,8 +276,7 @@ def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> N
     folder = prepared_folder(translator.bundle)
     if translator.usual is None and folder.is_dir():
         try:
-            parts = translator.bundle, translator.engine, Store.open(folder)
-            translator.usual = calibrate(*parts, reader=translator.reader(None), stop=stop)
+            translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise

@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,8 @@ from yiwen.plan import plan
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import Glossary
-from yiwen.text.normalise import as_texts
+from yiwen.text.normalise import as_texts, normalise
+from yiwen.text.protect import named_alike
 from yiwen.text.reading import Reader, ids_as_read
 from yiwen.translation import Alternative, Score, Translation, assemble, chosen
 
@@ -74,9 +76,7 @@ class Translator:
         """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
         self.usual = open_calibration(bundle)
-        self._n_symbols = min(bundle.source.n_placeholders, bundle.target.n_placeholders)
-        if self._n_symbols:
-            finder = None  # symbols keep to a glossary
+        finder = None if bundle.reader.n_symbols else finder  # symbols keep to a glossary
         self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
 
     def __repr__(self) -> str:
@@ -269,8 +269,10 @@ class Translator:
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-        src_ids = ids_as_read(sources, self.src_lang, self.bundle.source)
-        tgt_ids = ids_as_read(targets, self.bundle.info.tgt_lang, self.bundle.target)
+        n = self.bundle.reader.n_symbols
+        pairs = [named_alike(*pair, n) for pair in zip(map(normalise, sources), map(normalise, targets), strict=True)]
+        src_ids = ids_as_read([src for src, _, _ in pairs], self.src_lang, self.bundle.source)
+        tgt_ids = ids_as_read([tgt for _, tgt, _ in pairs], self.bundle.info.tgt_lang, self.bundle.target)
         if skipped is None:
             check_room(self.bundle.room, first_line=first_line, source=src_ids, target=tgt_ids)
         fits = [max(map(len, sides)) <= self.bundle.room for sides in zip(src_ids, tgt_ids, strict=True)]
@@ -312,17 +314,9 @@ class Translator:
     def reader(self, glossary: Glossary | None) -> Reader:
         """How the model reads text, and how its answers are written."""
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
-        if glossary is not None and self._finder is None and not self._n_symbols:
+        if glossary is not None and self._finder is None and not self.bundle.reader.n_symbols:
             raise ConfigError(
                 f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
                 "with tokenizer.placeholders = 10"
             )
-        return Reader(
-            src_lang=self.src_lang,
-            model_lang=self.bundle.info.tgt_lang,
-            tgt_lang=self.tgt_lang,
-            subword=self.bundle.source,
-            n_symbols=self._n_symbols,
-            glossary=glossary,
-            uses_symbols=self._finder is None,
-        )
+        return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=self._finder is None)

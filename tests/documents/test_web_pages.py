@@ -48,6 +48,13 @@ def test_labels_of_buttons_and_choices_are_texts() -> None:
     assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]
 
 
+def test_labels_inside_of_what_is_not_to_be_translated_stay_as_they_are() -> None:
+    source = (
+        '<div translate=no><p><img alt="a b"></p></div><img alt="c d"><p class=notranslate title="e f">x<p title="g h">'
+    )
+    assert texts_of(source, "html") == ["c d", "g h"]
+
+
 def test_what_search_engines_and_networks_show_of_a_page_is_text_and_its_address_is_not() -> None:
     names = ["description", "og:title", "og:description", "twitter:title", "twitter:description"]
     metas = [

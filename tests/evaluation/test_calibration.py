@@ -149,12 +149,11 @@ def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> P
     bundle = open_bundle(folder)
     store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
     engine = open_engine(bundle, engine="torch", threads=1).engine
-    reader = Translator(bundle, engine).reader(None)
-    assert calibrate(bundle, engine, store, reader=reader, stop=None) is None
+    assert calibrate(bundle, engine, store, stop=None) is None
     assert not (folder / "calibration").exists()
     src, tgt = training_text(tiny_run, 0, 150)
     store.valid = TextPairs([*src, "Deti."], [*tgt, "Reta " * 120])  # more than the model has positions for: left out
-    usual = calibrate(bundle, engine, store, reader=reader, stop=None)
+    usual = calibrate(bundle, engine, store, stop=None)
     assert usual is not None
     assert usual.calibration.n_pairs == 150
     return folder
@@ -166,13 +165,12 @@ def test_a_better_model_that_was_published_meanwhile_is_left_alone(
     (tmp_path / "best").symlink_to(tiny_run.early)
     bundle = open_bundle(tmp_path / "best")
     engine = open_engine(bundle, engine="torch", threads=1).engine
-    reader = Translator(bundle, engine).reader(None)
     store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
     store.valid = TextPairs(*training_text(tiny_run, 0, 150))
     better = shutil.copytree(tiny_run.best, tmp_path / "better")
     (tmp_path / "best").unlink()
     (tmp_path / "best").symlink_to(better)
-    assert calibrate(bundle, engine, store, reader=reader, stop=None) is None
+    assert calibrate(bundle, engine, store, stop=None) is None
     assert not (better / "calibration").exists()
 
 

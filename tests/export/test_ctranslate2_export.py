@@ -163,7 +163,7 @@ def test_weights_that_are_no_numbers_fail_the_export(bundle: Path) -> None:
 
     export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
     engine = engine_of(bundle)
-    test_set = verify.TestSet(fixed=[[300, 301]], valid=[], references=[])
+    test_set = verify.TestSet([[300, 301]], readings=[], references=[])
     with pytest.raises(ExportError, match="log-probabilities that are no numbers"):
         verify.compare_quality(engine, Broken(engine), test_set, bundle=open_bundle(bundle), remedy="")  # type: ignore[arg-type]
     with pytest.raises(ExportError, match="a log-probability differs by nan"):
@@ -222,7 +222,7 @@ def test_a_line_that_is_left_out_is_replaced_by_the_next(tiny_run: TinyRun) -> N
     source = open_bundle(tiny_run.best).source
     test_set = verify.make_test_set(source, TextPairs(lines, lines), limit=23)
     assert test_set.references == lines[2:1002]
-    assert test_set.valid == source.encode(lines[2:1002])
+    assert test_set.sources[-1000:] == source.encode(lines[2:1002])
 
 
 def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:

@@ -18,6 +18,7 @@ from yiwen.evaluation.metrics import quick_score
 from yiwen.export.verify import TestSet, choose_golden, compare_exactly, compare_quality
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.text.reading import Reading
 
 
 class Told:
@@ -123,10 +124,8 @@ def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: Ti
 
     def compare(n: int, n_lines: int) -> dict[str, Any]:
         engines: Any = [Told(found[:n_lines], {}) for found in (right, damaged(n))]
-        sources = [[7]] * n_lines
-        return compare_quality(
-            *engines, TestSet(fixed=[], valid=sources, references=references[:n_lines]), bundle=bundle, remedy=""
-        )
+        test_set = TestSet([[7]] * n_lines, [Reading("")] * n_lines, references[:n_lines])
+        return compare_quality(*engines, test_set, bundle=bundle, remedy="")
 
     most = next(n for n in range(1, 100) if lost(n + 1) > 0.3)
     assert 0.1 < lost(most) <= 0.3

@@ -45,11 +45,11 @@ def test_the_pages_modules_are_asked_for_anew(address: str) -> None:
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
 
 
-@pytest.mark.parametrize("more", [{"prefix": "Ki"}, {"alignment": True}])
+@pytest.mark.parametrize("more", [{"prefix": "Ki"}, {"alignment": True}, {"alternatives": 2}])
 def test_a_stream_refuses_what_it_cannot_give(http: httpx.Client, more: dict[str, Any]) -> None:
     asked = {"text": "Deti gedi.", "source": "en", "target": "de", "stream": True} | more
     answer = http.post("/v1/translate", json=asked)
-    assert (answer.status_code, "stream=true has no prefix and no alignment" in answer.text) == (422, True)
+    assert (answer.status_code, "stream=true has no prefix, alignment or alternatives" in answer.text) == (422, True)
 
 
 def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:

@@ -203,6 +203,20 @@ def test_a_glossary_of_one_kind_of_chinese_is_kept_to_in_the_other(english: Subw
     assert [simplified.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
 
 
+@pytest.mark.parametrize("uses_symbols", [False, True])
+def test_a_text_of_terms_alone_is_set_and_in_the_script_that_the_models_answers_are_in(
+    english: Subword, uses_symbols: bool
+) -> None:
+    def written(tgt: str, asked: str, term: str, text: str) -> Reading:
+        how = {"n_symbols": 3 * uses_symbols, "uses_symbols": uses_symbols}
+        return replace(reader(english, "en", tgt, asked), glossary=Glossary({"dog": term}), **how).read(text)
+
+    assert written("de", "de", "das Tier", "Dog.") == Reading("", "das Tier.")
+    assert written("de", "de", "das Tier", "dog: a.txt ⟦1⟧") == Reading("", "das Tier: a.txt ⟦1⟧")
+    assert written("zh-Hans", "zh-Hans", "软件", "Dog, dog.") == Reading("", "软件，软件。")
+    assert written("zh-Hans", "zh-Hant", "软件", "Dog") == Reading("", "軟件")
+
+
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]

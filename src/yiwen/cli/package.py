@@ -19,5 +19,8 @@ def package(
     from yiwen.bundle import open_bundle
     from yiwen.export.argos import package_argos
 
-    written = package_argos(open_bundle(model), output)
+    bundle = open_bundle(model)
+    written = package_argos(bundle, output)
+    if bundle.reader.n_symbols:
+        typer.echo("note: Argos knows no symbols: addresses and codes are spelt, and ⟦0⟧ may be written", err=True)
     typer.echo(f"{written}: install it with `argospm install {written}`", err=True)

@@ -41,7 +41,10 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     """The texts of attributes; `<html lang>` and `dir` become those of the target language where that is known."""
     out: list[Part] = []
     own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if is_leftwards(tgt_lang) else "ltr"}
-    for piece in html_pieces(source):
+    pieces, until = html_pieces(source), 0  # before which all belongs to an element that stays as it is
+    for number, piece in enumerate(pieces):
+        if number >= until and _is_untranslated(piece):
+            until = _end(pieces, number, is_html=True)
         at = end = 0
         if (piece.kind, piece.name, own["dir"]) == ("open", "html", "rtl") and "dir" not in piece.attributes:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
@@ -51,7 +54,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
             new: list[Part] = []
             if piece.name == "html" and value and tgt_lang and name in own:
                 new = [f'"{html.escape(own[name])}"']
-            elif name in names and value and not _is_untranslated(piece):
+            elif name in names and value and number >= until:
                 tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
                 new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
             if new:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from yiwen.data.store import Store
     from yiwen.engines.engine import Engine, Ids, Sentences
-    from yiwen.text.reading import Reader
 
 FORMERLY: Final = (1, 2)
 """Layouts that are measured anew rather than read."""
@@ -146,14 +145,13 @@ def open_calibration(bundle: Bundle) -> Usual | None:
     return Usual(calibration, weights)
 
 
-def calibrate(bundle: Bundle, engine: Engine, store: Store, *, reader: Reader, stop: StopFlag | None) -> Usual | None:
+def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | None) -> Usual | None:
     """Translate the validation text of a model, and write into its bundle what is usual.
 
     Args:
         bundle: The model; it gets the folder `calibration`, or a new one.
         engine: What computes.
         store: The text that the model was trained on.
-        reader: How the model reads text, as for a user's: with symbols, if it has learnt any.
         stop: Polled between batches.
 
     Returns:
@@ -161,10 +159,9 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, reader: Reader, s
     """
     from yiwen.evaluation.weights import learn_weights
 
-    read = [*map(reader.read, store.valid.src)]
+    read = [*map(bundle.reader.read, store.valid.src)]  # as a user's text is
     src = bundle.source.encode([reading.text for reading in read])
-    pairs = zip(store.valid.tgt, read, strict=True)
-    ref = bundle.target.encode([named(*masked(text), reading.kept) for text, reading in pairs])
+    ref = bundle.target.encode([named(*masked(tgt), it.kept) for tgt, it in zip(store.valid.tgt, read, strict=True)])
     kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None
@@ -172,7 +169,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, reader: Reader, s
     search = bundle.info.search.changed(n_best=1, sampling=False, mbr=0)
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
-    texts = [*map(reader.write, [read[i] for i in kept], bundle.target.decode([h.ids for h in best]))]
+    texts = [*map(bundle.reader.write, [read[i] for i in kept], bundle.target.decode([h.ids for h in best]))]
     scores = sentence_scores(texts, references, tgt_lang=bundle.info.tgt_lang)
     weights = learn_weights(store)
     lengths = usual_lengths(src, ref, weights)

@@ -20,7 +20,6 @@ from yiwen.files import verify_manifest, write_bytes
 from yiwen.text.languages import canonical, name_of
 from yiwen.text.subword import subword_paths
 
-SUFFIX: Final = ".argosmodel"
 _CODES: Final = {"zh-Hans": "zh", "zh-Hant": "zt"}
 """What Argos calls these."""
 _NOT_FOR_ARGOS: Final = ("export.json", "manifest.json", "vmap.txt")
@@ -76,6 +75,6 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         for file in sorted(exported.iterdir()):
             if file.name not in _NOT_FOR_ARGOS:
                 add(f"model/{file.name}", file.read_bytes())
-    output = output or Path(f"{name}{SUFFIX}")
+    output = output or Path(f"{name}.argosmodel")
     write_bytes(output, packed.getvalue())
     return output

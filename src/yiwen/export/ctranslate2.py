@@ -121,7 +121,7 @@ def _write_verified(
     """Write an exported model with its `export.json` after it was compared with the trained one."""
     source, target, model = bundle.source, bundle.target, load_model(bundle)
     info = new_info(bundle, dtype)
-    test_set = verify.make_test_set(source, valid, limit=bundle.limit)
+    test_set = verify.make_test_set(source, valid, limit=bundle.limit, reader=bundle.reader)
     write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
     write_info(folder, info)
     report: dict[str, Any] = {}

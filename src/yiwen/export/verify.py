@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from yiwen.evaluation.metrics import quick_score
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.stop import StopFlag
 from yiwen.text.normalise import normalise
+from yiwen.text.reading import Reader, Reading
 from yiwen.text.subword import EOS_ID, N_SPECIAL, Subword
 
 LOG_PROB_TOLERANCE: Final = 1e-4
@@ -41,34 +43,32 @@ class TestSet:
 
     __test__ = False  # no test of pytest's
 
-    fixed: list[list[int]]
-    """Sources that the program makes up from the vocabulary."""
-    valid: list[list[int]]
-    """Validation sources, those that a model translates in one piece."""
+    sources: list[list[int]]
+    """Those that the program makes up from the vocabulary; behind them those of the validation text that a model
+    translates in one piece."""
+    readings: list[Reading]
+    """How the latter were read."""
     references: list[str]
     """Their translations."""
 
-    @property
-    def sources(self) -> list[list[int]]:
-        """Both kinds."""
-        return self.fixed + self.valid
 
-
-def make_test_set(source: Subword, valid: TextPairs | None, *, limit: int) -> TestSet:
+def make_test_set(source: Subword, valid: TextPairs | None, *, limit: int, reader: Reader | None = None) -> TestSet:
     """The sentences to verify with.
 
     Args:
         source: Source subwords.
         valid: Validation text; the first 1,000 lines that are neither blank nor overlong are used.
         limit: Longest source in subwords that is translated in one piece.
+        reader: How a translator reads a user's text, which its exported model is given too.
     """
     pairs = zip(*valid, strict=True) if valid is not None else ()
-    encoded = ((source.encode([normalise(src)])[0], tgt) for src, tgt in pairs)
-    kept = list(islice(((ids, tgt) for ids, tgt in encoded if 0 < len(ids) <= limit), BLEU_LINES))
+    read = ((reader.read(src) if reader else Reading(normalise(src)), tgt) for src, tgt in pairs)
+    encoded = ((source.encode([reading.text])[0], reading, tgt) for reading, tgt in read)
+    kept = list(islice((each for each in encoded if 0 < len(each[0]) <= limit), BLEU_LINES))
     return TestSet(
-        fixed=fixed_sources(source.vocab_size, limit=limit),
-        valid=[ids for ids, _ in kept],
-        references=[tgt for _, tgt in kept],
+        sources=fixed_sources(source.vocab_size, limit=limit) + [ids for ids, _, _ in kept],
+        readings=[reading for _, reading, _ in kept],
+        references=[tgt for _, _, tgt in kept],
     )
 
 
@@ -146,12 +146,12 @@ def compare_quality(
         ExportError: If it loses more than 0.3 BLEU on at least 1,000 lines, or gives something that is no number.
     """
     search = bundle.info.search.changed(sampling=False, n_best=1, mbr=0)
-    sources = test_set.valid or test_set.fixed  # what users write, where there is some
+    n_lines = len(test_set.references)
+    sources = test_set.sources[-n_lines:]  # what users write, where there is some; else all
     ours = [group[0].ids for group in trained.search(sources, config=search, stop=stop)]
     theirs = [group[0].ids for group in exported.search(sources, config=search, stop=stop)]
     pairs = zip(trained.score(sources, ours, stop=stop), exported.score(sources, ours, stop=stop), strict=True)
     differences = [abs(a - b) for pair in pairs for a, b in zip(*pair, strict=True)]
-    n_lines = len(test_set.references)
     result: dict[str, Any] = {
         "n_sentences": len(sources),
         "agreement": sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(sources),
@@ -166,10 +166,9 @@ def compare_quality(
             "export with --dtype float32"
         )
     if n_lines:
-        before, after = (
-            quick_score(bundle.target.decode(ids), test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
-            for ids in (ours, theirs)
-        )
+        score = partial(quick_score, references=test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
+        written = (map(bundle.reader.write, test_set.readings, bundle.target.decode(ids)) for ids in (ours, theirs))
+        before, after = (score([*texts]) for texts in written)
         result |= {"bleu_trained": before, "bleu_exported": after, "bleu_loss": before - after}
         if n_lines >= BLEU_LINES and before - after > BLEU_TOLERANCE:
             raise ExportError(

@@ -159,8 +159,8 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
 async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Response:
     if not isinstance(asked.text, str):
         raise ApiError(422, "invalid", "stream=true is for one text; send a string, or leave stream out")
-    if asked.prefix or asked.alignment:
-        raise ApiError(422, "invalid", "stream=true has no prefix and no alignment; leave them or stream out")
+    if asked.prefix or asked.alignment or asked.alternatives > 1:
+        raise ApiError(422, "invalid", "stream=true has no prefix, alignment or alternatives; leave them or stream out")
     parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
 
     async def lines() -> AsyncIterator[Any]:

@@ -114,6 +114,17 @@ def named(prose: str, spans: Sequence[str], kept: Sequence[str]) -> str:
     return unmasked(prose, [names.get(span, span) for span in spans])
 
 
+def named_alike(src: str, tgt: str, n: int) -> tuple[str, str, tuple[str, ...]]:
+    """A pair as a model with n symbols reads users' text, named alike on both sides, and what the symbols stand for.
+
+    >>> named_alike("read a.txt", "lies a.txt", 1)
+    ('read ⟦0⟧', 'lies ⟦0⟧', ('a.txt',))
+    """
+    prose, spans = masked(src)
+    kept = to_keep(spans, n)
+    return named(prose, spans, kept), named(*masked(tgt), kept), kept
+
+
 def restored(text: str, spans: Sequence[str]) -> str:
     """A translation with spans in the place of symbols; a symbol that stands for none is an invention and goes.
 

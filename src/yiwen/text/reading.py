@@ -83,22 +83,26 @@ class Reader:
         if not line:
             return Reading("", text)
         found = self._terms(line)
-        if not must and (reading := self._left_alone(text, line, found)):
-            return reading
-        prose, spans = masked(line, found if self.uses_symbols else ())
+        prose, spans = masked(line, found)
+        is_said = bool(found) and not must and not LETTER.search(prose)  # by the glossary alone
+        if not must and not is_said and (left := self._left_alone(text, line, prose)):
+            return left
+        if not self.uses_symbols and not is_said:
+            prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
         kept = to_keep(spans, self.n_symbols)
-        return Reading(
+        reading = Reading(
             named(usual, spans, kept),
             flags=("recased",) if usual != prose else (),
             is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
             is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
-            begins_large=line[:1] != line[:1].lower(),
+            begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
         )
+        return Reading("", self.write(reading, reading.text)) if is_said else reading
 
     def _terms(self, line: str) -> list[Place]:
         """Where terms of the glossary stand, and what must stand for them; in either script of Chinese."""
@@ -111,12 +115,11 @@ class Reader:
         torn = [span for span in spans if not any(term[0] <= span[0] and span[1] <= term[1] for term in found)]
         return sorted(apart(found, torn))
 
-    def _left_alone(self, text: str, line: str, terms: Sequence[tuple[int, int, str]]) -> Reading | None:
+    def _left_alone(self, text: str, line: str, prose: str) -> Reading | None:
         """What is written of a text that is not for the model; None for one that is."""
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
-        prose, spans = masked(line, terms)
         if not LETTER.search(prose):
-            return Reading("", unmasked(prose, spans)) if terms else Reading("", same, ("passed_through",))
+            return Reading("", same, ("passed_through",))
         if is_in(prose, self.tgt_lang, rather_than=self.src_lang):
             return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
         return None
@@ -200,12 +203,10 @@ def recased(line: str, subword: Subword, lang: str) -> str:
     if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
         return line
     if not is_mixed:
-        sizes = map(len, subword.encode(odd))
-        small_sizes = map(len, subword.encode([small(word, lang) for word in odd]))
-        gains = [n - n_small for n, n_small in zip(sizes, small_sizes, strict=True)]
+        in_small = subword.encode([small(word, lang) for word in odd])
+        gains = [len(ids) - len(other) for ids, other in zip(subword.encode(odd), in_small, strict=True)]
         n_better, n_worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
-        is_title = n_usual == 0 and len(odd) > 2 and 3 * n_better > len(odd) > 8 * n_worse
-        if not is_title:
+        if not (n_usual == 0 and len(odd) > 2 and 3 * n_better > len(odd) > 8 * n_worse):  # no title
             return line
     return in_usual_case(line, subword, lang)
 

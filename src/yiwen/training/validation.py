@@ -24,7 +24,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.tasks.translate import translation_loss
-from yiwen.text.protect import masked, named, restored, to_keep
+from yiwen.text.protect import named_alike, restored
 from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
 
@@ -59,7 +59,7 @@ class ValidationSet:
         self.metric: Metric = "chrf" if config.metric == "chrf" else "bleu"
         self.n_symbols = min(store.source.n_placeholders, store.target.n_placeholders)
         pairs = zip(*store.valid.normalised(store.src_lang), strict=True)
-        read = [_as_read(src, ref, self.n_symbols) for src, ref in pairs]
+        read = [named_alike(src, ref, self.n_symbols) for src, ref in pairs]
         self.kept = [kept for _, _, kept in read]
         self.src_ids = store.source.encode([src for src, _, _ in read])
         self.ref_ids = store.target.encode([ref for _, ref, _ in read])
@@ -112,15 +112,6 @@ class ValidationSet:
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
         blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
         return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
-
-
-def _as_read(src: str, ref: str, n_symbols: int) -> tuple[str, str, tuple[str, ...]]:
-    """A pair as a model with symbols reads users' text, named alike on both sides, and what the symbols stand for."""
-    if n_symbols == 0:
-        return src, ref, ()
-    prose, spans = masked(src)
-    kept = to_keep(spans, n_symbols)
-    return named(prose, spans, kept), named(*masked(ref), kept), kept
 
 
 def require_texts(texts: Sequence[Any]) -> None:
