@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SHARD_ROWS: Final = 2048
 """Sources in a shard: seconds of work, which is what a kill may cost."""
-TAG: Final = re.compile(r"\A(<2[\w-]+>) ")
+_TAGGED: Final = re.compile(r"\A(<2[\w-]+>) ")
 TEXT: Final = "translations.txt"
 NOTES: Final = "notes.json"
 """In a shard: why the translations at these places are of no use, and which teacher and rows it is `of`."""
@@ -121,7 +121,7 @@ def _is_here(shard: Path, n_rows: int) -> bool:
 def _asked(translator: Translator, store: Store, rows: np.ndarray) -> list[str]:
     """What a teacher is given: sources, without a tag such as <2bt> that it has not learnt and would translate."""
     is_known = translator.bundle.source.has_piece
-    return [TAG.sub(lambda tag: tag[0] if is_known(tag[1]) else "", source) for source in sources_of(store, rows)]
+    return [_TAGGED.sub(lambda tag: tag[0] if is_known(tag[1]) else "", source) for source in sources_of(store, rows)]
 
 
 def sources_of(store: Store, rows: np.ndarray) -> list[str]:
