@@ -18,7 +18,7 @@ PACKAGES = sorted(path for path in SRC.rglob("__init__.py"))
 ORDER = [
     {"errors"},
     {"stop"},
-    {"files"},
+    {"files", "once"},
     {"config"},
     {"text"},
     {"data"},

@@ -10,7 +10,6 @@ torch         the trained model: the reference, and what can do everything
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -21,6 +20,7 @@ from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translat
 from yiwen.engines.exported import COMPUTE_TYPES, check_origin, read_info
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.hardware import MAX_THREADS
+from yiwen.once import once
 from yiwen.text.languages import canonical
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def open_engine(
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
             trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
-            finder = _once(partial(_torch, trained, device="cpu", dtype="auto", threads=threads))
+            finder = once(partial(_torch, trained, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)
             return Opened(engine=exported, n_at_once=2, finder=finder if has_trained else None)
         note = f"{obstacle}; using torch"
@@ -116,17 +116,6 @@ def check_means(dtype: str, threads: int) -> None:
         raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
     if not (hasattr(threads, "__index__") and 0 <= threads <= MAX_THREADS):
         raise ConfigError(f"threads={threads!r}; use 1 to {MAX_THREADS}, or 0 for all cores")
-
-
-def _once(make: Callable[[], FindsTerms]) -> Callable[[], FindsTerms]:
-    """Make something when it is first asked for, and once, whoever asks."""
-    lock, made = threading.Lock(), cache(make)
-
-    def get() -> FindsTerms:
-        with lock:
-            return made()
-
-    return get
 
 
 def _obstacle(bundle: Bundle) -> str:

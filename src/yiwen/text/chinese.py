@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
+from yiwen.once import once
 from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
 
@@ -152,7 +152,7 @@ def _n_changed(text: str, config: str) -> int:
     return sum(a != b for a, b in zip(text, _converter(config)(text), strict=False))
 
 
-@cache
+@once
 def _converter(config: str) -> Callable[[str], str]:
     from opencc import OpenCC
 

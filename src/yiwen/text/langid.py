@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
+from yiwen.once import once
 from yiwen.text.chinese import is_traditional
 from yiwen.text.languages import base, canonical, table
 from yiwen.text.protect import masked
@@ -97,7 +97,7 @@ def _is_own(prose: str, script: str) -> bool:
     return len(letters.findall(prose)) > least * len(LETTER.findall(prose))
 
 
-@cache
+@once
 def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -1,0 +1,54 @@
+"""What takes long to load, asked for by several at the same time."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import module_from_spec
+from types import SimpleNamespace
+
+import pytest
+
+from yiwen.once import once
+from yiwen.text import chinese, langid
+
+
+def test_what_several_ask_for_at_the_same_time_is_made_once_for_each_argument() -> None:
+    made = []
+
+    @once
+    def slow(name: str) -> list[str]:
+        made.append(name)
+        time.sleep(0.05)
+        return [name]
+
+    with ThreadPoolExecutor(7) as threads:
+        found = list(threads.map(slow, "ababababababa"))
+    assert sorted(made) == ["a", "b"]
+    assert [*map("".join, found)] == [*"ababababababa"]
+    assert all(one is slow(one[0]) for one in found)
+
+
+def test_the_first_callers_of_a_service_share_one_model_of_languages_and_one_converter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = []
+
+    def load(what: str, **settings: object) -> SimpleNamespace:
+        loaded.append(what)
+        time.sleep(0.05)
+        return SimpleNamespace(labels=(), rank=lambda prose: [("de", 1.0)], convert=str)
+
+    monkeypatch.setattr("py3langid.langid.MODEL_FILE", "languages")
+    monkeypatch.setattr("py3langid.langid.LanguageIdentifier.from_model_file", load)
+    monkeypatch.setattr("opencc.OpenCC", load)
+    fresh = [module_from_spec(module.__spec__) for module in (langid, chinese) if module.__spec__]
+    for module in fresh:
+        assert module.__spec__ is not None
+        assert module.__spec__.loader is not None
+        module.__spec__.loader.exec_module(module)
+    with ThreadPoolExecutor(7) as threads:
+        assert {*threads.map(fresh[0].detect, ["ein Hund"] * 7)} == {("de", 1.0)}
+        assert {*threads.map(fresh[1].in_script, ["a"] * 7, ["zh-Hant"] * 7)} == {"a"}
+    assert len(loaded) == len({*loaded})
+    assert "languages" in loaded
