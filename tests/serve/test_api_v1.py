@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from yiwen.errors import DataError
-from yiwen.serve.streaming import gap
 from yiwen.translator import Translator
 
 
@@ -121,9 +120,3 @@ def test_a_text_that_cannot_be_aligned_is_translated_all_the_same(
     (found,) = post(http, text="Deti gedi.", alignment=True).json()["translations"]
     assert found["text"]
     assert found["alignment"] is None
-
-
-def test_streamed_sentences_are_joined_as_the_target_language_does() -> None:
-    found = [gap(" ", tgt, is_first=False) for tgt in ("en", "th", "ko", "zh-Hant", "ja")]
-    assert found == [" ", " ", " ", "", ""]
-    assert (gap("\n\n", "zh", is_first=False), gap("  ", "zh", is_first=True)) == ("\n\n", "  ")

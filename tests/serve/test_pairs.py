@@ -16,6 +16,7 @@ from typing import Any
 
 import deepl
 import httpx
+import openai
 import pytest
 from services import running, service_of
 from wire import ask, ask_json, request, translation
@@ -359,6 +360,17 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(
     assert text[slice(*spans[2])] == "Gedi bapu!"
     for line, sentence in zip(lines, whole["sentences"], strict=False):
         assert line["text"] == whole["text"][slice(*sentence["target"])]
+
+
+def test_latin_words_of_two_chinese_sentences_stay_apart_in_a_stream_too(
+    service: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.text.subword.Subword.decode", lambda self, ids: ["HTTP" for _ in ids])
+    asked: Any = {"model": "de-zh-Hant", "messages": [{"role": "user", "content": "Deti gedi. Kabe robu."}]}
+    with openai.OpenAI(base_url=f"{service[1]}/v1", api_key="any", max_retries=0) as client:
+        whole = client.chat.completions.create(**asked).choices[0].message.content
+        chunks = client.chat.completions.create(**asked, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole == "HTTP HTTP"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from yiwen.plan import between
 from yiwen.serve.call import Call
 from yiwen.serve.endpoint import Dialect, Endpoint
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
-from yiwen.serve.streaming import by_sentence, gap, streamed
+from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag
 
 
@@ -116,16 +117,16 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, wi
         return chunk([{"index": 0, "delta": delta, "finish_reason": finish_reason}])
 
     async def events() -> AsyncIterator[Any]:
-        role, end, said = {"role": "assistant"}, 0, ""
+        role, end, said = {"role": "assistant"}, 0, list[str]()
         async for part in by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False):
-            content = gap(text[end : part.start], way.tgt, is_first=end == 0) + part.text
-            yield event({**role, "content": content})
-            role, end, said = {}, part.end, said + content
+            said.append(between(text[end : part.start], said, part.text, way.tgt, by_sentence=True) + part.text)
+            yield event({**role, "content": said[-1]})
+            role, end = {}, part.end
         if role or text[end:]:
             yield event({**role, "content": text[end:]})
         yield event({}, "stop")
         if with_usage:
-            yield chunk([], _usage(way, text, said + text[end:]))
+            yield chunk([], _usage(way, text, "".join(said) + text[end:]))
 
     frame, end = b"data: %b\n\n", b"data: [DONE]\n\n"
     return await streamed(call, events(), dialect=OPENAI, media_type="text/event-stream", frame=frame, end=end)

@@ -15,7 +15,6 @@ from yiwen.serve.errors import refusal_of
 from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import inside_terms
-from yiwen.text.languages import RUN_ON, base
 from yiwen.text.segment import sentences
 
 
@@ -100,10 +99,3 @@ async def streamed(
     if call.request.scope["http_version"] == "1.0":
         return Response(b"".join([part async for part in framed()]), media_type=media_type)
     return StreamingResponse(framed(), media_type=media_type)
-
-
-def gap(between: str, tgt: str, *, is_first: bool) -> str:
-    """What stands before a sentence of the translation, from what stood before that of the source."""
-    if is_first or "\n" in between:
-        return between
-    return "" if base(tgt) in RUN_ON else " "
