@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from services import running, service_of
 from wire import ask, ask_json, request
 
 from campaign import noted
+from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
-from yiwen.translator import Translator
+from yiwen.translator import Translation, Translator
 
 TEXT = "Deti gedi bapu."
 FORM = "application/x-www-form-urlencoded"
@@ -275,6 +276,23 @@ def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -
     found = ask_json(address, "/translate", body).json
     assert len(found["alternatives"]) == 2
     assert found["translatedText"] not in found["alternatives"]
+
+
+def test_html_is_translated_as_well_where_alternatives_are_asked_for_which_it_has_not(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches, translate = [], Way.translate
+
+    def noted_and_translated(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
+        searches.append(options["search"])
+        return translate(way, texts, **options)
+
+    monkeypatch.setattr(Way, "translate", noted_and_translated)
+    for more, given in (({}, {}), ({"alternatives": 2}, {"alternatives": [[]]})):
+        body = {"q": [f"<p>{TEXT}</p>"], "source": "en", "target": "de", "format": "html", **more}
+        found = ask_json(address, "/translate", body).json
+        assert {name: found[name] for name in found if name != "translatedText"} == given
+    assert searches == [{"n_best": 1}] * 2, "where several are asked for, none is looked at for faults"
 
 
 @pytest.mark.parametrize("markup", ["html", "xml"])

@@ -32,7 +32,7 @@ class LibreTranslate(BaseModel):
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
     format: Literal["text", "html"] = "text"
-    alternatives: int = Field(0, ge=0, le=7)
+    alternatives: int = Field(0, ge=0)
 
 
 class LibreDetect(BaseModel):
@@ -68,7 +68,7 @@ async def translate(asked: LibreTranslate, call: Call) -> Any:
             given["detectedLanguage"] = shaped([told] * len(texts))
         return given
 
-    search = {"n_best": asked.alternatives + 1}
+    search = {"n_best": 1 if asked.format == "html" else asked.alternatives + 1}  # of HTML LibreTranslate has none
     return await translate_marked(
         call, texts, src=asked.source, tgt=asked.target, markup=asked.format, then=answer, search=search
     )
