@@ -23,6 +23,7 @@ from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.errors import CheckpointError
+from yiwen.plan import Piece
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
@@ -124,6 +125,32 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
     Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
     assert first.asked is None
     assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "found"),
+    [
+        ({"mbr": 4}, {"n_best": 1}, {"mbr": 4, "beam_size": 5}),
+        ({"mbr": 4}, {"n_best": 7}, {"mbr": 7, "beam_size": 7, "n_best": 7}),
+        ({"mbr": 4}, {"beam_size": 2}, {"mbr": 4, "beam_size": 4}),
+        ({"mbr": 16, "sampling": True}, {"n_best": 3}, {"mbr": 16, "sampling": True, "n_best": 3}),
+    ],
+)
+def test_a_model_that_chooses_by_agreement_takes_what_callers_ask_for(
+    own: dict[str, Any], asked: dict[str, int | None], found: dict[str, Any]
+) -> None:
+    hop = Hop(Translation("c", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(**own)))
+    Way("zh", "de", (hop,)).translate(["a"], search=asked)  # type: ignore[arg-type]
+    assert hop.asked == SearchConfig(**found)
+
+
+def test_what_no_model_was_asked_for_hides_no_model_without_confidence() -> None:
+    parts = Piece(0, 2, 0, 2, flags=("passed_through",)), Piece(3, 5, 3, 5)
+    first = Translation("42 b", 0.0, flags=("passed_through",), sentences=parts)
+    hops = Hop(first), Hop(Translation("42 c", 0.0, confidence=0.9))
+    (whole,) = Way("zh", "de", hops).translate(["a"])  # type: ignore[arg-type]
+    assert whole.confidence is None
 
 
 def test_nobody_knows_which_words_go_with_which_through_another_language() -> None:

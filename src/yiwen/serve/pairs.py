@@ -93,16 +93,18 @@ class Way:
 def _joined(first: Translation, last: Translation) -> Translation:
     """What is true of both hops; nobody knows which sentence became which."""
     flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
-    known = [one.confidence for one in (first, last) if one.confidence is not None]
-    is_known = all(one.confidence is not None or AS_IT_IS.intersection(one.flags) for one in (first, last))
-    confidence = min(known, default=None) if is_known else None
+    both = [one for one in (first, last) if any(AS_IT_IS.isdisjoint(part.flags) for part in one.sentences or (one,))]
+    known = [one.confidence for one in both if one.confidence is not None]
+    confidence = min(known, default=None) if len(known) == len(both) else None
     return replace(last, flags=flags, confidence=confidence, sentences=())
 
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
-    """Search settings with changes; a beam is as wide as the translations that are asked for."""
+    """Search settings with changes; a beam has as many as are asked for, and as agree on one (`mbr`)."""
     n_best = settings.get("n_best") or config.n_best
-    return config.changed(**{**settings, "beam_size": max(settings.get("beam_size") or config.beam_size, n_best)})
+    mbr = config.mbr and max(config.mbr, n_best)
+    beam_size = max(settings.get("beam_size") or config.beam_size, n_best, 0 if config.sampling else mbr)
+    return config.changed(**{**settings, "beam_size": beam_size, "mbr": mbr})
 
 
 class Pairs:
