@@ -518,6 +518,29 @@ def test_what_the_database_says_of_a_request_is_told(
     assert (answer.status_code, answer.json()["message"]) == (status, shown)
 
 
+def test_a_database_that_hangs_keeps_nobody_from_the_page(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, go_on = service_of(tmp_path, exported_bundle), threading.Event()
+    hanging: list[str] = []
+
+    def hang(*owner: str) -> list[Any]:
+        hanging.extend(owner)
+        assert go_on.wait(60)
+        return []
+
+    monkeypatch.setattr(service.store, "glossaries", hang)
+    with running(service) as address, ThreadPoolExecutor(60) as callers:
+        answers = [callers.submit(httpx.get, f"{address}/v2/glossaries", timeout=60) for _ in range(60)]
+        try:
+            while len(hanging) < 8:
+                time.sleep(0.01)
+            assert httpx.get(f"{address}/page/main.js", timeout=10).status_code == 200
+        finally:
+            go_on.set()
+        assert {answer.result().status_code for answer in answers} == {200}
+
+
 def test_a_key_may_stand_in_the_body_behind_a_proxy_that_asks_for_a_password(keyed: tuple[Service, str]) -> None:
     service, address = keyed
     form = f"q=Deti&source=en&target=de&api_key={make(service)}".encode()

@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.errors import DataError
@@ -153,10 +152,10 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
     way = call.service.pairs.way(asked.source_lang, asked.target_lang)
     way.check_glossary()
     entries = _tsv(asked.entries) if asked.entries_format == "csv" else asked.entries
-    await run_in_threadpool(glossary_of, entries)
+    await call.aside(glossary_of, entries)
     named = {"name": asked.name, "source_lang": way.src, "target_lang": way.tgt, "entries": entries}
     most = call.service.config.max_glossaries
-    kept = await run_in_threadpool(call.service.store.add_glossary, owner=call.owner, most=most, **named)
+    kept = await call.aside(call.service.store.add_glossary, owner=call.owner, most=most, **named)
     if kept is None:
         raise ApiError(400, "glossaries", f"{most} glossaries are kept, which is the limit; remove one")
     return _described(kept)
@@ -164,7 +163,7 @@ async def add_glossary(asked: DeepLGlossary, call: Call) -> Any:
 
 async def list_glossaries(asked: None, call: Call) -> Any:
     """Glossaries, as DeepL."""
-    kept = await run_in_threadpool(call.service.store.glossaries, call.owner)
+    kept = await call.aside(call.service.store.glossaries, call.owner)
     return {"glossaries": [_described(glossary) for glossary in kept]}
 
 
@@ -182,7 +181,7 @@ async def get_entries(asked: None, call: Call) -> Response:
 async def remove_glossary(asked: None, call: Call) -> Response:
     """Forget a glossary, as DeepL."""
     kept = await _glossary(call, call.request.path_params["id"])
-    await run_in_threadpool(call.service.store.remove_glossary, call.owner, kept.id)
+    await call.aside(call.service.store.remove_glossary, call.owner, kept.id)
     return Response(status_code=204)
 
 
@@ -202,7 +201,7 @@ def _tsv(entries: str) -> str:
 
 
 async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:
-    if kept := await run_in_threadpool(call.service.store.glossaries, call.owner, glossary_id):
+    if kept := await call.aside(call.service.store.glossaries, call.owner, glossary_id):
         return kept[0]
     raise ApiError(404, "glossary", "there is no such glossary; GET /v2/glossaries lists those that there are")
 
@@ -219,7 +218,7 @@ async def _terms(asked: DeepLAsked, call: Call) -> tuple[str, Any]:
     way, made_for = call.service.pairs.way(src, asked.target_lang), (kept.source_lang, kept.target_lang)
     if [base(code) for code in made_for] != [base(way.src), base(way.tgt)]:
         raise ApiError(400, "glossary", f"this glossary is for {' to '.join(made_for)}; leave it out, or make another")
-    return src, await run_in_threadpool(glossary_of, kept.entries)
+    return src, await call.aside(glossary_of, kept.entries)
 
 
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:

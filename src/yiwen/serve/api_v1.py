@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from yiwen.errors import DataError
@@ -199,7 +198,7 @@ async def correct(asked: Correction, call: Call) -> Any:
     way = call.service.pairs.way(asked.source, asked.target)
     file = call.service.folder / f"corrections.{way.src}-{way.tgt}.tsv"
     line = "\t".join(" ".join(side.split()) for side in (asked.source_text, asked.correction))
-    await run_in_threadpool(_append, file, f"{line}\n".encode())
+    await call.aside(_append, file, f"{line}\n".encode())
     return {"status": "kept"}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from anyio import to_thread
 from starlette.requests import Request
 
 from yiwen.documents import translate_markup
@@ -39,6 +40,10 @@ class Call:
     async def run(self, work: Callable[[StopFlag], T]) -> T:
         """Do work in a thread, as `Service.run`."""
         return await self.service.run(work, gone=self._gone)
+
+    async def aside(self, work: Callable[..., T], *args: Any, **fields: Any) -> T:
+        """Do what waits for a disk or a database in one of a few threads, so that one that hangs stops nothing else."""
+        return await to_thread.run_sync(partial(work, *args, **fields), limiter=self.service.aside)
 
     async def _gone(self) -> None:
         """Return when the caller has left."""

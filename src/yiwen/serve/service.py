@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from anyio import CapacityLimiter
+
 from yiwen.serve.batcher import Cache, Overloaded, SharedEngine
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError, Gone
@@ -26,6 +28,8 @@ from yiwen.stop import StopFlag
 T = TypeVar("T")
 
 _MINUTE_S: Final = 60.0
+_N_ASIDE: Final = 8
+"""Threads that wait for the database or a disk: the page's files have others."""
 _SOON_S: Final = 0.05
 """Seconds after which it is watched whether the caller leaves: nearly all answers are there by then."""
 
@@ -57,6 +61,7 @@ class Service:
         """Requests that a thread works for."""
         self.is_draining = False
         """After SIGTERM: what is under way is finished, nothing new begins."""
+        self.aside = CapacityLimiter(_N_ASIDE)
         self._threads = ThreadPoolExecutor(config.queue_requests, thread_name_prefix="request")
         watch = self.metrics.watch
         watch("running_requests", "Requests under way", lambda: self.n_running)
