@@ -142,18 +142,17 @@ def join(
     pieces: list[Piece] = []
     n_written = done = 0
     for stretch, translation in zip(stretches, translations, strict=True):
-        gap = between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence=by_sentence)
-        parts += (gap, translation)
-        start = n_written + len(gap)
+        parts += (between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence), translation)
+        start = n_written + len(parts[-2])
         n_written = start + len(translation)
         done = stretch.end
         if stretch.ids or normalise(stretch.reading.output):  # anything but a blank line
             pieces.append(Piece(stretch.start, stretch.end, start, n_written, stretch.flags, stretch.confidence))
-    parts.append(between(text[done:], [], "", tgt_lang, by_sentence=by_sentence))
+    parts.append(between(text[done:], [], "", tgt_lang, by_sentence))
     return "".join(parts), tuple(pieces)
 
 
-def between(gap: str, before: Sequence[str], after: str, tgt_lang: str, *, by_sentence: bool) -> str:
+def between(gap: str, before: Sequence[str], after: str, tgt_lang: str, by_sentence: bool) -> str:
     """What stands between two translations, from what stood between their sources; `before` is all that was written."""
     if "\n" in gap or not before or not after:
         return gap if by_sentence else "\n" if "\n" in gap else ""

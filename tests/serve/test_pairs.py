@@ -133,7 +133,7 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
         ({"mbr": 4}, {"n_best": 1}, {"mbr": 4, "beam_size": 5}),
         ({"mbr": 4}, {"n_best": 7}, {"mbr": 7, "beam_size": 7, "n_best": 7}),
         ({"mbr": 4}, {"beam_size": 2}, {"mbr": 4, "beam_size": 4}),
-        ({"mbr": 16, "sampling": True}, {"n_best": 3}, {"mbr": 16, "sampling": True, "n_best": 3}),
+        ({"mbr": 16, "sampling": True}, {"n_best": 3}, {"mbr": 16, "beam_size": 16, "sampling": True, "n_best": 3}),
     ],
 )
 def test_a_model_that_chooses_by_agreement_takes_what_callers_ask_for(

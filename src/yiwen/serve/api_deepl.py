@@ -94,8 +94,7 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
         src=src,
         tgt=asked.target_lang,
         markup=asked.tag_handling,
-        ignored=_listed(asked.ignore_tags),
-        splitting=_listed(asked.splitting_tags),
+        tags={"ignored": _listed(asked.ignore_tags), "splitting": _listed(asked.splitting_tags)},
         then=answer,
         glossary=glossary,
     )
@@ -224,9 +223,8 @@ async def _terms(asked: DeepLAsked, call: Call) -> tuple[str, Any]:
 def _described(kept: sa.Row[Any]) -> dict[str, Any]:
     """A glossary as DeepL's clients read it: languages without a script, times with a fraction."""
     languages = {"source_lang": base(kept.source_lang), "target_lang": base(kept.target_lang)}
-    count = len([line for line in kept.entries.split("\n") if line.strip()])
-    named = {"glossary_id": kept.id, "name": kept.name, "ready": True, **languages}
-    return {**named, "creation_time": kept.created, "entry_count": count}
+    named = {"glossary_id": kept.id, "name": kept.name, "ready": True, "creation_time": kept.created}
+    return {**named, **languages, "entry_count": sum(bool(line.strip()) for line in kept.entries.split("\n"))}
 
 
 def _job(asked: DeepLDocumentKey, call: Call) -> Job:

@@ -101,10 +101,9 @@ def _joined(first: Translation, last: Translation) -> Translation:
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
     """Search settings with changes; a beam has as many as are asked for, and as agree on one (`mbr`)."""
-    n_best = settings.get("n_best") or config.n_best
-    mbr = config.mbr and max(config.mbr, n_best)
-    beam_size = max(settings.get("beam_size") or config.beam_size, n_best, 0 if config.sampling else mbr)
-    return config.changed(**{**settings, "beam_size": beam_size, "mbr": mbr})
+    least = max(settings.get("n_best") or config.n_best, config.mbr)
+    beam_size = max(settings.get("beam_size") or config.beam_size, least)
+    return config.changed(**{**settings, "beam_size": beam_size, "mbr": config.mbr and least})
 
 
 class Pairs:
@@ -180,13 +179,12 @@ class Pairs:
         Raises:
             ApiError: 400 as for `way`, also where the texts are certainly in a language that does not lead there.
         """
-        if src != AUTO:
-            return self.way(src, tgt)
-        text, possible = "\n".join(texts), [a for a, b in self.ways if b == self.code(tgt)] or [src]
-        found, told = (self.detect(text, among, markup=markup)[0] for among in (possible, self.languages))
-        src = found if found in possible else possible[0]  # a number is no language's own
-        if base(told) not in map(base, (*possible, self.code(tgt))) and is_in(text, told, rather_than=src):
-            src = told  # from which no way leads there: better said than translated as another language
+        if src == AUTO:
+            text, possible = "\n".join(texts), [a for a, b in self.ways if b == self.code(tgt)] or [src]
+            found, told = (self.detect(text, among, markup=markup)[0] for among in (possible, self.languages))
+            src = found if found in possible else possible[0]  # a number is no language's own
+            if base(told) not in map(base, (*possible, self.code(tgt))) and is_in(text, told, rather_than=src):
+                src = told  # from which no way leads there: better said than translated as another language
         return self.way(src, tgt)
 
     def detect(self, text: str, among: Sequence[str] = (), *, markup: str | None = None) -> tuple[str, float]:

@@ -28,8 +28,6 @@ from yiwen.stop import StopFlag
 T = TypeVar("T")
 
 _MINUTE_S: Final = 60.0
-_N_ASIDE: Final = 8
-"""Threads that wait for the database or a disk: the page's files have others."""
 _SOON_S: Final = 0.05
 """Seconds after which it is watched whether the caller leaves: nearly all answers are there by then."""
 
@@ -61,7 +59,8 @@ class Service:
         """Requests that a thread works for."""
         self.is_draining = False
         """After SIGTERM: what is under way is finished, nothing new begins."""
-        self.aside = CapacityLimiter(_N_ASIDE)
+        self.aside = CapacityLimiter(8)
+        """Threads that wait for the database or a disk: the page's files have others."""
         self._threads = ThreadPoolExecutor(config.queue_requests, thread_name_prefix="request")
         watch = self.metrics.watch
         watch("running_requests", "Requests under way", lambda: self.n_running)
