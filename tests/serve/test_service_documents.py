@@ -18,8 +18,10 @@ import pytest
 from services import UNLIMITED, running, service_of
 
 from yiwen.documents import formats, translate_document, translate_markup
+from yiwen.errors import CheckpointError, DataError
 from yiwen.serve import jobs
 from yiwen.serve.batcher import Overloaded
+from yiwen.serve.errors import ApiError
 from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -324,6 +326,22 @@ def test_a_document_that_fails_costs_nothing(
         monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
         assert sent(http, b"Deti gedi.")["error"] == "something failed here; the log of the service says where"
         assert service.store.used("") == len("Deti gedi.")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "of_libre"),
+    [(DataError("torn"), 422, 400), (ApiError(456, "quota", "no more"), 456, 403), (CheckpointError("new"), 503, 503)],
+)
+@pytest.mark.usefixtures("in_process")
+def test_what_is_not_the_fault_of_a_document_is_told_as_of_a_text(
+    error: Exception, status: int, of_libre: int, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("yiwen.serve.pairs.Way.translate", fail)
+    assert http.get(f"/v1/documents/{sent(http)['id']}/result").status_code == status
+    assert post(http, path="/translate_file").status_code == of_libre
 
 
 @pytest.mark.usefixtures("in_process")

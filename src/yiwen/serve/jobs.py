@@ -71,10 +71,11 @@ class Job:
         """The translated document, never shown in the place of a page whatever it holds.
 
         Raises:
-            ApiError: 503 while it is in work, 422 where it could not be translated.
+            ApiError: 503 while it is in work, 422 where it could not be translated; where that is not the document's
+                fault, what was.
         """
         if self.error is not None:
-            raise ApiError(422, "document", str(self.error))
+            raise self.error if self.error.status > 422 else ApiError(422, "document", str(self.error))
         if self.status != "done":
             raise ApiError(503, "not_ready", "it is not translated yet; ask again in a moment", retry_after_s=2)
         headers = {"content-disposition": f'attachment; filename="translated{self.suffix}"'}
