@@ -23,12 +23,13 @@ from yiwen.errors import ConfigError
 BLOCK_PAIRS: Final = 20_000
 """Pairs in a block: a second's work for nobody, a few megabytes at most."""
 
-ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
+ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".json", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
 _READERS: Final = {
     ".tsv": tables.read_rows,
     ".csv": tables.read_rows,
     ".jsonl": tables.read_jsonl,
+    ".json": tables.read_jsonl,
     ".tmx": tmx.read_tmx,
     ".conll": conll.read_conll,
 }
@@ -51,7 +52,8 @@ class CorpusConfig:
     tgt: str = ""
     """File of their translations: line n translates line n; none for text alone (task = "mlm")."""
     path: str = ""
-    """One file of pairs instead: .tsv, .csv, .jsonl, .parquet, .arrow, .feather, .tmx, .conll (also .gz, .zst, .xz)."""
+    """One file of pairs instead: .tsv, .csv, .jsonl or .json (an object a line), .parquet, .arrow, .feather, .tmx,
+    .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
     """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1 (TSV, CSV,
     CoNLL)."""
