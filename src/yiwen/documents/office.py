@@ -30,9 +30,6 @@ XLSX: Final = re.compile(
     r"xl/(?:workbook|sharedStrings|worksheets/\w+|(?:comments/?(?:comment)?|diagrams/(?:data|drawing)|drawings/drawing"
     r"|charts/chart|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
 )
-BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook")
-"""How the parts begin without which there is hardly a document."""
-
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
 _NAME: Final = re.compile(r"""<(?:\w+:)?(?:(?:tableColumn|cacheField)\s[^>]*?\bname="([^"]*)"|author>([^<]*)<)""")
