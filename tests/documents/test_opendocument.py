@@ -106,6 +106,7 @@ def test_fields_and_deleted_text_stay_and_text_boxes_are_texts() -> None:
 def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
     slide = "<draw:page><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:page>"
     assert translated(slide, "odp") == slide.replace("a slide", "A SLIDE")
+    assert texts_of(packed(slide, styles="<text:p>Click to add a title</text:p>"), "odp") == ["a slide"]
     cells = ["12.5", "SKU-123", "a dog", "http://x.org"]
     row = "".join(
         f"<table:table-cell>{REMARK * (cell == 'a dog')}<text:p>{cell}</text:p></table:table-cell>" for cell in cells

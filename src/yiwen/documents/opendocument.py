@@ -15,7 +15,9 @@ from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import Piece, elements, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token
 
-CONTENT: Final = re.compile(r"(?:content|styles)\.xml")
+CONTENT: Final = re.compile(r"content\.xml")
+WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
+"""With headers and footers; slides have there what a template says."""
 
 _PARAGRAPHS: Final = frozenset(["p", "h"])
 _ASIDES: Final = frozenset(["note", "annotation"])

@@ -20,7 +20,8 @@ from yiwen.errors import DataError
 Parser = Callable[[str], list[Part]]
 
 _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
-_PACKED: Final = {**_OFFICE, "epub": book.PAGES, **dict.fromkeys(("odp", "ods", "odt"), opendocument.CONTENT)}
+_OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
+_PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES}
 _BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
 """How the files begin without which there is hardly a document."""
 _MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
