@@ -80,7 +80,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("a.md", ".", 2, "cannot be written"),
         ("a.md", "sealed/b.md", 2, "cannot be written"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
-        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: .csv, .docx"),
+        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; convert it to one of .csv, .docx"),
         ("bad.json", "b.json", 3, "no JSON"),
     ],
 )
