@@ -73,7 +73,10 @@ class CorpusConfig:
                 "give either src and tgt (two files; src alone for text without a target) or path (one file)"
             )
         if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
-            raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; convert it")
+            raise ConfigError(
+                f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; convert it, a spreadsheet "
+                "to CSV in UTF-8"
+            )
         check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
 
 
