@@ -372,7 +372,9 @@ def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], messag
 
 
 def test_a_file_of_another_form_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"'corpus.xlsx' has none of the suffixes .*; convert it, a spreadsheet to CSV"):
+    with pytest.raises(
+        ConfigError, match=r"'corpus.xlsx' has none of the suffixes .*; convert it, a spreadsheet to CSV"
+    ):
         new_recipe((write("corpus.xlsx", ["a"]),), src_lang="en", tgt_lang="zh")
 
 

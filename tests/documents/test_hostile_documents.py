@@ -263,7 +263,9 @@ def test_the_child_loads_nothing_of_models() -> None:
 
 
 def test_unknown_formats_and_missing_languages_are_usage_errors() -> None:
-    with pytest.raises(ConfigError, match=r"'exe' is no format of documents here; convert it to one of .csv, .docx, .epub, .htm"):
+    with pytest.raises(
+        ConfigError, match=r"'exe' is no format of documents here; convert it to one of .csv, .docx, .epub, .htm"
+    ):
         translate_document(b"", suffix=".exe", translate=by(upper))
     with pytest.raises(ConfigError, match="say which one to write"):
         translate_document(b"", suffix="tmx", translate=by(upper))
