@@ -78,14 +78,20 @@ def test_headings_of_tables_stay_wherever_they_stand_as_formulas_go_by_them(book
     assert [column.name for column in table.tableColumns] == ["First name", "Price"]
 
 
-def test_fields_of_a_pivot_table_stay_by_the_same_rule() -> None:
-    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    fields = '<cacheField name="Dogs &amp; cats" numFmtId="0"/>'
-    strings = "<si><t>Dogs &amp; cats</t></si><si><t>a bird</t></si>"
+@pytest.mark.parametrize(
+    ("name", "said", "named"),
+    [
+        ("pivotCache/pivotCacheDefinition1", "Dogs &amp; cats", '<cacheField name="Dogs &amp; cats"/>'),
+        ("tables/table2", "First\nname", '<x:tableColumn id="1" name="First_x000a_name"/>'),
+        ("tables/table2", "All of them", '<x:tableColumn id="1" name="Dogs" totalsRowLabel="All of them"/>'),
+    ],
+)
+def test_what_else_formulas_and_pivot_tables_find_by_its_name_stays(name: str, said: str, named: str) -> None:
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:x="x"'
     files = {
-        "xl/workbook.xml": f'<workbook xmlns="{space}"/>',
-        "xl/sharedStrings.xml": f'<sst xmlns="{space}">{strings}</sst>',
-        "xl/pivotCache/pivotCacheDefinition1.xml": f'<cache xmlns="{space}">{fields}</cache>',
+        "xl/workbook.xml": f"<workbook {space}/>",
+        "xl/sharedStrings.xml": f"<sst {space}><si><t>{said}</t></si><si><t>a bird</t></si></sst>",
+        f"xl/{name}.xml": f"<part {space}>{named}</part>",
     }
     assert texts_of(zipped(files), "xlsx") == ["a bird"]
 

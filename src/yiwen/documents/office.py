@@ -32,7 +32,9 @@ XLSX: Final = re.compile(
 )
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
-_NAME: Final = re.compile(r"""<(?:\w+:)?(?:(?:tableColumn|cacheField)\s[^>]*?\bname="([^"]*)"|author>([^<]*)<)""")
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel)="([^"]*)"')
+_AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
@@ -69,9 +71,12 @@ def cells(source: str) -> list[Part]:
 
 
 def names(sources: Iterable[str]) -> frozenset[str]:
-    """Texts of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
-    found = (match for source in sources for match in _NAME.finditer(source))
-    return frozenset(html.unescape(match[1] if match[2] is None else f"{match[2]}:").strip() for match in found)
+    """Lines of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
+    names: list[str] = []
+    for source in sources:
+        names += (name for column in _COLUMN.findall(source) for name in _NAME.findall(column))
+        names += (f"{author}:" for author in _AUTHOR.findall(source))
+    return frozenset(line.strip() for name in names for line in re.split("\n|_x000a_", html.unescape(name)))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
