@@ -193,12 +193,8 @@ def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:
     tgt_out = pad(tgt, closing=EOS_ID)
     tgt_in = np.full_like(tgt_out, BOS_ID)
     tgt_in[:, 1:] = pad(tgt)
-    return Batch(
-        src_ids=torch.from_numpy(pad(src, closing=EOS_ID)),
-        tgt_in=torch.from_numpy(tgt_in),
-        tgt_out=torch.from_numpy(tgt_out),
-        n_tokens=sum(map(len, tgt)) + len(tgt),
-    )
+    src_ids = torch.from_numpy(pad(src, closing=EOS_ID))
+    return Batch(src_ids, torch.from_numpy(tgt_in), torch.from_numpy(tgt_out), n_tokens=sum(map(len, tgt)) + len(tgt))
 
 
 def collate_labelled(src: Sequence[Ids], labels: Sequence[Ids], *, for_words: bool) -> Batch:
