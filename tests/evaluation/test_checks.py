@@ -14,15 +14,7 @@ ADDRESS = "https://example.org/a?b=1"
 def test_a_good_translation_has_no_faults_and_faults_are_named_in_order() -> None:
     assert check("Two dogs.", "Zwei Hunde.", src_lang="en", tgt_lang="de") == ()
     bad = "Drei Hunde Hunde Hunde."
-    found = check(
-        "Two dogs {here}.",
-        bad,
-        src_lang="en",
-        tgt_lang="de",
-        is_finished=False,
-        has_odd_length=True,
-        is_incomplete=True,
-    )
+    found = check("Two dogs {here}.", bad, src_lang="en", tgt_lang="de", more=["cut", "omission", "length_ratio"])
     assert found == ("cut", "length_ratio", "loop", "numbers", "omission", "placeholders")
 
 

@@ -143,11 +143,8 @@ class Usual:
     def __init__(self, fewest: int) -> None:
         self.fewest = fewest
 
-    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        return len(tgt_ids) < self.fewest
-
-    def is_odd_length(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        return False
+    def faults(self, src_ids: Ids, tgt_ids: Ids) -> list[str]:
+        return ["omission"] * (len(tgt_ids) < self.fewest)
 
     def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float:
         return math.exp(log_prob)

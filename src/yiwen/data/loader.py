@@ -22,13 +22,8 @@ def lengths_of(store: Store) -> Lengths:
     """
     if len(store.src_lengths) == 0:
         raise DataError(f"{store.folder} holds no training pair; see its report for what was dropped and why")
-    return Lengths(
-        src=store.src_lengths,
-        tgt=np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths,
-        corpus=store.corpus,
-        weights=store.corpus_weights,
-        fingerprint=store.fingerprint,
-    )
+    tgt_lengths = np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths
+    return Lengths(store.src_lengths, tgt_lengths, store.corpus, store.corpus_weights, store.fingerprint)
 
 
 def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:

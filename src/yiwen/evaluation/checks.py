@@ -13,7 +13,7 @@ Every check compares the two sides, so that what is odd in the source is no faul
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -38,34 +38,21 @@ _WORD: Final = re.compile(
 )
 
 
-def check(
-    source: str,
-    translation: str,
-    *,
-    src_lang: str,
-    tgt_lang: str,
-    is_finished: bool = True,
-    has_odd_length: bool = False,
-    is_incomplete: bool = False,
-) -> tuple[str, ...]:
+def check(source: str, translation: str, *, src_lang: str, tgt_lang: str, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Names of the faults of a translation, sorted.
 
     Args:
         source: Normalised text.
         translation: Its translation.
         src_lang, tgt_lang: Languages; they tell which number words are known.
-        is_finished: False where the length limit cut it.
-        has_odd_length, is_incomplete: What a calibration says of its subwords, where there is one.
+        more: Those that its subwords tell: `cut`, and what a calibration says (`Usual.faults`), where there is one.
     """
     found = {
-        "cut": not is_finished,
-        "length_ratio": has_odd_length,
         "loop": has_loop(source, translation),
         "numbers": changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang),
-        "omission": is_incomplete,
         "placeholders": changes_placeholders(source, translation),
     }
-    return tuple(name for name, is_there in found.items() if is_there)
+    return tuple(sorted([*more, *(name for name, is_there in found.items() if is_there)]))
 
 
 def changes_placeholders(source: str, translation: str) -> bool:

@@ -75,13 +75,9 @@ def evaluate_labels(
     bins = _bins(gold, predicted, confidences) if confidences is not None else ()
     if bins:
         whole["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / len(gold))
-    return Classification(
-        labels=labels,
-        confusion=tuple(map(tuple, confusion(once).tolist())),
-        scores=whole,
-        intervals={name: (low, high) for name, (low, high) in bounds.items()},
-        bins=bins,
-    )
+    table = tuple(map(tuple, confusion(once).tolist()))
+    intervals = {name: (low, high) for name, (low, high) in bounds.items()}
+    return Classification(labels=labels, confusion=table, scores=whole, intervals=intervals, bins=bins)
 
 
 def accuracy(confusion: Counts) -> float:

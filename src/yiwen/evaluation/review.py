@@ -131,15 +131,8 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
     checked = []
     for answer, (source, ids) in zip(answers, sources, strict=True):
         best = answer.hypotheses[0]
-        flags = check(
-            source,
-            answer.texts[0],
-            src_lang=info.src_lang,
-            tgt_lang=info.tgt_lang,
-            is_finished=best.is_finished,
-            has_odd_length=usual is not None and usual.is_odd_length(ids, best.ids),
-            is_incomplete=usual is not None and usual.is_incomplete(ids, best.ids),
-        )
+        more = [*(() if best.is_finished else ("cut",)), *(usual.faults(ids, best.ids) if usual is not None else ())]
+        flags = check(source, answer.texts[0], src_lang=info.src_lang, tgt_lang=info.tgt_lang, more=more)
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))
     return checked
