@@ -23,10 +23,10 @@ def learning_rate(step: int, config: TrainingConfig, *, d_model: int) -> float:
     rising = min(1.0, step / max(config.warmup_steps, 1))
     left = max(config.max_steps - config.warmup_steps, 1)
     progress = min(max(step - config.warmup_steps, 0) / left, 1.0)
-    falling: dict[str, float] = {
+    falling = {
         "inverse_sqrt": math.sqrt(max(config.warmup_steps, 1) / max(step, config.warmup_steps, 1)),
         "polynomial": (1 - progress) ** config.decay_power,
         "cosine": 0.5 * (1 + math.cos(math.pi * progress)),
         "constant": 1.0,
-    }
-    return config.learning_rate * rising * falling[config.schedule]
+    }[config.schedule]
+    return config.learning_rate * rising * falling
