@@ -23,10 +23,13 @@ def learning_rate(step: int, config: TrainingConfig, *, d_model: int) -> float:
     rising = min(1.0, step / max(config.warmup_steps, 1))
     left = max(config.max_steps - config.warmup_steps, 1)
     progress = min(max(step - config.warmup_steps, 0) / left, 1.0)
-    falling = {
-        "inverse_sqrt": math.sqrt(max(config.warmup_steps, 1) / max(step, config.warmup_steps, 1)),
-        "polynomial": (1 - progress) ** config.decay_power,
-        "cosine": 0.5 * (1 + math.cos(math.pi * progress)),
-        "constant": 1.0,
-    }[config.schedule]
+    match config.schedule:
+        case "inverse_sqrt":
+            falling = math.sqrt(max(config.warmup_steps, 1) / max(step, config.warmup_steps, 1))
+        case "polynomial":
+            falling = (1 - progress) ** config.decay_power
+        case "cosine":
+            falling = 0.5 * (1 + math.cos(math.pi * progress))
+        case "constant":
+            falling = 1.0
     return config.learning_rate * rising * falling
