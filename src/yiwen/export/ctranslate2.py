@@ -71,38 +71,7 @@ def export_ctranslate2(
         ConfigError: If dtype is unknown or output exists.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
-
-    def write(folder: Path) -> ExportInfo:
-        source, target, model = bundle.source, bundle.target, load_model(bundle)
-        info = new_info(bundle, dtype)
-        test_set = verify.make_test_set(source, valid, limit=bundle.limit, reader=bundle.reader)
-        write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
-        write_info(folder, info)
-        report: dict[str, Any] = {}
-        opened = partial(CT2Engine, source=source, target=target, is_new=True)
-        with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
-            exact = Path(exact_folder)
-            write_model(exact, model, source=source, target=target, dtype="float32", alignment=None)
-            write_info(exact, dataclasses.replace(info, dtype="float32"))
-            trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
-            report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
-        is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
-        compare = partial(verify.compare_quality, trained, test_set=test_set, bundle=bundle, stop=stop)
-        golden = None
-        if is_verified:
-            engine = opened(folder)
-            if dtype != "float32":
-                report[dtype] = compare(engine, remedy="with --dtype float32")
-            golden = verify.choose_golden(engine, test_set.sources)
-            del engine
-        if shortlist is not None:
-            add_shortlist(folder, shortlist)
-            if is_verified:
-                report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
-        info = dataclasses.replace(info, golden=golden, verification=report)
-        write_info(folder, info)
-        return info
-
+    write = partial(_write_verified, bundle=bundle, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
     return publish_export(bundle, write, output=output)
 
 
@@ -144,6 +113,41 @@ def new_info(bundle: Bundle, dtype: str) -> ExportInfo:
         ctranslate2_version=metadata.version("ctranslate2"),
         weights=bundle.hashes[WEIGHTS],
     )
+
+
+def _write_verified(
+    folder: Path, *, bundle: Bundle, dtype: str, valid: TextPairs | None, shortlist: Store | None, stop: StopFlag | None
+) -> ExportInfo:
+    """Write an exported model with its `export.json` after it was compared with the trained one."""
+    source, target, model = bundle.source, bundle.target, load_model(bundle)
+    info = new_info(bundle, dtype)
+    test_set = verify.make_test_set(source, valid, limit=bundle.limit, reader=bundle.reader)
+    write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
+    write_info(folder, info)
+    report: dict[str, Any] = {}
+    opened = partial(CT2Engine, source=source, target=target, is_new=True)
+    with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
+        exact = Path(exact_folder)
+        write_model(exact, model, source=source, target=target, dtype="float32", alignment=None)
+        write_info(exact, dataclasses.replace(info, dtype="float32"))
+        trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
+        report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
+    is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
+    compare = partial(verify.compare_quality, trained, test_set=test_set, bundle=bundle, stop=stop)
+    golden = None
+    if is_verified:
+        engine = opened(folder)
+        if dtype != "float32":
+            report[dtype] = compare(engine, remedy="with --dtype float32")
+        golden = verify.choose_golden(engine, test_set.sources)
+        del engine
+    if shortlist is not None:
+        add_shortlist(folder, shortlist)
+        if is_verified:
+            report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
+    info = dataclasses.replace(info, golden=golden, verification=report)
+    write_info(folder, info)
+    return info
 
 
 def print_report(report: ExportReport, console: Console) -> None:
