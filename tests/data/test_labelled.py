@@ -176,6 +176,7 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
     batch = load_labelled(store, np.arange(3), seed=1)
     assert batch.tgt_out.shape == batch.src_ids.shape
     assert batch.n_tokens == 9
+    assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
     for src, numbers, words in zip(batch.src_ids.tolist(), batch.tgt_out.tolist(), sentences, strict=False):
         first = [i for i, number in enumerate(numbers) if number != PAD_ID]
         pieces = store.source.pieces(src)
@@ -198,6 +199,7 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     store = Store.open(prepared.folder)
     assert store.valid.src == store.valid.tgt
     assert (store.src_lengths == store.tgt_lengths).all()
+    assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
 
 
 def test_too_many_labels_are_a_column_of_something_else() -> None:
