@@ -253,6 +253,18 @@ def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(t
     assert report.read == 97 == report.kept + report.valid_split + report.test_split
 
 
+@pytest.mark.parametrize("targets", ["label", "none"])
+def test_long_texts_are_split_off_for_the_test_of_labels_alone(targets: Any, tmp_path: Path) -> None:
+    rows = [f"{text}{f' and so on {i}' * 9 if i % 3 == 0 else ''}\t{i % 2}\n" for i, text in enumerate(texts(97))]
+    (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    prepared = run(tmp_path, targets=targets, valid_pairs=23, test_pairs=19, max_tokens=61)
+    store, report = Store.open(prepared.folder), prepared.report
+    longest = {name: max(map(len, store.source.encode(getattr(store, name).src))) for name in ("valid", "test")}
+    assert longest["valid"] < 61  # validation reads a text whole, and a model may have no positions for longer ones
+    assert f"validation: {report.valid_split - len(store.valid.src)} of over 61 subwords left out" in report.notes
+    assert (longest["test"] > 61) == (targets == "label")  # labelled in pieces
+
+
 @pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a,b\n", 2)])
 def test_a_field_that_is_too_long_is_named(before: bytes, line: int, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(before + b"x" * 17_000_000 + b",y\n")
