@@ -113,8 +113,9 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         """Train.
 
         Raises:
-            ConfigError: If the recipe is of another task, or a label is missing, or texts and labels differ in number.
-            DataError: If there is too little text.
+            ConfigError: If the recipe is of another task, a label is missing, some are text and others are not, or
+                texts and labels differ in number.
+            DataError: If there is too little text, or one label alone.
 
         Warns:
             UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
@@ -123,9 +124,12 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         texts = [rewritten(normalise(text), loaded.recipe.data.src_lang) for text in as_texts(X, "an encoder")]
         if len(texts) < 10:
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
-        for n, label in enumerate(np.asanyarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
+        labels = np.asanyarray(y, dtype=object).ravel().tolist()  # later 1 and NaN may have become "1" and "nan"
+        for n, label in enumerate(labels):
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
+            if isinstance(label, str) != isinstance(labels[0], str):
+                raise ConfigError(f"y[0] is {labels[0]!r} and y[{n}] is {label!r}; make all labels text, or none")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
