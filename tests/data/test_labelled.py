@@ -140,8 +140,10 @@ def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> N
     assert batch.tgt_out.tolist() == [[2], [3]]
     assert (batch.n_tokens, batch.src_ids.shape[0]) == (2, 2)
     assert run(tmp_path, **held_out).reused
-    (tmp_path / "train.tsv").write_text("".join(f"{text}\t0\n" for text in texts(61)), encoding="utf-8")
-    with pytest.raises(DataError, match="validation text 1 has the label '1', which no training text has; there are 0"):
+    lines = [f"{text}\t{i % 2 * 2}\n" for i, text in enumerate(texts(61))]
+    (tmp_path / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    message = "validation text 1 has the label '1', which no training text has; there are 0, 2"
+    with pytest.raises(DataError, match=message):
         run(tmp_path, **held_out)
 
 
@@ -202,9 +204,13 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
 
 
-def test_too_many_labels_are_a_column_of_something_else() -> None:
-    with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} different labels .* is tgt_column the column"):
+def test_too_many_labels_are_a_column_of_something_else_and_one_is_nothing_to_learn() -> None:
+    with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} \(.*\), not 2 to 1,000; is tgt_column the column"):
         count_labels(map(str, range(MOST_LABELS + 1)), "label")
+    with pytest.raises(DataError, match=r"different labels in the training text: 1 \(O 3\), not 2 to 1,000; is"):
+        count_labels(["O O", "O"], "tags")
+    with pytest.raises(DataError, match=r"the training text: 1 \(good 2, bad 0\)"):  # all bad ones are too long
+        count_labels(["good", "good"], "label", ("bad", "good"))
 
 
 @pytest.fixture(scope="module")
