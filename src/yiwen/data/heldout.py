@@ -102,7 +102,6 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
 def _are_short(pairs: TextPairs, vocabulary: Vocabulary, job: Job) -> list[bool]:
     """Which are no longer than what is trained on."""
     src, tgt = pairs.normalised(job.data.src_lang)
-    sides = [Subword.load(vocabulary.source).encode(src)]
-    if job.targets in ("text", "read"):
-        sides.append(Subword.load(vocabulary.target).encode(tgt))
-    return [max(map(len, ids)) < job.data.max_tokens for ids in zip(*sides, strict=True)]
+    src_ids = Subword.load(vocabulary.source).encode(src)
+    tgt_ids = src_ids if vocabulary.labels else Subword.load(vocabulary.target).encode(tgt)
+    return [max(map(len, ids)) < job.data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)]
