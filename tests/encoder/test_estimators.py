@@ -257,6 +257,17 @@ def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
     return run, None
 
 
+@pytest.mark.parametrize("setting", ["training.init_from=start", "tokenizer.model=start/shared.spm"])
+def test_what_to_start_from_lies_beside_the_recipe_as_for_yiwen_train(
+    setting: str, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimators, "train_recipe", untrained)
+    shutil.copytree(tiny_classifier / "best", tmp_path / "start")
+    recipe = write_labelled(tmp_path, "classify")
+    classifier = EncoderClassifier(str(recipe), settings=[setting], folder=tmp_path / "kept").fit(*some(20, seed=1))
+    assert Path(classifier.model_).is_file()
+
+
 def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     both = threading.Barrier(2, timeout=60)
 

@@ -176,11 +176,11 @@ def _trained(
     given = loaded.recipe
     rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in zip(texts, numbers.tolist(), strict=True)]
     n_valid = min(given.data.valid_pairs, len(rows) // 10)
-    train, valid = CorpusConfig(path="train.jsonl"), CorpusConfig(path="valid.jsonl")
-    (folder / train.path).write_text("".join(rows), encoding="utf-8")
+    train, valid = (CorpusConfig(path=str(folder / name)) for name in ("train.jsonl", "valid.jsonl"))
+    Path(train.path).write_text("".join(rows), encoding="utf-8")
     data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
     recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
-    prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
+    prepared = prepare_recipe(replace(loaded, recipe=recipe), stop=None, root=folder)
     fits = [0 < len(ids) < data.max_tokens for ids in Subword.load(subword_paths(prepared.folder)[0]).encode(texts)]
     is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
     if not any(is_valid):
@@ -191,11 +191,11 @@ def _trained(
         )
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
-        (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
+        Path(corpus.path).write_text("".join(kept), encoding="utf-8")
     ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
     tokenizer = given.tokenizer if given.training.init_from else ready
     data = replace(data, valid=valid, valid_pairs=n_valid)
-    loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
+    loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer))
     run, _ = train_recipe(loaded, run=folder / "run", root=folder)
     return run, fits, prepared.report.dropped
 
