@@ -103,5 +103,5 @@ def _are_short(pairs: TextPairs, vocabulary: Vocabulary, job: Job) -> list[bool]
     """Which are no longer than what is trained on."""
     src, tgt = pairs.normalised(job.data.src_lang)
     src_ids = Subword.load(vocabulary.source).encode(src)
-    tgt_ids = src_ids if vocabulary.labels else Subword.load(vocabulary.target).encode(tgt)
+    tgt_ids = Subword.load(vocabulary.target).encode(tgt) if job.targets in ("text", "read") else src_ids
     return [max(map(len, ids)) < job.data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)]
