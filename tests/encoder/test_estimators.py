@@ -250,6 +250,11 @@ def test_labels_that_are_text_and_numbers_are_refused(labels: Any) -> None:
         EncoderClassifier().fit(["a", "b"] * 5, labels)
 
 
+def test_texts_of_one_label_are_refused() -> None:
+    with pytest.raises(DataError, match="all labels are 7: there is nothing to tell apart; add texts of another one"):
+        EncoderClassifier().fit([*"abcdefghij"], [7] * 10)
+
+
 def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
     """In place of `train_recipe`: the text that would be trained on."""
     run.mkdir()

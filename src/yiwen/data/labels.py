@@ -45,7 +45,6 @@ def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = 
     shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
     if (n := len(+counts)) == 1 or n > MOST_LABELS:  # those that occur
         raise DataError(
-            f"different labels in the training text: {n:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; is tgt_column the "
-            "column of the labels?"
+            f"labels in the training text: {n:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; is tgt_column their column?"
         )
     return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > N_SHOWN else ''}"

@@ -136,6 +136,8 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
                 f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
                 f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
             )
+        if len(classes) == 1:
+            raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         temporary = TemporaryDirectory() if self.folder is None else None
         folder = Path(self.folder or temporary.name).absolute() / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
