@@ -15,7 +15,8 @@ from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
-    """What the epoch order needs to know of a store. A label counts as one target token, like a text without one.
+    """What the epoch order needs to know of a store. A label counts as one target token; tags and plain text as many
+    as there are subwords.
 
     Raises:
         DataError: If there is nothing to train on.

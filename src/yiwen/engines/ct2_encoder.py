@@ -56,9 +56,8 @@ class CT2Encoder:
                 "bundle has its weights, or else the one that it was exported from"
             )
         lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
-        src_ids = np.full((len(texts), int(lengths.max())), PAD_ID, dtype=np.int32)
-        for row, ids in zip(src_ids, texts, strict=True):
-            row[: len(ids) + 1] = [*ids, EOS_ID]
+        longest = max(map(len, texts))
+        src_ids = np.array([[*ids, EOS_ID, *[PAD_ID] * (longest - len(ids))] for ids in texts], dtype=np.int32)
         as_view = ctranslate2.StorageView.from_array
         states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
         on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)

@@ -21,8 +21,8 @@ class TrainingConfig:
     """Positions in a micro-batch on its longer side, padding included: what memory is spent on; auto: the fastest
     size on this machine, which needs update_tokens."""
     update_tokens: int = 0
-    """Target tokens, without padding, that an update gathers over micro-batches (classify and mlm: texts); 0: one
-    micro-batch per update. The paper: 25,000."""
+    """Target tokens, without padding, that an update gathers over micro-batches (classify: texts; tag and mlm:
+    subwords); 0: one micro-batch per update. The paper: 25,000."""
     optimizer: Literal["adam", "adamw", "muon"] = "adamw"
     """adam (Kingma and Ba 2015, in the paper); adamw (Loshchilov and Hutter 2019); muon for the matrices of the layers
     with adamw for the rest (Jordan et al. 2024)."""

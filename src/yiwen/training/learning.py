@@ -125,7 +125,14 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
 def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
-    """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
+    """Texts and their translations as like vectors; judged by finding each other among all of the validation text.
+
+    Raises:
+        DataError: If every pair is alone in its batch: there is nothing to tell it from.
+    """
+    n_in_batch = config.micro_batch_tokens // (np.maximum(store.src_lengths, store.tgt_lengths) + 1)
+    if np.count_nonzero(n_in_batch > 1) < 2:
+        raise DataError(f"no two pairs share a batch of {config.batch_tokens}; raise training.batch_tokens or add more")
     texts = store.valid.normalised(store.src_lang, store.tgt_lang)
     sides = list(map(store.source.encode, texts))
     chunks = [chunks_of(ids, config.micro_batch_tokens, max_len=max_len) for ids in sides]
