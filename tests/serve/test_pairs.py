@@ -21,7 +21,7 @@ from services import running, service_of
 from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
-from yiwen.errors import CheckpointError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
@@ -123,6 +123,13 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
     Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
     assert first.asked is None
     assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
+
+
+def test_a_beam_for_a_model_that_samples_is_refused() -> None:
+    hop = Hop(Translation("b", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(sampling=True)))
+    with pytest.raises(ConfigError, match=r"search\.beam_size: sampling has no beam"):
+        Way("zh", "de", (hop,)).translate(["a"], search={"beam_size": 2})  # type: ignore[arg-type]
 
 
 def test_nobody_knows_which_words_go_with_which_through_another_language() -> None:
