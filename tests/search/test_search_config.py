@@ -80,7 +80,7 @@ def test_what_is_not_given_stays_as_it_is() -> None:
     [
         (SearchConfig(sampling=True), {"beam_size": 3, "length_penalty": 0.5}, "search.beam_size"),
         (SearchConfig(), {"beam_size": 3, "sampling": True}, "search.beam_size"),
-        (SearchConfig(penalty="none"), {"beam_size": 3, "length_penalty": 0.0}, "search.length_penalty"),
+        (SearchConfig(penalty="none"), {"beam_size": 3, "length_penalty": 0.5}, "search.length_penalty"),
         (
             SearchConfig(penalty="none", sampling=True),
             {"beam_size": 3, "length_penalty": 0.5},
@@ -93,6 +93,10 @@ def test_a_change_that_would_do_nothing_is_refused(config: SearchConfig, changes
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
         config.changed(**changes)
     assert config.changed(**dict.fromkeys(changes), seed=7) == replace(config, seed=7)
+
+
+def test_no_exponent_is_what_no_penalty_has() -> None:
+    assert SearchConfig(penalty="none").changed(length_penalty=0.0).penalty == "none"
 
 
 @pytest.mark.parametrize(

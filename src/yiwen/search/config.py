@@ -90,7 +90,7 @@ class SearchConfig:
         """
         changed = replace(self, **{name: value for name, value in settings.items() if value is not None})
         idle = {"beam_size": changed.sampling, "length_penalty": changed.penalty == "none"}
-        if given := [f"search.{name}" for name in idle if idle[name] and settings.get(name) is not None]:
+        if given := [f"search.{name}" for name in idle if idle[name] and settings.get(name)]:
             raise ConfigError(f"{', '.join(given)}: sampling has no beam, penalty='none' no exponent; leave this out")
         return changed
 
