@@ -6,7 +6,7 @@ ever dropped for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -52,7 +52,9 @@ class Rules:
     words: Set[int] = frozenset()
     """Places of the single words, as for `by_rules`."""
     settled: Set[int] = frozenset()
-    """Places of the answers that hold terms, which no other would."""
+    """Places of the answers that a search was told terms for, which no other would hold."""
+    lacks: Callable[[int, str], bool] = lambda place, text: False
+    """Whether a translation of the source at a place lacks a term, so that it takes no other's place."""
     stop: StopFlag | None = None
     """Polled between batches."""
 
@@ -121,7 +123,7 @@ def _repair(
     texts = rules.bundle.target.decode([hypothesis.ids for _, hypothesis in placed])
     found = [Answer([hypothesis], [text]) for (_, hypothesis), text in zip(placed, texts, strict=True)]
     for (i, _), other in zip(placed, _checked(found, [sources[i] for i, _ in placed], rules), strict=True):
-        if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}):
+        if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}) and not rules.lacks(i, other.texts[0]):
             reviewed[i] = replace(other, flags=(*other.flags, REPAIRED))
 
 
