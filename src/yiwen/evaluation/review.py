@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from yiwen.bundle import Bundle
@@ -128,18 +129,13 @@ def _repair(
 def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules) -> list[Answer]:
     """Answers with their faults and their confidence."""
     info, usual = rules.bundle.info, rules.usual
+    look = partial(check, src_lang=info.src_lang, tgt_lang=info.tgt_lang)
     checked = []
     for answer, (source, ids) in zip(answers, sources, strict=True):
-        best = answer.hypotheses[0]
-        flags = check(
-            source,
-            answer.texts[0],
-            src_lang=info.src_lang,
-            tgt_lang=info.tgt_lang,
-            is_finished=best.is_finished,
-            has_odd_length=usual is not None and usual.is_odd_length(ids, best.ids),
-            is_incomplete=usual is not None and usual.is_incomplete(ids, best.ids),
-        )
+        best, text = answer.hypotheses[0], answer.texts[0]
+        is_odd = usual is not None and usual.is_odd_length(ids, best.ids)
+        is_less = usual is not None and usual.is_incomplete(ids, best.ids)
+        flags = look(source, text, is_finished=best.is_finished, has_odd_length=is_odd, is_incomplete=is_less)
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))
     return checked
