@@ -127,6 +127,15 @@ def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:
     assert numbers_in("two to Berlin", "en").hints == frozenset()
 
 
+def test_a_number_before_another_may_be_of_the_same_unit() -> None:
+    assert numbers_in("2 to 3 million", "en", is_strict=True).digits == (frozenset({2.0, 2e6}), frozenset({3e6}))
+    assert numbers_in("3至5万", "zh", is_strict=True).digits == (frozenset({3.0, 3e4}), frozenset({5e4}))
+    assert numbers_in("five or six thousand", "en").hints >= {5000}
+    assert 55 not in numbers_in("five or six", "en").hints  # no time of day
+    assert numbers_in("drei- bis viertausend", "de").hints >= {3000}
+    assert numbers_in("三到五万，四、五百", "zh").words == {3e4, 5e4, 400, 500}
+
+
 def test_the_unit_behind_a_number_is_no_number_of_its_own() -> None:
     assert numbers_in("3万人", "zh").words == frozenset()
     assert numbers_in("3 million people", "en").words == frozenset()
