@@ -255,3 +255,11 @@ def test_a_loop_in_a_script_without_blanks_is_one() -> None:
 def test_the_language_that_a_model_of_several_is_to_write_is_no_number() -> None:
     assert check("<2de> A dog runs.", "Ein Hund rennt.", src_lang="en", tgt_lang="de") == ()
     assert check("<2de> 7 dogs run.", "Hunde rennen.", src_lang="en", tgt_lang="de") == ("numbers",)
+
+
+@pytest.mark.parametrize("name", ["⟦2⟧", "{2}"])
+def test_the_number_of_a_symbol_or_an_argument_stands_for_no_number(name: str) -> None:
+    assert changes_numbers(f"2 dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert changes_numbers(f"14 dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert not changes_numbers(f"Dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert check(f"Dogs see {name}.", "Hunde sehen.", src_lang="en", tgt_lang="de") == ("placeholders",)

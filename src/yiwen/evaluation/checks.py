@@ -126,7 +126,8 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     A number word may go (two, both, a pair), but not become another. 0 and 1 are never asked for, nor what languages
     without known number words may have spelt out.
     """
-    source = re.sub(r"<2[\w-]+>", " ", source)  # which language a model of several is to write is no number
+    # Which language a model of several is to write, and which symbol or argument stands there, is no number.
+    source, translation = (re.sub(r"<2[\w-]+>|⟦\d⟧|\{\d+\}", " ", side) for side in (source, translation))
     is_known = knows_words(src_lang) and knows_words(tgt_lang)
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
