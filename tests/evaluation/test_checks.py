@@ -93,6 +93,8 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "It has 9 rooms.", "Es hat 9.000 Zimmer."),
         ("en-zh", "2 to 3 million people", "2万至3万人"),
         ("en-zh", "two or three years", "四年或三年"),
+        ("en-de", "Take 0.5 mg.", "Nehmen Sie 0,8 mg."),
+        ("en-it", "It weighs 2.5 kilos.", "Pesa 2,8 chili."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -145,6 +147,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "two or three hundred, 30,000 to 50,000", "两三百，三到五万"),
         ("en-zh", "$2.5m for 90k users, 75 grand", "9万用户250万美元，7万5千"),
         ("en-zh", "40 percent", "四成"),
+        ("en-zh", "0.5 hours, 0.2 percent", "半小时，百分之零点二"),
         ("en-fr", "The 14th of 15, 4th", "Le quatorzième d'une quinzaine, quatrième"),
         ("fr-en", "une vingtaine de personnes sur une centaine", "20 of 100 people"),
         ("en-de", "An 8-year-old, 20 times", "Ein Achtjähriger, zwanzigmal"),

@@ -133,10 +133,10 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
-    spelt_up_to = 1 if is_known else 12
+    may_be_spelt = range(2 if is_known else 13)
     sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
     return any(
-        max(values) > spelt_up_to and not _has(other, values) for side, other in sides for values in side.digits
+        max(values) not in may_be_spelt and not _has(other, values) for side, other in sides for values in side.digits
     ) or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
 
 
