@@ -146,7 +146,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "three to four million", "300万到400万"),
         ("en-zh", "two or three hundred, 30,000 to 50,000", "两三百，三到五万"),
         ("en-zh", "$2.5m for 90k users, 75 grand", "9万用户250万美元，7万5千"),
-        ("en-zh", "40 percent", "四成"),
+        ("en-zh", "40 percent, a .22 rifle", "四成，0.22口径步枪"),
         ("en-zh", "0.5 hours, 0.2 percent", "半小时，百分之零点二"),
         ("en-fr", "The 14th of 15, 4th", "Le quatorzième d'une quinzaine, quatrième"),
         ("fr-en", "une vingtaine de personnes sur une centaine", "20 of 100 people"),

@@ -18,6 +18,9 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("１２", {12}),
         ("3.14", {3.14}),
         ("3,14", {3.14}),
+        (".22", {0.22}),
+        (".241", {0.241, 241}),
+        ("No.5", {5}),
         ("1.500", {1.5, 1500}),
         ("1,234,567", {1234567}),
         ("1.234.567,89", {1234567.89}),
@@ -54,7 +57,8 @@ def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides
 
 
 def test_versions_dates_and_times_are_several_numbers() -> None:
-    for text, numbers in (("3.14.2", [3, 14, 2]), ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])):
+    dates = ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])
+    for text, numbers in (("3.14.2", [3, 14, 2]), (".1.2", [1, 2]), *dates):
         assert [set(values) for values in numbers_in(text, "en").digits] == [{number} for number in numbers]
     for time in ("10:30", "10.30 Uhr", "10.30 a.m.", "10'30"):
         assert [set(values) for values in numbers_in(time, "de").digits] == [{10}, {30}]

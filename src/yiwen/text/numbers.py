@@ -57,7 +57,7 @@ _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.j
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
 _DIGITS: Final = re.compile(
-    r"(\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
+    r"((?:(?<![\w.])\.)?\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 3.14.2; 1 500,5; .5
     rf"(?:{_SCALED}|(?= ?(?:[-–~～至到或]|to|or|and|bis|oder|und|à|ou|et) ?\d[\d.,]*{_SCALED}))?",  # 2 to 3 million
     re.IGNORECASE,
 )
@@ -160,7 +160,7 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
     is_indian = "," in number and {*sizes[1:-1]} == {2} and sizes[-1] == 3  # 12,34,567
     is_grouped = sizes[0] <= 3 and (is_indian or {*sizes[1:]} <= {3})
     if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
-        return [frozenset((float(part),)) for part in parts]
+        return [frozenset((float(part),)) for part in parts if part]
     values = {float("".join(parts))} if is_grouped else set()
     if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
         values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
