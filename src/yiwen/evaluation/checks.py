@@ -113,16 +113,17 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     A number word may go (two, both, a pair), but not become another. 0 and 1 are never asked for, nor what languages
     without known number words may have spelt out.
     """
-    source = re.sub(r"<2[\w-]+>", " ", source)  # which language a model of several is to write is no number
+    # Which language a model of several is to write, and which symbol or argument stands there, is no number.
+    source, translation = (re.sub(r"<2[\w-]+>|⟦\d⟧|\{\d+\}", " ", side) for side in (source, translation))
     is_known = knows_words(src_lang) and knows_words(tgt_lang)
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
-    spelt_up_to = 1 if is_known else 12
+    may_be_spelt = range(2 if is_known else 13)
     sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
     return any(
-        max(values) > spelt_up_to and not _has(other, values) for side, other in sides for values in side.digits
+        max(values) not in may_be_spelt and not _has(other, values) for side, other in sides for values in side.digits
     ) or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
 
 
