@@ -99,6 +99,9 @@ class Trainer:
                     self._try_largest_batch()
                 self._validate_if_due()  # a stop inside a validation left it to be done
                 self._save_if_due()
+                # The end of a run that is longer now, or shorter: what is averaged goes by the max_steps of today.
+                if self.progress.is_scheduled != self._is_due(self.config.checkpoint_every):
+                    self._save()
                 self.model.train()
                 while not self._is_done():
                     self.stop.check("training")
@@ -202,8 +205,7 @@ class Trainer:
 
     def _validate_if_due(self) -> None:
         progress = self.progress
-        is_due = progress.step % self.config.validate_every == 0 or progress.step >= self.config.max_steps
-        if not is_due or progress.validated_step >= progress.step:
+        if not self._is_due(self.config.validate_every) or progress.validated_step >= progress.step:
             return
         validation = self.job.validate(self.average or self.model, self.stop)
         if self.hardware.keeps_memory:
@@ -241,19 +243,20 @@ class Trainer:
             raise TrainingError(f"the weights at step {snapshot.step} are not finite and will not be published")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
-    def _is_save_due(self) -> bool:
+    def _is_due(self, every: int) -> bool:
+        """Whether it is time for what is done every so many updates, and after the last one."""
         step = self.progress.step
-        return step > 0 and (step % self.config.checkpoint_every == 0 or step >= self.config.max_steps)
+        return step > 0 and (step % every == 0 or step >= self.config.max_steps)
 
     def _save_if_due(self) -> None:
-        if self._is_save_due() and self.saved_step < self.progress.step:
+        if self._is_due(self.config.checkpoint_every) and self.saved_step < self.progress.step:
             self._save()
 
     def _save(self) -> None:
         """Publish a checkpoint, then remove what it makes superfluous; a full disk costs the checkpoint alone."""
         folder = self.run / "checkpoints"
         # Of the step alone: a run that was stopped here has the same checkpoints to average as one that was not.
-        self.progress.is_scheduled = self._is_save_due()
+        self.progress.is_scheduled = self._is_due(self.config.checkpoint_every)
         try:
             self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
             save_checkpoint(

@@ -163,8 +163,7 @@ def _sharded(
         shard = batch.shard(number, pool.n_shards)
         if shard.n_tokens == 0:  # fewer rows than shards
             return torch.zeros(()), [None] * len(parameters)
-        generator = torch.Generator().manual_seed(seed_of(*seeds, number))
-        with drawing_from(generator), autocast(hardware):
+        with drawing_from(torch.Generator().manual_seed(seed_of(*seeds, number))), autocast(hardware):
             loss, _ = loss_fn(model, shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 
