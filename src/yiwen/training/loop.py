@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import errno
-import math
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -142,8 +141,7 @@ class Trainer:
         self.progress.update += 1
         self.log.update(step, seconds=time.perf_counter() - began, n_tokens=gradients.n_tokens)
         if step % self.config.log_every == 0 and self.progress.loss_tokens:
-            norm = gradients.norm if math.isfinite(gradients.norm) else -1.0
-            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=norm))
+            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=gradients.norm))
             self.progress.loss_sum, self.progress.loss_tokens = 0.0, 0
 
     def _next_plan(self) -> Update:
