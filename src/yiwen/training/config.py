@@ -51,7 +51,7 @@ class TrainingConfig:
     an update then takes 2.2 to 2.5 times the time and twice the memory. 0: one pass."""
     word_dropout: float = 0.0
     """Share of source subwords hidden behind `<unk>`, different ones at each update, so that the model relies on
-    context."""
+    context; symbols and placeholders are never hidden."""
     guided_alignment: float = 0.0
     """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
     weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""

@@ -154,8 +154,7 @@ def _sharded(
         shard = batch.shard(number, pool.n_shards)
         if shard.n_tokens == 0:  # fewer rows than shards
             return torch.zeros(()), [None] * len(parameters)
-        generator = torch.Generator().manual_seed(seed_of(*seeds, number))
-        with drawing_from(generator):
+        with drawing_from(torch.Generator().manual_seed(seed_of(*seeds, number))):
             loss = loss_of(shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 
