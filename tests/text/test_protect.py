@@ -89,6 +89,16 @@ def test_what_differs_between_the_sides_stays() -> None:
     assert [protected_pair(*pair, MOST_SYMBOLS) for pair in pairs] == pairs
 
 
+def test_a_name_is_a_whole_word_with_its_accents() -> None:
+    pairs = [
+        (f"Le Président de la Grèce voit Jean-François {i}.", f"Der Präsident sieht Größe und Jean-François {i}.")
+        for i in range(20)
+    ]
+    changed = {new for pair in pairs if (new := protected_pair(*pair, 1)) != pair}
+    assert {re.sub(r"\d+\.", "", src) for src, _ in changed} == {"Le Président de la Grèce voit ⟦0⟧ "}
+    assert {re.sub(r"\d+\.", "", tgt) for _, tgt in changed} == {"Der Präsident sieht Größe und ⟦0⟧ "}
+
+
 def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
     for part in (
         "a",

@@ -37,7 +37,10 @@ SPAN: Final = re.compile(
     re.ASCII | re.VERBOSE,
 )
 """What stays as it is in any language."""
-_SAME: Final = re.compile(rf"{SPAN.pattern}|\b[A-Z][A-Za-z'-]+\b|\b\d[\d.,:]*\d\b", SPAN.flags)
+_L: Final = r"A-Za-z\u00c0-\u024f\u1e00-\u1eff"
+"""Latin letters, with accents, too: the beginning of Président is no name."""
+_NAME: Final = rf"(?<![{_L}\d_])[A-Z\u00c0-\u00de][{_L}'-]+(?<![-'])(?![{_L}\d_])"
+_SAME: Final = re.compile(rf"{SPAN.pattern}|{_NAME}|\b\d[\d.,:]*\d\b", SPAN.flags)
 """What may stand for such a span in training: names and numbers, too."""
 _SYMBOL: Final = re.compile(r"⟦(\d)⟧")
 MOST_SYMBOLS: Final = 10
