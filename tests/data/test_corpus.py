@@ -423,6 +423,17 @@ def test_an_open_quote_swallows_no_rows(tmp_path: Path) -> None:
         read(CorpusConfig(path="a.csv"), tmp_path)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
+def test_a_carriage_return_inside_of_a_csv_row_ends_no_row(tmp_path: Path, end: bytes) -> None:
+    rows = [b"src,tgt", b"one\rtwo,eins zwei", b'"three\r\r four",drei', b'five,"sechs"']  # as pandas writes them
+    (tmp_path / "a.csv").write_bytes(end.join(rows) + end)
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [
+        (2, b"one two", b"eins zwei"),
+        (3, b"three  four", b"drei"),
+        (4, b"five", b"sechs"),
+    ]
+
+
 def test_a_csv_of_another_time_and_a_new_kind_of_arrow_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"src,tgt\rone,eins\rtwo,zwei\r")
     assert [pair[1:] for pair in read(CorpusConfig(path="a.csv"), tmp_path)] == [(b"one", b"eins"), (b"two", b"zwei")]

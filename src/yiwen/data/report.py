@@ -36,6 +36,11 @@ class Example:
     """Its target."""
 
 
+def shown(raw: bytes | None) -> str:
+    """A side of an example; nothing where there is none."""
+    return "" if raw is None else raw[:2000].decode("utf-8", "replace")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dropped:
     """Pairs dropped for one reason."""

@@ -40,10 +40,13 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
         yield from (line.split(b"\t") for line in lines.lines_of(path))
         return
     with lines.opened(path) as file:
-        next(lines.read_lines(io.BytesIO(cast(io.BufferedReader, file).peek()), path), b"")  # refuses UTF-16
-        # Bytes that are no UTF-8 pass through, for where pairs are judged and counted.
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        stream = csv.reader(text, strict=True)  # else one stray quote swallows the rest
+        beginning = cast(io.BufferedReader, file).peek()
+        next(lines.read_lines(io.BytesIO(beginning), path), b"")  # refuses UTF-16
+        # Bytes that are no UTF-8 pass through, for where pairs are judged and counted. Only where no line ends at LF,
+        # as Excel once wrote them, does one end at CR: elsewhere it is a blank, which Python and pandas do not quote.
+        text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "\n" if b"\n" in beginning else "")
+        # Strict, else one stray quote swallows the rest.
+        stream = csv.reader((re.sub(r"\r+(?=[^\r\n])", " ", line) for line in text), strict=True)
         csv.field_size_limit(_LONGEST_FIELD)
         try:
             yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
