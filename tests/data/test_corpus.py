@@ -91,6 +91,7 @@ FORMS: list[tuple[str, Callable[[Path], None], int]] = [
     ("c.tsv", tsv, 1),
     ("c.tsv", tsv_with_header, 2),
     ("c.jsonl", jsonl, 1),
+    ("c.json", jsonl, 1),
     ("c.parquet", parquet, 1),
     ("c.arrow", arrow_file, 1),
     ("c.feather", arrow_stream, 1),
@@ -314,6 +315,11 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
         ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
         ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
         ("a.jsonl", b"", "the first line has no text under 'src'"),
+        (
+            "a.json",
+            b' [\n {"src": "x", "tgt": "y"}]',
+            r"begins ' \['; make lines of the array: `jq -c '\.\[\]' OLD > NEW`",
+        ),
         ("a.parquet", b"PAR1 no", r"a\.parquet cannot be read \(.*\); write it again"),
         ("a.arrow", b"ARROW1 no", r"a\.arrow cannot be read \(.*\); write it again"),
         ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is no well-formed TMX: .*; export it again"),
@@ -415,6 +421,17 @@ def test_an_open_quote_swallows_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('src,tgt\none,eins\n"two,zwei\nthree,drei\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.csv is no CSV near line 4 \(.*\); close or double its quotes"):
         read(CorpusConfig(path="a.csv"), tmp_path)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
+def test_a_carriage_return_inside_of_a_csv_row_ends_no_row(tmp_path: Path, end: bytes) -> None:
+    rows = [b"src,tgt", b"one\rtwo,eins zwei", b'"three\r\r four",drei', b'five,"sechs"']  # as pandas writes them
+    (tmp_path / "a.csv").write_bytes(end.join(rows) + end)
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [
+        (2, b"one two", b"eins zwei"),
+        (3, b"three  four", b"drei"),
+        (4, b"five", b"sechs"),
+    ]
 
 
 def test_a_csv_of_another_time_and_a_new_kind_of_arrow_are_read(tmp_path: Path) -> None:

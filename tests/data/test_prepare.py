@@ -240,8 +240,9 @@ def test_a_model_that_rewrites_text_is_noted(tmp_path: Path, rule: str, n_notes:
 
 
 def test_an_example_of_what_was_dropped_is_not_a_whole_book(tmp_path: Path) -> None:
-    report = run(tmp_path, write(tmp_path, "train", [*(pair(n) for n in range(60)), ("a " * 500_000, "b")])).report
-    assert report.dropped
+    too_long, long = ("a " * 500_000, "b"), ("word " * 900, "Wort " * 900)
+    report = run(tmp_path, write(tmp_path, "train", [*(pair(n) for n in range(60)), too_long, long, long])).report
+    assert {dropped.reason for dropped in report.dropped} >= {"length", "duplicate pair", "too many subwords"}
     assert all(len(example.src) <= 2000 for dropped in report.dropped for example in dropped.examples)
 
 

@@ -22,7 +22,7 @@ from services import running, service_of
 from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
-from yiwen.errors import CheckpointError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.plan import Piece
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Overloaded
@@ -128,21 +128,27 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
 
 
 @pytest.mark.parametrize(
-    ("own", "asked", "found"),
+    ("rules", "asked", "found"),
     [
-        ({"mbr": 4}, {"n_best": 1}, {"mbr": 4, "beam_size": 5}),
-        ({"mbr": 4}, {"n_best": 7}, {"mbr": 7, "beam_size": 7, "n_best": 7}),
-        ({"mbr": 4}, {"beam_size": 2}, {"mbr": 4, "beam_size": 4}),
-        ({"mbr": 16, "sampling": True}, {"n_best": 3}, {"mbr": 16, "beam_size": 16, "sampling": True, "n_best": 3}),
+        (SearchConfig(mbr=4), {"n_best": 3}, SearchConfig(mbr=4, n_best=3)),
+        (SearchConfig(mbr=4), {"n_best": 7}, SearchConfig(beam_size=7, mbr=7, n_best=7)),
+        (SearchConfig(mbr=4, sampling=True), {"n_best": 7}, SearchConfig(mbr=7, n_best=7, sampling=True)),
     ],
 )
-def test_a_model_that_chooses_by_agreement_takes_what_callers_ask_for(
-    own: dict[str, Any], asked: dict[str, int | None], found: dict[str, Any]
+def test_a_model_that_chooses_by_agreement_gives_as_many_translations_as_are_asked_for(
+    rules: SearchConfig, asked: dict[str, int | None], found: SearchConfig
 ) -> None:
-    hop = Hop(Translation("c", 0.0))
-    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(**own)))
+    hop = Hop(Translation("b", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=rules))
     Way("zh", "de", (hop,)).translate(["a"], search=asked)  # type: ignore[arg-type]
-    assert hop.asked == SearchConfig(**found)
+    assert hop.asked == found
+
+
+def test_a_beam_for_a_model_that_samples_is_refused() -> None:
+    hop = Hop(Translation("b", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(sampling=True)))
+    with pytest.raises(ConfigError, match=r"search\.beam_size: sampling has no beam"):
+        Way("zh", "de", (hop,)).translate(["a"], search={"beam_size": 2})  # type: ignore[arg-type]
 
 
 def test_what_no_model_was_asked_for_hides_no_model_without_confidence() -> None:

@@ -93,6 +93,14 @@ def test_copies_are_wanted_where_both_languages_are_the_same() -> None:
         same = checks(CleaningConfig(), src_lang=codes[0], tgt_lang=codes[1])
         assert fault_of("a b c", "a b c", same) is None
     assert fault_of("a b c", "A B C", EN_DE) == "copied source"
+    assert fault_of("Große Straße", "GROSSE STRASSE", EN_DE) == "copied source"  # two letters for one
+
+
+def test_a_tag_before_a_source_is_not_judged() -> None:
+    assert fault_of("<2de> Visual Studio Code", "Visual Studio Code", EN_DE) == "copied source"
+    assert fault_of("<2de>", "Guten Morgen", EN_DE) == "empty side"
+    strict = CleaningConfig(max_length=10, max_ratio=1.0, min_letters=1.0, min_script=1.0)
+    assert fault_of("<2en> 你好你好你", "ten column", checks(strict, src_lang="zh", tgt_lang="en")) is None
 
 
 def test_every_check_but_the_lengths_can_be_turned_off() -> None:

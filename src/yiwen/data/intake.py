@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Block, CorpusConfig, Targets, corpus_files, place, read_blocks
-from yiwen.data.report import Example
+from yiwen.data.report import Example, shown
 from yiwen.data.stages import CleanTask
 from yiwen.data.store import TextPairs, mapped
 from yiwen.stop import StopFlag
@@ -129,4 +129,4 @@ class Intake:
     def examples(self, rows: np.ndarray) -> list[Example]:
         """Rows as they are shown in the report."""
         found = zip(self.places(rows), *self.pairs(rows), strict=True)
-        return [Example(where=where, src=src, tgt=tgt) for where, src, tgt in found]
+        return [Example(where=where, src=shown(src.encode()), tgt=shown(tgt.encode())) for where, src, tgt in found]

@@ -36,6 +36,11 @@ class Example:
     """Its target."""
 
 
+def shown(raw: bytes | None) -> str:
+    """A side of an example; nothing where there is none."""
+    return "" if raw is None else raw[:2000].decode("utf-8", "replace")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dropped:
     """Pairs dropped for one reason."""
@@ -125,10 +130,7 @@ class Findings:
 
     def dropped(self) -> tuple[Dropped, ...]:
         """All reasons, in the order in which they were met."""
-        return tuple(
-            Dropped(reason=reason, count=count, examples=tuple(self.examples[reason]))
-            for reason, count in self.counts.items()
-        )
+        return tuple(Dropped(reason=r, count=n, examples=tuple(self.examples[r])) for r, n in self.counts.items())
 
 
 def print_report(report: Report, console: Console) -> None:

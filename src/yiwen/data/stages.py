@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from yiwen.data.corpus import Block, Targets, place
 from yiwen.data.labels import numbered
-from yiwen.data.report import INVALID_UTF_8, Example, Findings
+from yiwen.data.report import INVALID_UTF_8, Example, Findings, shown
 from yiwen.data.split import Keys, keys_of
 from yiwen.data.store import mapped
 from yiwen.text.chinese import rewritten
@@ -74,7 +74,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
         if reason is None:
             kept.append((src, tgt, line))
         else:
-            findings.drop(reason, 1, [Example(where=place(paths, line), src=_shown(raw_src), tgt=_shown(raw_tgt))])
+            findings.drop(reason, 1, [Example(where=place(paths, line), src=shown(raw_src), tgt=shown(raw_tgt))])
     src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
     batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
     keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)
@@ -149,13 +149,9 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     fits = longest + 1 <= task.max_tokens  # + 1 for eos
     stored = pa.record_batch(columns).filter(pa.array(fits))
     src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
+    n_tokens = len(src_flat), 0 if task.targets == "none" else len(tgt_flat)
     n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets in ("text", "read") else 0
-    return Encoded(
-        stored,
-        overlong=rows[~fits],
-        n_tokens=(len(src_flat), 0 if task.targets == "none" else len(tgt_flat)),
-        n_bytes=(int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)),
-    )
+    return Encoded(stored, rows[~fits], n_tokens, (int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)))
 
 
 def _ids_type(vocab_size: int) -> Any:
@@ -209,7 +205,3 @@ def _spelt(path: Path) -> np.ndarray:
     spelt = _subword(path).is_byte()
     spelt[UNK_ID] = True
     return spelt
-
-
-def _shown(raw: bytes | None) -> str:
-    return "" if raw is None else raw[:2000].decode("utf-8", "replace")

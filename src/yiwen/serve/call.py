@@ -110,7 +110,7 @@ async def translate_marked(
     tgt: str,
     markup: str | None,
     then: Callable[[Way, list[Translation]], T],
-    tags: Mapping[str, Sequence[str]] = {},
+    tags: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> T:
     """Translate texts that may hold tags, as DeepL and LibreTranslate take them: these are put back where they belong.
@@ -121,7 +121,7 @@ async def translate_marked(
         src, tgt: As for `Call.translate`.
         markup: `html` or `xml`; where it is none of them, a `<` is a character like any other.
         then: Makes the answer from the way and the translations; of texts with tags, each is all that is known.
-        tags: Names of tags that are `ignored` and `splitting`, as `translate_markup` takes them.
+        tags: Names of tags that are `ignored`, and of those `splitting` a text, as `translate_markup` takes them.
         options: As `Way.translate` takes them.
     """
 
@@ -132,7 +132,7 @@ async def translate_marked(
         if markup not in ("html", "xml"):
             return then(way, translate(texts))
         align, is_html = partial(way.align, stop=stop), markup == "html"
-        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, **tags)
+        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, **tags or {})
         return then(way, [Translation(text, score=math.nan) for text in marked])
 
     return await call.translate(texts, src=src, tgt=tgt, work=work, markup=markup)

@@ -39,9 +39,10 @@ SPAN: Final = re.compile(
 """What stays as it is in any language."""
 _SAME: Final = re.compile(rf"{SPAN.pattern}|\b[A-Z][A-Za-z'-]+\b|\b\d[\d.,:]*\d\b", SPAN.flags)
 """What may stand for such a span in training: names and numbers, too."""
-_SYMBOL: Final = re.compile(r"⟦(\d)⟧")
+_PLAIN: Final = {ord(char): "Aa"[char.islower()] for char in map(chr, range(0xC0, 0x250)) if char.isalpha()}
+"""Latin letters with accents, which are letters in a file name as others are, but not in ASCII."""
 MOST_SYMBOLS: Final = 10
-_HINT: Final = re.compile(r"[<&`@{%/\\_\d⟦]|\w\.[a-z]|--|\(\)|www\.", re.ASCII)
+_HINT: Final = re.compile(r"[<&`@{%/\\_\d⟦]|\S\.[a-z]|--|\(\)|www\.", re.ASCII)
 """What every such span has, and few lines: quicker to look for."""
 
 
@@ -57,12 +58,21 @@ def masked(text: str, more: Sequence[Place] = ()) -> tuple[str, list[str]]:
     """
     found = [*more]
     if _HINT.search(text) or MASK in text:
-        found += apart([(*match.span(), match[0].replace(MASK, "")) for match in SPAN.finditer(text)], more)
+        found += apart([(start, end, span.replace(MASK, "")) for start, end, span in places(SPAN, text)], more)
     parts, done = [], 0
     for start, end, _ in sorted(found):
         parts += [text[done:start], MASK]
         done = end
     return "".join([*parts, text[done:]]), [span for _, _, span in sorted(found)]
+
+
+def places(pattern: re.Pattern[str], text: str) -> list[Place]:
+    """Where a pattern matches, and what; letters with accents count as those without.
+
+    >>> places(SPAN, "/tmp/Größe.txt")
+    [(0, 14, '/tmp/Größe.txt')]
+    """
+    return [(*match.span(), text[slice(*match.span())]) for match in pattern.finditer(text.translate(_PLAIN))]
 
 
 def apart(spans: Sequence[Place], others: Sequence[Place]) -> list[Place]:
@@ -81,9 +91,8 @@ def unmasked(text: str, spans: Sequence[str]) -> str:
     >>> unmasked(text.upper(), spans)
     'READ a.txt'
     """
-    for span in spans:
-        text = text.replace(MASK, span, 1)
-    return text
+    following = iter(spans)
+    return re.sub(MASK, lambda mask: next(following, mask[0]), text)
 
 
 def symbols(n: int) -> tuple[str, ...]:
@@ -131,7 +140,7 @@ def restored(text: str, spans: Sequence[str]) -> str:
     >>> restored("⟦1⟧ und ⟦0⟧⟦7⟧", ["a.txt", "b.txt"])
     'b.txt und a.txt'
     """
-    return _SYMBOL.sub(lambda found: spans[int(found[1])] if int(found[1]) < len(spans) else "", text)
+    return re.sub(r"⟦(\d)⟧", lambda found: spans[int(found[1])] if int(found[1]) < len(spans) else "", text)
 
 
 def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
@@ -139,9 +148,10 @@ def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
     lot = zlib.crc32(f"{src}\t{tgt}".encode())
     if lot % 2:
         return src, tgt
-    counts = [Counter(_SAME.findall(side)) for side in (src, tgt)]
+    found = [places(_SAME, side) for side in (src, tgt)]
+    counts = [Counter(span for _, _, span in side) for side in found]
     same = [span for span, count in counts[0].items() if counts[1][span] == count][:n]
     # Numbered from anywhere, so that the model learns the last symbol as well as the first.
     names = {span: f"⟦{(lot // 2 + number) % n}⟧" for number, span in enumerate(same)}
-    one, other = (_SAME.sub(lambda it: names.get(it[0], it[0]), side) if names else side for side in (src, tgt))
-    return one, other
+    renamed = [[(start, end, names.get(span, span)) for start, end, span in side] for side in found]
+    return unmasked(*masked(src, renamed[0])), unmasked(*masked(tgt, renamed[1]))

@@ -18,7 +18,7 @@ from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
-from yiwen.text.protect import SPAN, Place, apart, masked, named, restored, to_keep, unmasked
+from yiwen.text.protect import SPAN, Place, apart, masked, named, places, restored, to_keep, unmasked
 from yiwen.text.scripts import LETTER, script_of
 from yiwen.text.subword import Subword
 
@@ -111,7 +111,7 @@ class Reader:
         found = self.glossary.find(line)
         found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
         # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
-        spans = [(*span.span(), "") for span in SPAN.finditer(line) if not re.fullmatch(r"[A-Z\d-]+", span[0])]
+        spans = [place for place in places(SPAN, line) if not re.fullmatch(r"[A-Z\d-]+", place[2])]
         torn = [span for span in spans if not any(term[0] <= span[0] and span[1] <= term[1] for term in found)]
         return sorted(apart(found, torn))
 
