@@ -134,8 +134,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
         at = 0
         for number in inside[parent]:
             if number not in found:  # a point: behind those before it, and inside of nothing beside it
-                mark = marks[number]
-                at = max(at, _point(mark.start, outer, known, _between_breaks(mark, room, laid)))
+                at = max(at, _point(marks[number].start, outer, known, _between_breaks(marks[number], room, laid)))
                 at = _outside(at, (found[other] for other in around))  # points have no inside
                 found[number] = (at, at)
         spans |= found
