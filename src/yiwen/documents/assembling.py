@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Any, Final
@@ -179,13 +179,15 @@ def _assembled(
             if piece[:1] == " " == end:  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
                 blank = " " if rest or is_collapsed else token.raw
-                mark = marks[-1] if marks else Mark(0, 0, is_break=True)
+                last = len(marks) - 1
+                mark = marks[last] if marks else Mark(0, 0, is_break=True)
+                while mark.parent > parent and marks[mark.parent].start == length:  # nothing else is in it
+                    last, mark = mark.parent, marks[mark.parent]
                 is_here = mark.start == mark.end == length and not mark.is_break
-                is_opened = len(marks) - 1 in opened
-                if is_here and not is_opened:  # a point between blanks takes one with it
-                    marks[-1] = replace(mark, after=mark.after + blank)
+                if is_here and last not in opened:  # a point between blanks takes one with it
+                    marks[last] = replace(mark, after=mark.after + blank)
                 elif is_here and not is_collapsed:
-                    marks[-1] = replace(mark, before=mark.before + blank)
+                    marks[last] = replace(mark, before=mark.before + blank)
                 if is_here or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
@@ -208,16 +210,24 @@ def _assembled(
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
-    return text, tuple(_without_blanks(mark, text) for mark in marks), code
+    return text, _without_blanks(marks, text), code
 
 
-def _without_blanks(mark: Mark, text: str) -> Mark:
-    """A mark that starts and ends at words; around blanks alone it is a point, which no word belongs to."""
-    inner = text[mark.start : mark.end]
-    if mark.is_break:
-        return mark
-    start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
-    return replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
+    """Marks that start and end at words; around blanks alone they are points, which no word belongs to.
+
+    A point that stood behind the blank which its parent ended with takes one along.
+    """
+    found: list[Mark] = []
+    for mark in marks:
+        if not mark.is_break:
+            inner = text[mark.start : mark.end]
+            start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
+            mark = replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+            if mark.parent >= 0 and max(found[mark.parent].end, found[-1].end) < mark.start == mark.end:
+                mark = replace(mark, before=" ".join(found[mark.parent].wrap) + mark.before)
+        found.append(mark)
+    return tuple(found)
 
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
@@ -231,9 +241,8 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
-def _kept(text: str, edges: set[int], code: Sequence[Span]) -> Iterator[Span]:
+def _kept(text: str, edges: set[int], code: Sequence[Span]) -> list[Span]:
     """Where such things stand, if no mark begins or ends (`edges`) inside and they are no part of code."""
     inside = {place for span in code for place in range(*span)}
-    for start, end in (match.span() for match in _KEEP.finditer(text)):
-        if start not in inside and edges.isdisjoint(range(start + 1, end)):
-            yield start, end
+    found = (match.span() for match in _KEEP.finditer(text))
+    return [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
