@@ -86,6 +86,11 @@ def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
     assert out == "seht {n}, *Hund*, jetzt {n} um 77"
 
 
+def test_a_placeholder_is_never_put_inside_of_another_that_is_said_again() -> None:
+    fake = Fake({"{a} dogs and {b} cats": "weg", "7 dogs and 8 cats": "7 Hunde 7 und"})
+    assert translated_here('"{a} dogs and {b} cats"', "json", fake=fake).decode() == '"{a} Hunde {a} {b} und"'
+
+
 @pytest.mark.parametrize(
     ("said", "again", "flags"),
     [

@@ -257,8 +257,7 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
         return room[0]
     if at >= parent.end:
         return room[1]
-    text = known.text
-    clings = not text[at - 1].isspace() and (text[at].isspace() or text[at] in _CLOSING)
+    clings = not known.text[at - 1].isspace() and (known.text[at].isspace() or known.text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
     for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
         if found := [(weight, j if clings else -j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
