@@ -80,21 +80,19 @@ def units_of(
     tokens = _apart(tokens)
     partner = pairs(tokens)
     first, end = _core(tokens, partner)
-    before, after = source_of(tokens[:first]), source_of(tokens[end:])
-    if first < end and tokens[first].kind == "text":
-        raw = tokens[first].raw.lstrip(_BLANK)
-        before += tokens[first].raw.removesuffix(raw)
-        tokens[first] = tokens[first]._replace(raw=raw, text=tokens[first].text.lstrip(_BLANK))
-    if first < end and tokens[end - 1].kind == "text":
-        raw = tokens[end - 1].raw.rstrip(_BLANK)
-        after = tokens[end - 1].raw.removeprefix(raw) + after
-        tokens[end - 1] = tokens[end - 1]._replace(raw=raw, text=tokens[end - 1].text.rstrip(_BLANK))
+    source, start = source_of(tokens), len(source_of(tokens[:first]))
+    for number, strip in ((first, str.lstrip), (end - 1, str.rstrip)):
+        if first < end and tokens[number].kind == "text":
+            token = tokens[number]
+            tokens[number] = token._replace(raw=strip(token.raw, _BLANK), text=strip(token.text, _BLANK))
     raw = source_of(tokens[first:end])
+    start = source.index(raw, start)
     text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
     keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
     if not _is_prose(text, keep) or _breaks_message(text, keep):
-        return [f"{before}{raw}{after}"]
-    return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
+        return [source]
+    unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
+    return [source[:start], unit, source[start + len(raw) :]]
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:

@@ -192,17 +192,22 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE and not is_copied)  # nor a term that is kept
     if own:
         first, last = _heaviest(weights, own, known.mass, taken)
+        held = [first, last, *(j for j in own if known.keeps(*known.tgt[j]))]
+        if taken.isdisjoint(range(min(held), max(held))):  # code stays inside, or it would be there twice
+            first, last = min(held), max(held)
         while is_free(last + 1) and _joins(known.target, known.tgt[last][1]) and not _joins(known.text, mark.end):
             last += 1
         while is_free(first - 1) and _joins(known.target, known.tgt[first][0]) and not _joins(known.text, mark.start):
             first -= 1
         span = known.tgt[first][0], known.tgt[last][1]
+    elif kept := [j for j in weights if known.keeps(*known.tgt[j])]:  # it stands outside, and takes no other word
+        return (room[known.tgt[kept[0]][0] >= room[1]],) * 2
     else:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
         others = [j for j in range(near - FAR, near + FAR) if is_free(j) and not known.keeps(*known.tgt[j])]
         if not others:  # nor is there any inside of a mark that is on a part of a word
-            return _part(mark, known, room) if mark.parent >= 0 else (room[0], room[0])
+            return _part(mark, known, room) if mark.parent >= 0 and not allowed else (room[0], room[0])
         span = known.tgt[min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where))]
     return _part(mark, known, _without_punctuation(mark, known, span))
 
@@ -253,10 +258,8 @@ def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
 
 def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     """Where something without text goes: before the word after it, or behind the one that it clings to."""
-    if at <= parent.start:
-        return room[0]
-    if at >= parent.end:
-        return room[1]
+    if not parent.start < at < parent.end:
+        return room[at > parent.start]
     clings = not known.text[at - 1].isspace() and (known.text[at].isspace() or known.text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
     for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
