@@ -196,7 +196,7 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
         *(r"\(E = mc^2\)", r"\[\int_0^1 f(x) dx\]", "{#install .unnumbered}", "{: .warning}", "[[Home page]]"),
         *("[@smith2020, p. 5]", "{ .md-button .md-button--primary }"),
         *("{price:,.2f}", "{0,10:N2}", "{0,-5}", "{when:%d %B %Y}", "$USER$", "%#@files@", "%1$#@files@"),
-        *("$t(common.site)", ":smile:", ":material-check:", ":+1:"),
+        *("$t(common.site)", ":smile:", ":material-check:", ":+1:", "`make a. B`", "``print()``"),
     ],
 )
 def test_what_is_kept(kept: str) -> None:
@@ -220,6 +220,9 @@ def test_what_is_kept(kept: str) -> None:
         "ns::x::",
         "at 10:30:45",
         "one: two: three",
+        "`it' and `that'",
+        "it`s here, it`s there",
+        "``I stop. You go,'' he said. ``Now.''",
     ],
 )
 def test_what_is_not_kept(text: str) -> None:

@@ -26,17 +26,17 @@ _KEEP: Final = re.compile(
     | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
     | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?a:(?<![\w:]):[a-z+][\w+-]*:(?![\w:]))  # [[link]], [@note], :smile:
-    | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\]          # \(x\) and \[x\] of MathJax
+    | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\] | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);  # \(x\) and \[x\] of MathJax
     | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@  # of Chrome, i18next, Xcode
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
     | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""".replace("{AROUND}", AROUND),
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND),
     re.VERBOSE,
 )
-"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not."""
+"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code."""
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
 
