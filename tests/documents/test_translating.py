@@ -349,6 +349,12 @@ def test_cues_without_blanks_never_end_inside_of_a_syllable_that_can_be_told() -
             assert first in {"".join((syllables * 3)[:n]) for n in range(10)}
 
 
+def test_no_line_ends_inside_of_a_placeholder() -> None:
+    source = "1\n00:00:01,000 --> 00:00:02,000\nthen come {{ a. b }}\nnow to us and to them and to everybody.\n"
+    done = translated_here(source, "srt").decode()
+    assert done.endswith("\nTHEN COME {{ a. b }}\nNOW TO US AND TO THEM AND TO EVERYBODY.\n")
+
+
 def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:
     source = cue(1, "\nOne here.") + cue(2, "Two\n\nthree.") + cue(3, "") + "\n" * 9 + cue(4, "Four")
     assert texts_of(source, "srt") == ["One here.", "Two", "three.", "Four"]

@@ -271,7 +271,7 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
 def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
     """A place for each break: where the same share of the translation has been said, at the end of a word."""
     anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
-    spots = _spots(known.target, known.tgt) if breaks else []
+    spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
     out: list[Span] = []
