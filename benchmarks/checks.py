@@ -136,13 +136,8 @@ def flags_of(usual: Usual | None, source: Subword, target: Subword, src: str, tg
 
     def flags(pair: Pair) -> tuple[str, ...]:
         (src_ids,), (tgt_ids,) = source.encode([pair[0]]), target.encode([pair[1]])
-        return check(
-            *pair,
-            src_lang=src,
-            tgt_lang=tgt,
-            has_odd_length=usual is not None and usual.is_odd_length(src_ids, tgt_ids),
-            is_incomplete=usual is not None and usual.is_incomplete(src_ids, tgt_ids),
-        )
+        more = usual.faults(src_ids, tgt_ids) if usual is not None else ()
+        return check(*pair, src_lang=src, tgt_lang=tgt, more=more)
 
     return flags
 

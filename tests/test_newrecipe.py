@@ -371,10 +371,16 @@ def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], messag
         new_recipe((tsv(),), src_lang=languages[0], tgt_lang=languages[1])
 
 
-@pytest.mark.parametrize("line", ["a", '[{"en": "A dog.", "zh": "狗。"}]'])
-def test_a_file_of_another_form_is_refused(line: str) -> None:
-    with pytest.raises(ConfigError, match=r"'corpus.json' has none of the suffixes .*; convert it"):
-        new_recipe((write("corpus.json", [line]),), src_lang="en", tgt_lang="zh")
+def test_a_file_of_another_form_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"'corpus.xlsx' has none of the suffixes .*; convert it, a spreadsheet to CSV"
+    ):
+        new_recipe((write("corpus.xlsx", ["a"]),), src_lang="en", tgt_lang="zh")
+
+
+def test_a_json_array_is_refused_with_what_makes_lines_of_it() -> None:
+    with pytest.raises(DataError, match=r"it begins .*; make lines of the array: `jq -c '\.\[\]' OLD > NEW`"):
+        new_recipe((write("corpus.json", ['[{"en": "A dog.", "zh": "狗。"}]']),), src_lang="en", tgt_lang="zh")
 
 
 def test_three_files_are_refused() -> None:

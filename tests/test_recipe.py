@@ -290,6 +290,10 @@ def test_the_manual_names_all_methods() -> None:
         ('task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n', "leaves task='mlm' nothing"),
         ("[encoder]\nis_frozen = true\n", "task='translate' reads none of it; leave it out"),
         (
+            'task = "mlm"\n[training]\nmetric = "accuracy"\n[encoder]\npooling = "attention"\n',
+            "encoder.pooling='attention' learns by pooling, which task='mlm' does not; use 'mean'",
+        ),
+        (
             'task = "tag"\n[training]\nmetric = "accuracy"\n[encoder]\nis_frozen = true\n',
             "encoder.is_frozen=true keeps random weights; name a model in training.init_from as well",
         ),

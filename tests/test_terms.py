@@ -323,10 +323,11 @@ def test_a_model_that_was_replaced_is_not_asked_for_terms(tiny_run: TinyRun, tmp
     assert "haus" in Translator.load(bundle, threads=1).translate(["Deti gedi bapu."], glossary=glossary)[0].text
 
 
-def test_a_fault_is_searched_for_anew_where_the_text_holds_no_term(
+def test_a_fault_is_searched_for_anew_where_no_search_was_told_a_term(
     tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(tiny_run.best, engine="torch", threads=1)
+    said_anyway = translator.translate(["Deti bapu 1234."], checks=False)[0].text.split()[0].lower()
     search, beams = translator.engine.search, []
 
     def watched(sources: Sequence[Ids], *, config: SearchConfig, **how: Any) -> list[list[Hypothesis]]:
@@ -334,5 +335,7 @@ def test_a_fault_is_searched_for_anew_where_the_text_holds_no_term(
         return search(sources, config=config, **how)
 
     monkeypatch.setattr(translator.engine, "search", watched)
-    translator.translate(["Gedi bapu 1234.", "Deti bapu 1234."], glossary=Glossary({"deti": "haus"}))
-    assert beams == [(2, 5), (1, 10)]
+    for term, n_again in (("haus", 1), (said_anyway, 2)):
+        beams.clear()
+        translator.translate(["Gedi bapu 1234.", "Deti bapu 1234."], glossary=Glossary({"deti": term}))
+        assert beams == [(2, 5), (n_again, 10)]

@@ -298,6 +298,19 @@ def test_n_best_lists_are_distinct_and_best_first(translator: Translator, source
     assert plain.alternatives == ()
 
 
+@pytest.mark.parametrize("by_sentence", [False, True])
+def test_blank_lines_around_a_text_do_not_cost_its_n_best_list(
+    by_sentence: bool, translator: Translator, sources: list[str]
+) -> None:
+    translate = partial(translator.translate, search=SearchConfig(beam_size=3, n_best=3), by_sentence=by_sentence)
+    (plain,), (line,) = (translate([text]) for text in (sources[0], f"\n{sources[0]}\n\n"))
+    assert len(plain.alternatives) == 3
+    assert [(each.text, each.score) for each in line.alternatives] == [
+        (f"\n{each.text}\n\n", pytest.approx(each.score)) for each in plain.alternatives
+    ]
+    assert line.alternatives[0].text == line.text
+
+
 def test_a_text_of_several_pieces_has_no_n_best_list(translator: Translator, sources: list[str]) -> None:
     search = SearchConfig(beam_size=2, n_best=2)
     assert translator.translate([f"{sources[0]}\n{sources[1]}"], search=search)[0].alternatives == ()

@@ -46,7 +46,7 @@ def ask(
 
 
 def ask_for_terms(
-    finder: Callable[[], FindsTerms],
+    finder: Callable[[], FindsTerms] | None,
     asked: Sequence[Stretch],
     found: list[list[Hypothesis]],
     forced: Sentences | None,
@@ -55,11 +55,11 @@ def ask_for_terms(
     reader: Reader,
     target: Subword,
     stop: StopFlag | None,
-) -> list[list[Hypothesis]]:
-    """The same; where a translation lacks terms, those of a search that is told of them. Most hold them without.
+) -> dict[int, list[Hypothesis]]:
+    """The same where a translation lacks terms, by place, of a search that is told of them. Most hold them without.
 
     Args:
-        finder: Gives the engine that is told, where one is needed.
+        finder: Gives the engine that is told, where one is needed; None for none.
         asked, forced, config, stop: As for `ask`.
         found: What came of it.
         reader: How the stretches were read; knows the terms.
@@ -71,12 +71,11 @@ def ask_for_terms(
         terms = [term for term in reading.terms if term not in reading.kept]  # what a symbol stands for is there anyway
         if terms and reader.lacks_term(reading, target.decode([found[i][0].ids])[0]):
             wanted[i] = [term_ids(reader.to_write(term), target, reader.model_lang) for term in terms]
-    if not wanted:
-        return found
+    if finder is None or not wanted:
+        return {}
     ids, starts = [asked[i].ids for i in wanted], prefixes_of(wanted, forced)
     groups = finder().search_terms(ids, [*wanted.values()], config=config, prefixes=starts, stop=stop)
-    again = dict(zip(wanted, groups, strict=True))
-    return [again.get(i, group) for i, group in enumerate(found)]
+    return dict(zip(wanted, groups, strict=True))
 
 
 def forced_ids(

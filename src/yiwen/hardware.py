@@ -12,9 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
-from yiwen.config import STRICT
 from yiwen.errors import ConfigError
 from yiwen.measured import faster_attention, faster_precision, faster_products, remembered
 
@@ -33,8 +32,6 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # <malloc.h>
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
     """One choice for every question that the machine decides."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     device: str
     """`cpu`, `cuda` or `mps`."""

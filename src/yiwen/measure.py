@@ -64,13 +64,12 @@ class Measurement:
         result: dict[str, Any] = {"model": self.model, "engine": self.engine, "test_set": self.test_set}
         result |= {"note": self.note, **self.asked, **self.evaluation.to_json(), "flags": self.flags}
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
-        if self.comparison is not None:
-            result["comparison"] = self.comparison.to_json()
-        if self.details is not None:
-            result["details"] = dataclasses.asdict(self.details)
-        if self.more:
-            result["more_tests"] = [measurement.to_json() for measurement in self.more]
-        return result
+        more = {
+            "comparison": self.comparison and self.comparison.to_json(),
+            "details": self.details and dataclasses.asdict(self.details),
+            "more_tests": [measurement.to_json() for measurement in self.more],
+        }
+        return result | {name: found for name, found in more.items() if found}
 
 
 def measure(
@@ -242,8 +241,7 @@ class _Work:
         from yiwen.data.store import TextPairs
         from yiwen.evaluation.lines import details_of, lines_beside
 
-        usual = self.translator.usual
-        good_at = usual.calibration.good_at if usual else None
+        good_at = self.translator.usual.calibration.good_at if self.translator.usual else None
         tgt_lang, lowercase = self.translator.tgt_lang, self.settings.lowercase
         told = [(found.text, found.flags, found.confidence) for found in translations]
         pairs = TextPairs(test.sources, test.references)

@@ -73,7 +73,7 @@ def faster_attention(*, precision: str, threads: int) -> str:
             q, k, v = (each.requires_grad_() for each in drawn)
             bias = torch.zeros(_ROWS, 1, 1, length, dtype=dtype)
             ways = [partial(attend, q, k, v, bias) for attend in (plain_attention, fused_attention)]
-            seconds = best_seconds([_with_gradients(way) for way in ways])
+            seconds = best_seconds([partial(_with_gradients, way) for way in ways])
             plain, fused = plain + seconds[0], fused + seconds[1]
     return "fused" if fused * TIE < plain else "plain"
 
@@ -119,7 +119,7 @@ def _feed_forward_ways(precision: str) -> list[Callable[[], None]]:
             return product(product(x, inner, inner_bias, True), outer, outer_bias, False)
 
     products = (torch_product, onednn_product) if has_onednn(dtype) else (torch_product,)
-    return [_with_gradients(partial(layer, product)) for product in products]
+    return [partial(_with_gradients, partial(layer, product)) for product in products]
 
 
 def best_seconds(ways: Sequence[Callable[[], object]], *, rounds: int = 9, limit: float = 0.1) -> list[float]:
@@ -147,12 +147,9 @@ def best_seconds(ways: Sequence[Callable[[], object]], *, rounds: int = 9, limit
     return best
 
 
-def _with_gradients(way: Callable[[], torch.Tensor]) -> Callable[[], None]:
-    def run() -> None:
-        y = way()
-        y.backward(y.detach())  # type: ignore[no-untyped-call]
-
-    return run
+def _with_gradients(way: Callable[[], torch.Tensor]) -> None:
+    y = way()
+    y.backward(y.detach())  # type: ignore[no-untyped-call]
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from yiwen.config import toml_text
+from yiwen.config import read_toml, toml_text
 from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.data.tables import column_names
@@ -66,7 +65,7 @@ class Size:
     """What its owner should know."""
 
 
-_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE: Final = read_toml(Path(__file__).with_suffix(".toml"))
 SIZES: Final = tuple(Size(**row) for row in _TABLE["sizes"])
 """Classes of corpora, smallest first."""
 

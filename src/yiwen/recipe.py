@@ -90,6 +90,8 @@ def _check_task(recipe: Recipe) -> None:
         raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
     if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
+    if task in ("tag", "mlm") and recipe.encoder.pooling == "attention":
+        raise ConfigError(f"encoder.pooling='attention' learns by pooling, which task={task!r} does not; use 'mean'")
     if recipe.encoder.is_frozen and not recipe.training.init_from:
         raise ConfigError("encoder.is_frozen=true keeps random weights; name a model in training.init_from as well")
     if recipe.training.word_dropout and recipe.training.guided_alignment:

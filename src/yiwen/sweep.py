@@ -273,19 +273,19 @@ def _refuse_other_length(cell: Cell) -> None:
 
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
-    """Translate the validation text with the best model of a run."""
+    """Translate the validation text with the best model of a run, or the mean of checkpoints that it asks for."""
     from yiwen.data.store import Store
 
     run, recipe = cell.folder, cell.loaded.recipe
     valid = Store.open(runs_root() / ".prepared" / data).valid
-    translator = Translator.load(
-        run / "best", engine="torch", device=recipe.training.device, threads=recipe.training.threads
-    )
+    training = recipe.training
+    model = run / ("final" if training.average_last > 1 else "best")
+    translator = Translator.load(model, engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
     found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
     texts = tuple(map(str, found))
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
-    metric: Metric = "chrf" if recipe.training.metric == "chrf" else "bleu"
+    metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
     return Result(
         score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
         metric=metric,

@@ -106,12 +106,12 @@ def assemble(
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])
     scores = [answer.hypotheses[0].score for answer in given]
-    is_choice = len(done) == len(given) == 1 and len(written[0]) > 1
-    others = zip(written[0], given[0].hypotheses, strict=False) if is_choice else ()
+    is_choice = len(pieces) == len(given) == 1 < len(given[0].texts)  # blank lines around it are no pieces
+    others = enumerate(given[0].hypotheses if is_choice else ())
     return Translation(
         text=whole,
         score=math.fsum(scores) / len(scores) if scores else 0.0,
-        alternatives=tuple(Alternative(joined([other])[0], h.score) for other, h in others),
+        alternatives=tuple(Alternative(joined([at[n % len(at)] for at in written])[0], h.score) for n, h in others),
         flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
         sentences=pieces,
         confidence=min((answer.confidence for answer in given if answer.confidence is not None), default=None),

@@ -181,15 +181,14 @@ class Translator:
         wanted = with_spares(wanted) if checks else wanted
         words = {i for i, stretch in enumerate(asked) if stretch.reading.is_word and not (forced and forced[i])}
         found = ask(self.engine, asked, forced, wanted, words=words, with_scores=with_scores, stop=stop)
-        if self._finder is not None and glossary is not None:
-            found = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
+        told = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
+        found = [told.get(i, group) for i, group in enumerate(found)]
         texts_of = [target.decode([h.ids for h in group[: config.mbr or config.n_best]]) for group in found]
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
         answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:
-            told = {i for i, stretch in enumerate(asked) if stretch.reading.terms and not reader.uses_symbols}
             means = partial(Rules, bundle=self.bundle, engine=self.engine, usual=self.usual, stop=stop)
-            rules = means(search=config, words=words, settled=told)
+            rules = means(search=config, words=words, settled={*told}, lacks=lambda i, text: lacks[i](text))
             sources = [(stretch.reading.text, stretch.ids) for stretch in asked]
             answers = review(answers, sources, rules=rules, prefixes=forced)
         queue = iter(answers)

@@ -104,7 +104,7 @@ def test_a_table_without_the_column_is_told_the_option_of_this_command(
         (["MODEL", "TEXT", "--forward", "--tag", "<2bt>"], 2, "--tag '<2bt>' marks made sources, and --forward makes"),
         (["MODEL", "TEXT", "--top-k", "5"], 2, "--top-k: for --sampling alone; add it, or leave this out"),
         (["MODEL", "TEXT", "--seed", "5"], 2, "--seed: for --sampling alone; add it, or leave this out"),
-        (["MODEL", "TEXT", "--sampling", "--beam-size", "4"], 2, "--beam-size 4: --sampling or the recipe of the"),
+        (["MODEL", "TEXT", "--sampling", "--beam-size", "4"], 2, "search.beam_size: sampling has no beam"),
         (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a name that is free, in a folder that"),
         (["MODEL", "TEXT", "--output", "nowhere/made"], 2, "nowhere/made cannot be a link"),
     ],

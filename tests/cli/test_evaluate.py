@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from commands import Commands
 
-from tiny_model import TinyRun, own_run
+from tiny_model import TinyRun, own_run, tampered
+from yiwen.bundle import open_bundle
 
 QUICK = ("--beam-size", 1, "--threads", 1)
 
@@ -96,6 +98,14 @@ def test_wrong_use_exits_with_its_code(
     done = run("evaluate", model, *options, "--threads", 1)
     assert (done.code, done.out) == (code, b"")
     assert message in done.err
+
+
+def test_a_beam_for_a_model_that_samples_is_refused(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    search = dataclasses.asdict(open_bundle(tiny_run.best).info.search) | {"sampling": True}
+    model = tampered(tiny_run.best, tmp_path / "model", search=search)
+    done = run("evaluate", model, *QUICK, "--src", tiny_run.recipe, "--ref", tiny_run.recipe)
+    assert (done.code, done.out) == (2, b"")
+    assert "search.beam_size: sampling has no beam, penalty='none' no exponent; leave this out" in done.err
 
 
 @pytest.mark.parametrize("option", ["--length-penalty 0", "--mbr 0", "--no-checks", "--lowercase", "--beam-size 1"])

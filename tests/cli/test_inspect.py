@@ -55,11 +55,12 @@ def test_inspect_wants_one_of_sentence_and_gold(run: Commands, tiny_run: TinyRun
         assert "give a sentence to look into, or gold alignments with --gold; one of the two" in done.err
 
 
+@pytest.mark.parametrize("rules", [{"mbr": 5}, {"n_best": 5}, {"sampling": True, "n_best": 9}])
 def test_inspect_takes_any_beam_where_a_model_chooses_among_candidates(
-    run: Commands, tiny_run: TinyRun, sentence: str, tmp_path: Path
+    rules: dict[str, object], run: Commands, tiny_run: TinyRun, sentence: str, tmp_path: Path
 ) -> None:
-    """`search.mbr` has no say in an inspection, so that it cannot ask for a wider beam either."""
-    search = asdict(open_bundle(tiny_run.best).info.search) | {"beam_size": 5, "mbr": 5}
+    """`search.mbr` has no say in an inspection, so that it cannot ask for a wider beam either; nor has sampling."""
+    search = asdict(open_bundle(tiny_run.best).info.search) | {"beam_size": 5, **rules}
     model = tampered(tiny_run.best, tmp_path / "model", search=search)
     assert run("inspect", model, sentence, "--beam-size", 2).code == 0
 

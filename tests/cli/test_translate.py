@@ -177,7 +177,7 @@ def test_a_search_that_the_engine_cannot_do_is_refused_whatever_the_text(run: Co
         (["--temperature", "0"], "search.temperature is 0.0; use 0.01 to 1000000"),
         (["--top-k", "9", "--seed", "0"], "--top-k, --seed: for --sampling alone; add it, or leave this out"),
         (["--temperature", "0.5", "--top-p", "0.5"], "--temperature, --top-p: for --sampling alone"),
-        (["--sampling", "--beam-size", "4"], "--beam-size: for a search; sampling has no beam, leave this out"),
+        (["--sampling", "--beam-size", "4"], "search.beam_size: sampling has no beam"),
         (["--sampling", "--seed", f"{10**30}"], f"search.seed is {10**30}; use 0 or more, less than 2**62"),
         (["--strict", "--no-checks"], "--strict asks for what the checks find; leave --no-checks out"),
         (["--dtype", "int4"], "dtype='int4' is unknown; use 'auto', 'float32' or 'bf16'"),

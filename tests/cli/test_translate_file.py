@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from commands import Commands
 
 from tiny_model import TinyRun, tampered
+from yiwen.bundle import open_bundle
 from yiwen.documents import translate_markup
 from yiwen.translator import Translator
 
@@ -80,7 +82,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("a.md", ".", 2, "cannot be written"),
         ("a.md", "sealed/b.md", 2, "cannot be written"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
-        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; known: .csv, .docx"),
+        ("a.exe", "b.exe", 2, "'exe' is no format of documents here; convert it to one of .csv, .docx"),
         ("bad.json", "b.json", 3, "no JSON"),
     ],
 )
@@ -103,6 +105,18 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_translated(
     monkeypatch.setattr("yiwen.files.may_write", lambda path: False)  # the user of a container may write anywhere
     done = run("translate-file", tmp_path / "a.txt", tmp_path / "b.txt", "--model", tmp_path / "missing")
     assert (done.code, "b.txt cannot be written" in done.err) == (2, True)
+
+
+def test_a_beam_for_a_model_that_samples_is_refused(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
+    search = asdict(open_bundle(tiny_run.best).info.search) | {"sampling": True}
+    model, source, out = (
+        tampered(tiny_run.best, tmp_path / "model", search=search),
+        tmp_path / "a.txt",
+        tmp_path / "b.txt",
+    )
+    source.write_text("Deti.\n", encoding="utf-8")
+    done = run("translate-file", source, out, "--model", model, "--beam-size", 2)
+    assert (done.code, "search.beam_size: sampling has no beam" in done.err, out.exists()) == (2, True, False)
 
 
 def test_flags_are_counted(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:

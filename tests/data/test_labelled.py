@@ -140,8 +140,10 @@ def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> N
     assert batch.tgt_out.tolist() == [[2], [3]]
     assert (batch.n_tokens, batch.src_ids.shape[0]) == (2, 2)
     assert run(tmp_path, **held_out).reused
-    (tmp_path / "train.tsv").write_text("".join(f"{text}\t0\n" for text in texts(61)), encoding="utf-8")
-    with pytest.raises(DataError, match="validation text 1 has the label '1', which no training text has; there are 0"):
+    lines = [f"{text}\t{i % 2 * 2}\n" for i, text in enumerate(texts(61))]
+    (tmp_path / "train.tsv").write_text("".join(lines), encoding="utf-8")
+    message = "validation text 1 has the label '1', which no training text has; there are 0, 2"
+    with pytest.raises(DataError, match=message):
         run(tmp_path, **held_out)
 
 
@@ -176,6 +178,7 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
     batch = load_labelled(store, np.arange(3), seed=1)
     assert batch.tgt_out.shape == batch.src_ids.shape
     assert batch.n_tokens == 9
+    assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
     for src, numbers, words in zip(batch.src_ids.tolist(), batch.tgt_out.tolist(), sentences, strict=False):
         first = [i for i, number in enumerate(numbers) if number != PAD_ID]
         pieces = store.source.pieces(src)
@@ -198,11 +201,16 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     store = Store.open(prepared.folder)
     assert store.valid.src == store.valid.tgt
     assert (store.src_lengths == store.tgt_lengths).all()
+    assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
 
 
-def test_too_many_labels_are_a_column_of_something_else() -> None:
-    with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} different labels .* is tgt_column the column"):
+def test_too_many_labels_are_a_column_of_something_else_and_one_is_nothing_to_learn() -> None:
+    with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} \(.*\), not 2 to 1,000; is tgt_column their column"):
         count_labels(map(str, range(MOST_LABELS + 1)), "label")
+    with pytest.raises(DataError, match=r"^labels in the training text: 1 \(O 3\), not 2 to 1,000; is tgt_col"):
+        count_labels(["O O", "O"], "tags")
+    with pytest.raises(DataError, match=r"the training text: 1 \(good 2, bad 0\)"):  # all bad ones are too long
+        count_labels(["good", "good"], "label", ("bad", "good"))
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +257,18 @@ def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(t
         assert f"{name}: {n} with labels that no training text has left out" in report.notes
     assert (report.valid_pairs, report.test_pairs) == (len(store.valid.src), len(store.test.src))
     assert report.read == 97 == report.kept + report.valid_split + report.test_split
+
+
+@pytest.mark.parametrize("targets", ["label", "none"])
+def test_long_texts_are_split_off_for_the_test_of_labels_alone(targets: Any, tmp_path: Path) -> None:
+    rows = [f"{text}{f' and so on {i}' * 9 if i % 3 == 0 else ''}\t{i % 2}\n" for i, text in enumerate(texts(97))]
+    (tmp_path / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    prepared = run(tmp_path, targets=targets, valid_pairs=23, test_pairs=19, max_tokens=61)
+    store, report = Store.open(prepared.folder), prepared.report
+    longest = {name: max(map(len, store.source.encode(getattr(store, name).src))) for name in ("valid", "test")}
+    assert longest["valid"] < 61  # validation reads a text whole, and a model may have no positions for longer ones
+    assert f"validation: {report.valid_split - len(store.valid.src)} of over 61 subwords left out" in report.notes
+    assert (longest["test"] > 61) == (targets == "label")  # labelled in pieces
 
 
 @pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a,b\n", 2)])

@@ -94,6 +94,8 @@ def test_a_share_of_the_source_is_hidden_by_the_seed_alone() -> None:
     assert hidden.tgt_in is batch.tgt_in
     assert torch.equal(hide_words(batch, share=0.25, seed=7).src_ids, hidden.src_ids)
     assert not torch.equal(hide_words(batch, share=0.25, seed=8).src_ids, hidden.src_ids)
+    symbols = batch.src_ids < 9
+    assert torch.equal(hide_words(batch, share=0.25, seed=7, first=9).src_ids[symbols], batch.src_ids[symbols])
 
 
 def test_where_nothing_is_to_be_hidden_the_batch_is_the_same_object() -> None:

@@ -20,14 +20,17 @@ from yiwen.errors import ConfigError
 from yiwen.hardware import Hardware
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.text.protect import symbols
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import EOS_ID, TokenizerConfig
 from yiwen.training.config import TrainingConfig
+from yiwen.training.translation import translation_job
 from yiwen.training.validation import ValidationSet
 
 PLAIN = TokenizerConfig(kind="bpe", vocab_size=400)
 WITH = TokenizerConfig(kind="bpe", vocab_size=400, placeholders=3)
+CPU = Hardware(device="cpu", precision="float32", threads=1, attention="plain", keeps_memory=False)
 
 
 @pytest.fixture
@@ -65,7 +68,6 @@ def test_validation_reads_and_writes_text_as_users_have_it_read_and_written(data
         (tmp_path / f"valid.{code}").write_text(text, encoding="utf-8")
     data = dataclasses.replace(data, valid=CorpusConfig(src="valid.en", tgt="valid.de"))
     model = Transformer(ModelConfig(d_model=8, n_heads=2, d_ff=8), src_vocab_size=400, tgt_vocab_size=400)
-    hardware = Hardware(device="cpu", precision="float32", threads=1, attention="plain", keeps_memory=False)
     for tokenizer, given, written in (
         (PLAIN, ["open a_1.txt, then b_2.txt", "erst b_2.txt, dann a_1.txt auf"], "⟦1⟧ ⟦0⟧ ⟦2⟧"),
         (WITH, ["open ⟦0⟧, then ⟦1⟧", "erst ⟦1⟧, dann ⟦0⟧ auf"], "b_2.txt a_1.txt "),
@@ -75,7 +77,7 @@ def test_validation_reads_and_writes_text_as_users_have_it_read_and_written(data
         sides = store.source.decode(lines.src_ids), store.target.decode(lines.ref_ids)
         assert [side[0] for side in sides] == given
         with patch.object(store.target, "decode", return_value=["⟦1⟧ ⟦0⟧ ⟦2⟧"]):
-            ((_, translation, reference), *_) = lines.validate(model, hardware, StopFlag()).samples
+            ((_, translation, reference), *_) = lines.validate(model, CPU, StopFlag()).samples
         assert (translation, reference) == (written, "erst b_2.txt, dann a_1.txt auf")
 
 
@@ -95,6 +97,21 @@ def test_a_vocabulary_knows_how_many_symbols_it_has(data: DataConfig, tmp_path: 
             (symbol in store.source.pieces(store.source.encode([f"a {symbol} b"])[0])) is bool(n)
             for symbol in symbols(n)
         )
+
+
+def test_hidden_words_are_no_symbols(data: DataConfig, tmp_path: Path) -> None:
+    """No context tells which span a text has, or what a tag says: the target would name what no source shows."""
+    data = dataclasses.replace(data, valid_pairs=7)
+    for tokenizer, first in ((PLAIN, 4), (dataclasses.replace(WITH, symbols=("<2bt>",)), 8)):
+        store = Store.open(prepare(data, tokenizer, root=tmp_path, base=tmp_path).folder)
+        assert store.source.pieces(range(4, first)) == ["<2bt>", *symbols(3)][: first - 4]
+        assert store.source.first_word == first
+    training = TrainingConfig(word_dropout=0.9)
+    model = ModelConfig(d_model=8, n_heads=2, d_ff=8)
+    job = translation_job(store, model, training, hardware=CPU, max_tokens=97, search=SearchConfig())
+    batch = job.load(np.arange(len(store)), 1)
+    shown, named = (int(((ids > EOS_ID) & (ids < first)).sum()) for ids in (batch.src_ids, batch.tgt_out))
+    assert shown == named > 70
 
 
 def test_a_ready_vocabulary_gives_the_text_its_symbols(data: DataConfig, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
         (with_flag(SMALL, 1), "docx", "is encrypted"),
         (SMALL[:-30], "docx", "damaged"),
         (SMALL[:60] + b"\xff" * 7 + SMALL[67:], "docx", "damaged"),
-        (b"no zip at all", "docx", "no Office document"),
+        (b"no zip at all", "docx", "no document of its suffix"),
         (b"\xd0\xcf\x11\xe0" + bytes(600), "docx", "has a password, or is of Office 97; save it without one"),
         (bytes(DAMAGED_STYLES), "docx", "damaged"),
         ("Hello dog\n".encode("utf-16-le"), "txt", "UTF-16 without its mark; make it UTF-8 first"),
@@ -263,11 +263,13 @@ def test_the_child_loads_nothing_of_models() -> None:
 
 
 def test_unknown_formats_and_missing_languages_are_usage_errors() -> None:
-    with pytest.raises(ConfigError, match=r"'exe' is no format of documents here; known: .csv, .docx, .htm"):
+    with pytest.raises(
+        ConfigError, match=r"'exe' is no format of documents here; convert it to one of .csv, .docx, .epub, .htm"
+    ):
         translate_document(b"", suffix=".exe", translate=by(upper))
     with pytest.raises(ConfigError, match="say which one to write"):
         translate_document(b"", suffix="tmx", translate=by(upper))
-    assert len(formats()) == len(set(formats())) == 18
+    assert len(formats()) == len(set(formats())) == 23
 
 
 @pytest.mark.parametrize(

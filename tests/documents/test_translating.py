@@ -465,7 +465,7 @@ def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
         ConfigError, match=r"a document is a PosixPath; give its bytes, as Path.read_bytes returns, not"
     ):
         translate_document(path, suffix="html", translate=fake.translate)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"'none' is no format of documents here; known: .csv"):
+    with pytest.raises(ConfigError, match=r"'none' is no format of documents here; convert it to one of .csv"):
         translate_document(b"x", suffix=nothing, translate=fake.translate)
     with pytest.raises(ConfigError, match="markup takes a list of texts; give a column of strings"):
         translate_markup("<b>x</b>", is_html=True, translate=fake.translate)

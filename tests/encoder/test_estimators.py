@@ -169,7 +169,7 @@ def test_a_text_whose_copies_differ_in_label_is_never_held_out() -> None:
 
 
 def test_texts_of_which_none_can_be_held_out_are_refused(tmp_path: Path) -> None:
-    for texts, labels, n in ((["All the same."] * 20, ["a"] * 20, 1), (list("abcdefghij"), list("abcdefghij"), 10)):
+    for texts, labels, n in ((["The same."] * 20, ["a", "b"] * 10, 1), (list("abcdefghij"), list("abcdefghij"), 10)):
         with pytest.raises(DataError, match=rf"no text can be held out .*: {n} of {len(texts)} texts differ, a label"):
             fitted(tmp_path, texts, labels)
 
@@ -243,11 +243,34 @@ def test_a_missing_label_is_refused(labels: Any) -> None:
         EncoderClassifier().fit(["a", "b"] * 5, labels)
 
 
+@pytest.mark.parametrize("labels", [[1, "a"] * 5, np.array([1, "a"] * 5, dtype=object)], ids=["list", "column"])
+def test_labels_that_are_text_and_numbers_are_refused(labels: Any) -> None:
+    # NumPy would sort none, or make "1" of 1, which no right label equals
+    with pytest.raises(ConfigError, match=r"y\[0\] is 1 and y\[1\] is 'a'; make all labels text, or none"):
+        EncoderClassifier().fit(["a", "b"] * 5, labels)
+
+
+def test_texts_of_one_label_are_refused() -> None:
+    with pytest.raises(DataError, match="all labels are 7: there is nothing to tell apart; add texts of another one"):
+        EncoderClassifier().fit([*"abcdefghij"], [7] * 10)
+
+
 def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
     """In place of `train_recipe`: the text that would be trained on."""
     run.mkdir()
     (root / "train.jsonl").rename(run / "best")
     return run, None
+
+
+@pytest.mark.parametrize("setting", ["training.init_from=start", "tokenizer.model=start/shared.spm"])
+def test_what_to_start_from_lies_beside_the_recipe_as_for_yiwen_train(
+    setting: str, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimators, "train_recipe", untrained)
+    shutil.copytree(tiny_classifier / "best", tmp_path / "start")
+    recipe = write_labelled(tmp_path, "classify")
+    classifier = EncoderClassifier(str(recipe), settings=[setting], folder=tmp_path / "kept").fit(*some(20, seed=1))
+    assert Path(classifier.model_).is_file()
 
 
 def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

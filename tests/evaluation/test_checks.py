@@ -14,15 +14,7 @@ ADDRESS = "https://example.org/a?b=1"
 def test_a_good_translation_has_no_faults_and_faults_are_named_in_order() -> None:
     assert check("Two dogs.", "Zwei Hunde.", src_lang="en", tgt_lang="de") == ()
     bad = "Drei Hunde Hunde Hunde."
-    found = check(
-        "Two dogs {here}.",
-        bad,
-        src_lang="en",
-        tgt_lang="de",
-        is_finished=False,
-        has_odd_length=True,
-        is_incomplete=True,
-    )
+    found = check("Two dogs {here}.", bad, src_lang="en", tgt_lang="de", more=["cut", "omission", "length_ratio"])
     assert found == ("cut", "length_ratio", "loop", "numbers", "omission", "placeholders")
 
 
@@ -91,6 +83,10 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-de", "two billion euros", "zwei Billionen Euro"),
         ("en-zh", "Call 13812345678.", "请拨打13812345679。"),
         ("en-de", "It has 9 rooms.", "Es hat 9.000 Zimmer."),
+        ("en-zh", "2 to 3 million people", "2万至3万人"),
+        ("en-zh", "two or three years", "四年或三年"),
+        ("en-de", "Take 0.5 mg.", "Nehmen Sie 0,8 mg."),
+        ("en-it", "It weighs 2.5 kilos.", "Pesa 2,8 chili."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -135,6 +131,18 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("fr-en", "2 billions d'euros", "2 trillion euros"),
         ("zh-en", "四十八亿五千五百一十二万八千九百三十七人", "4,855,128,937 people"),
         ("en-de", "9.000 seconds", "9,000 Sekunden"),
+        ("en-zh", "Hundreds of thousands fled, tens of millions of dollars", "数十万人逃离，数千万美元"),
+        ("en-de", "Tens of thousands of people", "Zehntausende Menschen"),
+        ("en-zh", "Between 2 and 3 million people", "200万至300万人"),
+        ("zh-en", "30亿到40亿美元", "$3-4 billion"),
+        ("en-zh", "three to four million", "300万到400万"),
+        ("en-zh", "two or three hundred, 30,000 to 50,000", "两三百，三到五万"),
+        ("en-zh", "$2.5m for 90k users, 75 grand", "9万用户250万美元，7万5千"),
+        ("en-zh", "40 percent, a .22 rifle", "四成，0.22口径步枪"),
+        ("en-zh", "0.5 hours, 0.2 percent", "半小时，百分之零点二"),
+        ("en-fr", "The 14th of 15, 4th", "Le quatorzième d'une quinzaine, quatrième"),
+        ("fr-en", "une vingtaine de personnes sur une centaine", "20 of 100 people"),
+        ("en-de", "An 8-year-old, 20 times", "Ein Achtjähriger, zwanzigmal"),
         ("de-zh", "1 Billion Euro", "1万亿欧元"),
         ("en-de", "1/3 of it, 3/4, 4 times", "ein Drittel davon, drei Viertel, viermal"),
         ("zh-en", "三点一刻", "at a quarter past three"),
@@ -242,3 +250,11 @@ def test_a_loop_in_a_script_without_blanks_is_one() -> None:
 def test_the_language_that_a_model_of_several_is_to_write_is_no_number() -> None:
     assert check("<2de> A dog runs.", "Ein Hund rennt.", src_lang="en", tgt_lang="de") == ()
     assert check("<2de> 7 dogs run.", "Hunde rennen.", src_lang="en", tgt_lang="de") == ("numbers",)
+
+
+@pytest.mark.parametrize("name", ["⟦2⟧", "{2}"])
+def test_the_number_of_a_symbol_or_an_argument_stands_for_no_number(name: str) -> None:
+    assert changes_numbers(f"2 dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert changes_numbers(f"14 dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert not changes_numbers(f"Dogs see {name}.", f"Hunde sehen {name}.", src_lang="en", tgt_lang="de")
+    assert check(f"Dogs see {name}.", "Hunde sehen.", src_lang="en", tgt_lang="de") == ("placeholders",)

@@ -110,6 +110,20 @@ def test_what_the_first_search_found_besides_is_tried_before_a_second_search(bun
     assert engine.asked == []
 
 
+def test_what_lacks_a_term_takes_no_other_place(bundle: Bundle) -> None:
+    group = [Hypothesis(tuple(ids), -0.5, -1.0, True) for ids in bundle.target.encode(["Pofo 7.", "Godi 25."])]
+    engine = Engine(bundle.target.encode(["Godi 25.", "Pofo 25."]))
+    rules = Rules(
+        bundle=bundle,
+        engine=engine,  # type: ignore[arg-type]
+        usual=None,
+        search=SearchConfig(),
+        lacks=lambda place, text: (place, "Pofo" in text) == (0, False),
+    )
+    (found,) = review([Answer(group, ["Pofo 7."])], sources_of(bundle, SOURCES[1:]), rules=rules)
+    assert (found.texts, found.flags) == (["Pofo 25."], ("repaired",))
+
+
 def test_spare_hypotheses_are_asked_for_where_they_are_free_and_wanted() -> None:
     asked = [with_spares(SearchConfig(**how)).n_best for how in ({}, {"beam_size": 2}, {"beam_size": 1}, {"n_best": 2})]
     assert asked == [4, 1, 1, 2]
@@ -143,11 +157,8 @@ class Usual:
     def __init__(self, fewest: int) -> None:
         self.fewest = fewest
 
-    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        return len(tgt_ids) < self.fewest
-
-    def is_odd_length(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        return False
+    def faults(self, src_ids: Ids, tgt_ids: Ids) -> list[str]:
+        return ["omission"] * (len(tgt_ids) < self.fewest)
 
     def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float:
         return math.exp(log_prob)

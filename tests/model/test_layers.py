@@ -19,6 +19,7 @@ from yiwen.model.layers import (
     LayerNorm,
     PostNorm,
     PreNorm,
+    RMSNorm,
     build_feed_forward,
     build_final_norm,
     build_norm,
@@ -160,11 +161,12 @@ def test_layer_norm_and_rms_norm_are_their_formulas() -> None:
     torch.testing.assert_close(rms(x), x / (x.pow(2).mean(dim=-1, keepdim=True) + 1e-6).sqrt())
 
 
-def test_layer_norm_keeps_the_type_of_its_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a processor, which takes float32 weights beside bf16, and elsewhere, where they are converted."""
+@pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
+def test_a_norm_keeps_the_type_of_its_input(kind: type[LayerNorm | RMSNorm], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a processor, which takes float32 weights beside bf16, and elsewhere; without a warning of PyTorch's."""
     monkeypatch.setattr(torch, "autocast", lambda device, **_: nullcontext())  # it does not know "meta"
     for device in ("cpu", "meta"):
-        norm = LayerNorm(24, eps=1e-6).to(device)
+        norm = kind(24, eps=1e-6).to(device)
         for dtype in (torch.float32, torch.bfloat16):
             assert norm(torch.zeros(2, 24, dtype=dtype, device=device)).dtype == dtype
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,30 @@ def test_every_search_setting_says_what_it_means() -> None:
 def test_what_is_not_given_stays_as_it_is() -> None:
     config = SearchConfig(beam_size=7, n_best=3)
     assert config.changed(beam_size=5, n_best=None) == SearchConfig(beam_size=5, n_best=3)
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "idle"),
+    [
+        (SearchConfig(sampling=True), {"beam_size": 3, "length_penalty": 0.5}, "search.beam_size"),
+        (SearchConfig(), {"beam_size": 3, "sampling": True}, "search.beam_size"),
+        (SearchConfig(penalty="none"), {"beam_size": 3, "length_penalty": 0.5}, "search.length_penalty"),
+        (
+            SearchConfig(penalty="none", sampling=True),
+            {"beam_size": 3, "length_penalty": 0.5},
+            "search.beam_size, search.length_penalty",
+        ),
+    ],
+)
+def test_a_change_that_would_do_nothing_is_refused(config: SearchConfig, changes: dict[str, Any], idle: str) -> None:
+    message = f"{idle}: sampling has no beam, penalty='none' no exponent; leave this out"
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        config.changed(**changes)
+    assert config.changed(**dict.fromkeys(changes), seed=7) == replace(config, seed=7)
+
+
+def test_no_exponent_is_what_no_penalty_has() -> None:
+    assert SearchConfig(penalty="none").changed(length_penalty=0.0).penalty == "none"
 
 
 @pytest.mark.parametrize(

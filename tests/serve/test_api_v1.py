@@ -59,6 +59,9 @@ def test_every_api_keeps_to_the_limits(serve: Callable[..., str]) -> None:
             answer = http.post("/translate", json=asked)
             assert answer.status_code == status
         assert answer.json()["error"] == "alternatives=2 is more than 1; ask for less"
+    with httpx.Client(timeout=60, base_url=serve(max_alternatives=9, max_beam_size=9)) as http:
+        answer = http.post("/translate", json=asked | {"alternatives": 8})
+        assert (answer.status_code, len(answer.json()["alternatives"])) == (200, 8)
     with httpx.Client(timeout=60, base_url=serve(max_beam_size=2)) as http:
         assert post(http, text="Deti gedi.", alternatives=2).status_code == 200
         refused = post(http, text="Deti gedi.", alternatives=3)

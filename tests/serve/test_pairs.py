@@ -21,7 +21,7 @@ from services import running, service_of
 from wire import ask, ask_json, request, translation
 
 from tiny_model import TinyRun, exported, tampered
-from yiwen.errors import CheckpointError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.config import ServeConfig
@@ -123,6 +123,30 @@ def test_a_caller_chooses_the_search_of_the_last_model_and_of_no_other(
     Way("zh", "de", hops).translate(["a"], search=asked)  # type: ignore[arg-type]
     assert first.asked is None
     assert last.asked == SearchConfig(beam_size=beam_size, n_best=n_best, length_penalty=0.3)
+
+
+@pytest.mark.parametrize(
+    ("rules", "asked", "found"),
+    [
+        (SearchConfig(mbr=4), {"n_best": 3}, SearchConfig(mbr=4, n_best=3)),
+        (SearchConfig(mbr=4), {"n_best": 7}, SearchConfig(beam_size=7, mbr=7, n_best=7)),
+        (SearchConfig(mbr=4, sampling=True), {"n_best": 7}, SearchConfig(mbr=7, n_best=7, sampling=True)),
+    ],
+)
+def test_a_model_that_chooses_by_agreement_gives_as_many_translations_as_are_asked_for(
+    rules: SearchConfig, asked: dict[str, int | None], found: SearchConfig
+) -> None:
+    hop = Hop(Translation("b", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=rules))
+    Way("zh", "de", (hop,)).translate(["a"], search=asked)  # type: ignore[arg-type]
+    assert hop.asked == found
+
+
+def test_a_beam_for_a_model_that_samples_is_refused() -> None:
+    hop = Hop(Translation("b", 0.0))
+    hop.bundle = SimpleNamespace(info=SimpleNamespace(search=SearchConfig(sampling=True)))
+    with pytest.raises(ConfigError, match=r"search\.beam_size: sampling has no beam"):
+        Way("zh", "de", (hop,)).translate(["a"], search={"beam_size": 2})  # type: ignore[arg-type]
 
 
 def test_nobody_knows_which_words_go_with_which_through_another_language() -> None:

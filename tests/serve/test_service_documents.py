@@ -78,7 +78,7 @@ def test_a_document_comes_back_as_the_library_translates_it(http: httpx.Client, 
 def test_what_cannot_be_translated_says_why(http: httpx.Client) -> None:
     state = sent(http, b"PK no zip", "evil.docx")
     assert (state["status"], state["code"]) == ("error", "invalid")
-    assert "no Office document" in state["error"]
+    assert "no document of its suffix" in state["error"]
     assert http.get(f"/v1/documents/{state['id']}/result").status_code == 422
     unknown = post(http, name="a.exe")
     assert (unknown.status_code, ".docx" in unknown.text) == (415, True)

@@ -72,7 +72,8 @@ def test_validation_takes_a_text_that_comes_again_with_another_blank_for_the_sam
     ids = {"a b": [5, 6], "a  b": [5, 6], "x": [7], "y": [8]}
     source = SimpleNamespace(encode=lambda texts: [ids[text] for text in texts])
     valid = TextPairs(["a  b", "a b"], ["x", "y"])
-    store: Any = SimpleNamespace(valid=valid, src_lang="en", tgt_lang="de", source=source)
+    lengths = {"src_lengths": np.array([2, 3]), "tgt_lengths": np.array([1, 1])}  # of the training text
+    store: Any = SimpleNamespace(valid=valid, src_lang="en", tgt_lang="de", source=source, **lengths)
     learning = embedding(store, TrainingConfig(), EncoderConfig(), max_len=13, max_tokens=13)
     with torch.inference_mode():
         assert learning.judge(model(), StopFlag()).scores["accuracy"] == 100

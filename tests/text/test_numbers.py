@@ -18,6 +18,9 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("１２", {12}),
         ("3.14", {3.14}),
         ("3,14", {3.14}),
+        (".22", {0.22}),
+        (".241", {0.241, 241}),
+        ("No.5", {5}),
         ("1.500", {1.5, 1500}),
         ("1,234,567", {1234567}),
         ("1.234.567,89", {1234567.89}),
@@ -54,7 +57,8 @@ def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides
 
 
 def test_versions_dates_and_times_are_several_numbers() -> None:
-    for text, numbers in (("3.14.2", [3, 14, 2]), ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])):
+    dates = ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])
+    for text, numbers in (("3.14.2", [3, 14, 2]), (".1.2", [1, 2]), *dates):
         assert [set(values) for values in numbers_in(text, "en").digits] == [{number} for number in numbers]
     for time in ("10:30", "10.30 Uhr", "10.30 a.m.", "10'30"):
         assert [set(values) for values in numbers_in(time, "de").digits] == [{10}, {30}]
@@ -125,6 +129,15 @@ def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:
     assert numbers_in("um zehn vor drei", "de").hints == {50, 2}
     assert numbers_in("三点一刻，五点三刻", "zh") == Numbers((), frozenset({3.0, 5.0}), frozenset({15.0, 45.0}))
     assert numbers_in("two to Berlin", "en").hints == frozenset()
+
+
+def test_a_number_before_another_may_be_of_the_same_unit() -> None:
+    assert numbers_in("2 to 3 million", "en", is_strict=True).digits == (frozenset({2.0, 2e6}), frozenset({3e6}))
+    assert numbers_in("3至5万", "zh", is_strict=True).digits == (frozenset({3.0, 3e4}), frozenset({5e4}))
+    assert numbers_in("five or six thousand", "en").hints >= {5000}
+    assert 55 not in numbers_in("five or six", "en").hints  # no time of day
+    assert numbers_in("drei- bis viertausend", "de").hints >= {3000}
+    assert numbers_in("三到五万，四、五百", "zh").words == {3e4, 5e4, 400, 500}
 
 
 def test_the_unit_behind_a_number_is_no_number_of_its_own() -> None:

@@ -116,6 +116,12 @@ def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:
         train_recipe(load_recipe(str(recipe), [*SHORT, "training.metric=span_f1"]), run=tmp_path / "run")
 
 
+def test_pairs_that_are_alone_in_their_batches_teach_nothing(tmp_path: Path) -> None:
+    recipe = write_labelled(tmp_path, "embed")
+    with pytest.raises(DataError, match=r"no two pairs share a batch of 5; raise training\.batch_tokens or add"):
+        train_recipe(load_recipe(str(recipe), [*SHORT, "training.batch_tokens=5"]), run=tmp_path / "run")
+
+
 def test_other_subwords_are_hidden_whenever_a_text_comes_by(tmp_path: Path) -> None:
     loaded = load_recipe(str(write_labelled(tmp_path, "mlm")), SHORT)
     store = Store.open(prepare_recipe(loaded, stop=None).folder)

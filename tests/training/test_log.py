@@ -84,12 +84,12 @@ def test_a_training_line_divides_once_and_never_overflows() -> None:
 
 def test_a_loss_of_no_tokens_is_null_in_the_record(tmp_path: Path) -> None:
     record = Record(tmp_path / "a.jsonl", n_bytes=0)
-    record.write(Progress(step=3, epoch=1, loss_sum=0.0, loss_tokens=0).line(learning_rate=0.5, gradient_norm=-1.0))
+    record.write(Progress(step=3, epoch=1, loss_sum=0.0, loss_tokens=0).line(learning_rate=0.5, gradient_norm=math.nan))
     record.write({"validation": {"valid_loss": math.inf, "valid_bleu": 2.5}})
     record.close()
     line, judged = lines(tmp_path / "a.jsonl")
     assert judged == {"validation": {"valid_loss": None, "valid_bleu": 2.5}}
-    assert (line["loss"], line["perplexity"], line["learning_rate"]) == (None, None, 0.5)
+    assert (line["loss"], line["perplexity"], line["gradient_norm"], line["learning_rate"]) == (None, None, None, 0.5)
 
 
 def test_the_record_holds_no_clock(tmp_path: Path) -> None:

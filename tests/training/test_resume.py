@@ -352,6 +352,30 @@ def test_a_finished_run_can_be_made_longer_or_more_patient(tmp_path: Path) -> No
     assert weights[0] == weights[1]
 
 
+@pytest.mark.parametrize("end", [13, 20])
+def test_what_is_averaged_knows_no_end_but_the_last(tmp_path: Path, end: int) -> None:
+    """Run until step 13, then on to 20; or for 20, stopped at 13, which becomes the end."""
+    config = replace(SMALL, schedule="constant", checkpoint_every=5, validate_every=13, keep_last=3, average_last=3)
+    train(tmp_path / "whole", config, max_steps=end)
+    if end == 20:
+        train(tmp_path / "run", config, max_steps=13)
+    else:
+        stop = StopFlag()
+        work = trainer(tmp_path / "run", replace(config, max_steps=20), stop=stop)
+        save_if_due = work._save_if_due
+
+        def save_and_stop() -> None:
+            save_if_due()
+            stop.signum = signal.SIGTERM if work.progress.step == 13 else None
+
+        work._save_if_due = save_and_stop  # type: ignore[method-assign]
+        with pytest.raises(Stopped):
+            work.train()
+    train(tmp_path / "run", config, max_steps=end)
+    weights = [(tmp_path / name / "final" / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+
+
 def test_a_shortened_record_is_refused(tmp_path: Path) -> None:
     train(tmp_path)
     record = tmp_path / "metrics.jsonl"

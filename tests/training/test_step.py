@@ -267,6 +267,14 @@ def test_an_undefined_update_is_left_out_and_changes_nothing(tmp_path: Path, how
     assert [line["step"] for line in lines if "loss" in line] == [*range(1, 4), *range(5, 24)]
 
 
+def test_the_norm_of_an_update_that_was_left_out_is_null_in_the_record(tmp_path: Path) -> None:
+    train(tmp_path, job=replace(toy_job(), loss_fn=poisoned({4}, "nan", [0])), log_every=2)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()]
+    norms = {line["step"]: line["gradient_norm"] for line in lines if "loss" in line}
+    assert norms.pop(4) is None
+    assert min(norms.values()) > 0
+
+
 def test_too_many_undefined_updates_in_a_row_end_the_run(tmp_path: Path) -> None:
     job = replace(toy_job(), loss_fn=poisoned({3, 5, 6, 7}, "nan", [0]))
     with pytest.raises(TrainingError) as caught:

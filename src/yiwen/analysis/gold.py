@@ -105,12 +105,9 @@ def error_rate(found: Sequence[Alignment], gold: Sequence[Gold]) -> ErrorRate:
         n_sure += len(sure)
         n_right += len(links & possible)
         n_covered += len(links & sure)
-    return ErrorRate(
-        aer=1 - (n_right + n_covered) / max(n_found + n_sure, 1),
-        precision=n_right / max(n_found, 1),
-        recall=n_covered / max(n_sure, 1),
-        n_pairs=len(gold),
-    )
+    aer = 1 - (n_right + n_covered) / max(n_found + n_sure, 1)
+    precision, recall = n_right / max(n_found, 1), n_covered / max(n_sure, 1)
+    return ErrorRate(aer=aer, precision=precision, recall=recall, n_pairs=len(gold))
 
 
 def projected(alignment: Alignment, gold: Gold) -> tuple[Links, Links]:

@@ -28,7 +28,6 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.tasks.translate import log_probs_of
 from yiwen.text.normalise import normalise
-from yiwen.text.reading import Reader
 from yiwen.text.subword import BOS_ID, EOS_ID
 
 MAX_SALIENCY: Final = 128
@@ -168,9 +167,7 @@ def inspect_sentence(
 
 def _search_rules(bundle: Bundle, text: str, search: SearchConfig) -> SearchConfig:
     """Rules by which a search finds what a translator finds, and hands out all its hypotheses."""
-    info = bundle.info
-    reader = Reader(src_lang=info.src_lang, model_lang=info.tgt_lang, tgt_lang=info.tgt_lang, subword=bundle.source)
-    is_word = search.beam_size > 1 and reader.read(text, must=True).is_word  # as `asking.ask` searches for them
+    is_word = search.beam_size > 1 and bundle.reader.read(text, must=True).is_word  # as `asking.ask` searches for them
     return search.changed(n_best=search.beam_size, mbr=0, sampling=False, penalty="none" if is_word else None)
 
 

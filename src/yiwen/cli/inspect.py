@@ -52,7 +52,8 @@ def inspect(
     if target is not None:
         refuse({"--beam-size": beam_size, "--length-penalty": length_penalty}, "for a search; --target has none")
     bundle = open_bundle(model)
-    search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, n_best=1, mbr=0)
+    rules = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": 1, "mbr": 0, "sampling": False}
+    search = bundle.info.search.changed(**rules)
     seen = inspect_sentence(bundle, text, target=target, search=search)
     for path in output or ():
         write_report(seen, path)

@@ -60,16 +60,13 @@ def translate(
     translator = Translator.load(
         model, engine=engine, device=device, dtype=dtype, threads=threads, ensemble=ensemble or (), tgt_lang=tgt_lang
     )
-    if needs_torch and (translator.bundle.folder / EXPORTED).is_dir():
-        tell_note("an exported engine cannot sample; using torch")
-    tell_note(translator.note)
+    is_passed_over = needs_torch and (translator.bundle.folder / EXPORTED).is_dir()
+    tell_note("an exported engine cannot sample; using torch" if is_passed_over else translator.note)
     draws = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     search = translator.bundle.info.search.changed(
         beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, mbr=mbr, sampling=sampling or None, **draws
     )
-    if search.sampling:
-        options.refuse({"--beam-size": beam_size}, "for a search; sampling has no beam, leave this out")
-    else:
+    if not search.sampling:
         given = {f"--{name.replace('_', '-')}": value for name, value in draws.items()}
         options.refuse(given, "for --sampling alone; add it, or leave this out")
     flags: Counter[str] = Counter()

@@ -27,9 +27,9 @@ def translate_file(
 ) -> None:
     """Translate a document, its structure kept.
 
-    Text, Markdown, HTML, SubRip and WebVTT, Word, PowerPoint, PO, XLIFF, TMX,
-    JSON, CSV and TSV. Formatting, placeholders, times, encoding and line ends
-    stay as they are.
+    Text, Markdown, HTML, SubRip and WebVTT, Word, PowerPoint, Excel, OpenDocument,
+    EPUB, PO, XLIFF, TMX, JSON, CSV and TSV. Formatting, placeholders, times,
+    encoding and line ends stay as they are.
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -103,12 +103,11 @@ class Batch:
             pinned = ids.pin_memory() if torch.device(device).type == "cuda" else ids
             return pinned.to(device, non_blocking=True)
 
-        packings = self.packings
-        if packings is not None:
-            src, tgt = (Packing(copied(each.starts), copied(each.places), each.longest) for each in packings)
-            packings = src, tgt
         ids = copied(self.src_ids), copied(self.tgt_in), copied(self.tgt_out)
-        return Batch(*ids, self.n_tokens, packings, copied(self.real_tokens()) if packings is None else None)
+        if self.packings is None:
+            return Batch(*ids, self.n_tokens, real=copied(self.real_tokens()))
+        src, tgt = (Packing(copied(each.starts), copied(each.places), each.longest) for each in self.packings)
+        return Batch(*ids, self.n_tokens, (src, tgt))
 
     def tensors(self) -> list[Tensor]:
         """All of a packed batch."""
@@ -194,12 +193,8 @@ def collate(src: Sequence[Ids], tgt: Sequence[Ids]) -> Batch:
     tgt_out = pad(tgt, closing=EOS_ID)
     tgt_in = np.full_like(tgt_out, BOS_ID)
     tgt_in[:, 1:] = pad(tgt)
-    return Batch(
-        src_ids=torch.from_numpy(pad(src, closing=EOS_ID)),
-        tgt_in=torch.from_numpy(tgt_in),
-        tgt_out=torch.from_numpy(tgt_out),
-        n_tokens=sum(map(len, tgt)) + len(tgt),
-    )
+    src_ids = torch.from_numpy(pad(src, closing=EOS_ID))
+    return Batch(src_ids, torch.from_numpy(tgt_in), torch.from_numpy(tgt_out), n_tokens=sum(map(len, tgt)) + len(tgt))
 
 
 def collate_labelled(src: Sequence[Ids], labels: Sequence[Ids], *, for_words: bool) -> Batch:

@@ -23,12 +23,13 @@ from yiwen.errors import ConfigError
 BLOCK_PAIRS: Final = 20_000
 """Pairs in a block: a second's work for nobody, a few megabytes at most."""
 
-ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
+ONE_FILE: Final = (".tsv", ".csv", ".jsonl", ".json", ".parquet", ".arrow", ".feather", ".tmx", ".conll")
 """Forms that hold both sides in one file."""
 _READERS: Final = {
     ".tsv": tables.read_rows,
     ".csv": tables.read_rows,
     ".jsonl": tables.read_jsonl,
+    ".json": tables.read_jsonl,
     ".tmx": tmx.read_tmx,
     ".conll": conll.read_conll,
 }
@@ -51,7 +52,8 @@ class CorpusConfig:
     tgt: str = ""
     """File of their translations: line n translates line n; none for text alone (task = "mlm")."""
     path: str = ""
-    """One file of pairs instead: .tsv, .csv, .jsonl, .parquet, .arrow, .feather, .tmx, .conll (also .gz, .zst, .xz)."""
+    """One file of pairs instead: .tsv, .csv, .jsonl or .json (an object a line), .parquet, .arrow, .feather, .tmx,
+    .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
     """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1 (TSV, CSV,
     CoNLL)."""
@@ -71,7 +73,10 @@ class CorpusConfig:
                 "give either src and tgt (two files; src alone for text without a target) or path (one file)"
             )
         if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
-            raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; convert it")
+            raise ConfigError(
+                f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; convert it, a spreadsheet "
+                "to CSV in UTF-8"
+            )
         check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
 
 

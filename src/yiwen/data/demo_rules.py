@@ -69,8 +69,7 @@ def _sum_of_money(rng: Random) -> Filler:
     """Two hundred and thirty-seven yuan, 二百三十七元."""
     currencies = _TABLE["currencies"]
     en, zh = currencies[int(rng.random() ** 2 * len(currencies))]
-    value = _amount(rng)
-    amount = number(value)
+    amount = number(_amount(rng))
     unit = en if en == "yuan" else f"{en}s"
     forms = {"": (*amount.en[""], (unit, "c"))}, {"": (*amount.zh[""], (zh, "c"))}
     return Filler(amount.name, *forms, combinations=((amount.name, en), *amount.combinations))

@@ -135,23 +135,13 @@ def article(word: str) -> str:
 @cache
 def counted(count: int, thing: Filler) -> Filler:
     """`count` of a noun: 1 book -> a book, 一本书; 2 -> two books, 两本书. Its name is the noun's."""
-    if count == 1:
-        return Filler(
-            thing.name,
-            {"": ((article(thing.en[""][0][0]), "q"), *thing.en[""])},
-            {"": (("一", "q"), *thing.zh["m"], *thing.zh[""])},
-            combinations=(("a", thing.name),),
-        )
-    amount = number(count)
+    one = article(thing.en[""][0][0])
+    amount = Filler("a", {"": ((one, "q"),)}, {"": (("一", "q"),)}) if count == 1 else number(count)
     last = amount.zh[""][-1][1]
     measure = tuple((word, last if label == "q" else label) for word, label in thing.zh["m"])
-    return Filler(
-        thing.name,
-        {"": (*amount.en[""], *thing.en["pl"])},
-        {"": (*amount.zh[""], *measure, *thing.zh[""])},
-        is_third=False,
-        combinations=((amount.name, thing.name), *amount.combinations),
-    )
+    en, zh = (*amount.en[""], *thing.en["" if count == 1 else "pl"]), (*amount.zh[""], *measure, *thing.zh[""])
+    combinations = (amount.name, thing.name), *amount.combinations
+    return Filler(thing.name, {"": en}, {"": zh}, is_third=count == 1, combinations=combinations)
 
 
 @cache
@@ -203,17 +193,14 @@ def _english_below_100(value: int) -> str:
 
 
 def _chinese(value: int) -> Words:
-    myriads, thousands, hundreds = value // 10000, value // 1000 % 10, value // 100 % 10
-    rest = value % 100
+    rest, hundreds = value % 100, value // 100 % 10
     result: list[tuple[str, str | None]] = []
-    if myriads:
-        result.append((("两" if myriads == 2 else _DIGITS[myriads]) + "万", "k"))
-    if thousands:
-        result.append((("两" if thousands == 2 and not myriads else _DIGITS[thousands]) + "千", "k"))
-    if hundreds:
-        if myriads and not thousands:
-            result.append(("零", None))
-        result.append((_DIGITS[hundreds] + "百", "h"))
+    for n, unit, label in ((value // 10000, "万", "k"), (value // 1000 % 10, "千", "k"), (hundreds, "百", "h")):
+        if n:
+            if unit == "百" and result and result[-1][0].endswith("万"):
+                result.append(("零", None))
+            digit = "两" if n == 2 and unit != "百" and not result else _DIGITS[n]
+            result.append((digit + unit, label))
     if rest or not result:
         if result and (rest < 10 or not hundreds):
             result.append(("零", "z"))

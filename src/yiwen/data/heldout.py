@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from yiwen.data.config import DataConfig, more_tests
+from yiwen.data.config import more_tests
 from yiwen.data.corpus import ENTITY, CorpusConfig, Targets
 from yiwen.data.intake import Intake, Job, Split
 from yiwen.data.labels import N_SHOWN, labels_of
@@ -32,6 +32,12 @@ def hold_out(
     Raises:
         DataError: If a file that was given has labels that no model could learn.
     """
+
+    def only(name: str, pairs: TextPairs, are_kept: list[bool], fault: str) -> TextPairs:
+        if n_left_out := are_kept.count(False):
+            findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
+        return pairs.only(are_kept)
+
     job, labels = intake.job, vocabulary.labels
     held_out = dict(given)
     for name, pairs in given.items() if labels else ():
@@ -39,17 +45,13 @@ def hold_out(
     for name, rows in (("valid", split.valid), ("test", split.test)):
         if name in given:
             continue
-        rest = pairs = intake.pairs(rows)
-        fault = ""
+        pairs = intake.pairs(rows)
         if labels:
-            known = {*labels}
-            is_known = [known.issuperset(labels_of(normalise(target), job.targets)) for target in pairs.tgt]
-            rest, fault = pairs.only(is_known), "with labels that no training text has"
-        elif job.targets != "none":
-            rest, fault = _short(pairs, vocabulary, job.data), f"of over {job.data.max_tokens} subwords"
-        if n_left_out := len(pairs.src) - len(rest.src):
-            findings.note(f"{_TITLES[name]}: {n_left_out} {fault} left out")
-        held_out[name] = rest
+            is_known = [all(label in labels for label in labels_of(tgt, job.targets)) for tgt in pairs.tgt]
+            pairs = only(name, pairs, is_known, "with labels that no training text has")
+        if name == "valid" or not labels:  # a long text of a test is labelled in pieces; validation reads it whole
+            pairs = only(name, pairs, _are_short(pairs, vocabulary, job), f"of over {job.data.max_tokens} subwords")
+        held_out[name] = pairs
     return held_out
 
 
@@ -96,8 +98,9 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
     return pairs
 
 
-def _short(pairs: TextPairs, vocabulary: Vocabulary, data: DataConfig) -> TextPairs:
-    """Those that are no longer than what is trained on."""
-    src, tgt = pairs.normalised(data.src_lang)
-    src_ids, tgt_ids = Subword.load(vocabulary.source).encode(src), Subword.load(vocabulary.target).encode(tgt)
-    return pairs.only([max(map(len, ids)) < data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)])
+def _are_short(pairs: TextPairs, vocabulary: Vocabulary, job: Job) -> list[bool]:
+    """Which are no longer than what is trained on."""
+    src, tgt = pairs.normalised(job.data.src_lang)
+    src_ids = Subword.load(vocabulary.source).encode(src)
+    tgt_ids = Subword.load(vocabulary.target).encode(tgt) if job.targets in ("text", "read") else src_ids
+    return [max(map(len, ids)) < job.data.max_tokens for ids in zip(src_ids, tgt_ids, strict=True)]

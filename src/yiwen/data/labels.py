@@ -39,13 +39,12 @@ def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = 
     """All labels of the training text, sorted, those known too, and a line that says how many there are of each.
 
     Raises:
-        DataError: If they are too many to be labels.
+        DataError: If they are too many to be labels, or one alone.
     """
     counts = Counter(dict.fromkeys(known, 0) | Counter(label for text in texts for label in labels_of(text, targets)))
     shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
-    if len(counts) > MOST_LABELS:
+    if (n := len(+counts)) == 1 or n > MOST_LABELS:  # those that occur
         raise DataError(
-            f"the training text has {len(counts):,} different labels ({shown[:60]} ...), more than {MOST_LABELS:,}; "
-            "is tgt_column the column of the labels?"
+            f"labels in the training text: {n:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; is tgt_column their column?"
         )
     return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > N_SHOWN else ''}"

@@ -53,10 +53,8 @@ def expanded(path: str) -> Path:
 
 def plain_suffix(path: Path) -> str:
     """The suffix without that of the compression, in lower case: `.tsv` for `a.TSV.gz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return plain.suffix.lower()
 
 
 @contextmanager

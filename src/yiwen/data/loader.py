@@ -11,24 +11,20 @@ import torch
 from yiwen.data.batching import Batch, Ids, Lengths, Rows, collate, collate_labelled
 from yiwen.data.store import Side, Store
 from yiwen.errors import DataError
-from yiwen.text.subword import EOS_ID, PAD_ID, UNK_ID
+from yiwen.text.subword import N_SPECIAL, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
-    """What the epoch order needs to know of a store. A label counts as one target token, like a text without one.
+    """What the epoch order needs to know of a store. A label counts as one target token; tags and plain text as many
+    as there are subwords.
 
     Raises:
         DataError: If there is nothing to train on.
     """
     if len(store.src_lengths) == 0:
         raise DataError(f"{store.folder} holds no training pair; see its report for what was dropped and why")
-    return Lengths(
-        src=store.src_lengths,
-        tgt=np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths,
-        corpus=store.corpus,
-        weights=store.corpus_weights,
-        fingerprint=store.fingerprint,
-    )
+    tgt_lengths = np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths
+    return Lengths(store.src_lengths, tgt_lengths, store.corpus, store.corpus_weights, store.fingerprint)
 
 
 def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:
@@ -45,20 +41,21 @@ def load_batch(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30
     return collate(src, load_texts(store, rows, side="tgt", seed=seed + 1, max_tokens=max_tokens))
 
 
-def hide_words(batch: Batch, *, share: float, seed: int) -> Batch:
-    """The batch with a share of its source subwords replaced by unk; equal seeds hide the same ones."""
+def hide_words(batch: Batch, *, share: float, seed: int, first: int = N_SPECIAL) -> Batch:
+    """The batch with a share of its source subwords replaced by unk; equal seeds hide the same ones.
+
+    Ids below `first` stay: the ends of texts, and symbols such as <2bt>, which no context tells.
+    """
     if share == 0:
         return batch
     is_hidden = torch.rand(batch.src_ids.shape, generator=torch.Generator().manual_seed(seed)) < share
-    is_word = (batch.src_ids != PAD_ID) & (batch.src_ids != EOS_ID)
-    return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & is_word, UNK_ID))
+    return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & (batch.src_ids >= first), UNK_ID))
 
 
 def load_labelled(store: Store, rows: Rows, *, seed: int, max_tokens: int = 1 << 30) -> Batch:
     """The batch of these rows of labelled text; arguments as for `load_batch`."""
-    for_words = store.targets == "tags"  # a word cut in another way would have its tag at another place
-    texts = store.src_ids(rows) if for_words else load_texts(store, rows, seed=seed, max_tokens=max_tokens)
-    return collate_labelled(texts, store.tgt_ids(rows), for_words=for_words)
+    texts = load_texts(store, rows, seed=seed, max_tokens=max_tokens)  # never cut anew where words have tags
+    return collate_labelled(texts, store.tgt_ids(rows), for_words=store.targets == "tags")
 
 
 def load_texts(store: Store, rows: Rows, *, side: Side = "src", seed: int, max_tokens: int = 1 << 30) -> Sequence[Ids]:

@@ -125,10 +125,7 @@ class Findings:
 
     def dropped(self) -> tuple[Dropped, ...]:
         """All reasons, in the order in which they were met."""
-        return tuple(
-            Dropped(reason=reason, count=count, examples=tuple(self.examples[reason]))
-            for reason, count in self.counts.items()
-        )
+        return tuple(Dropped(reason=r, count=n, examples=tuple(self.examples[r])) for r, n in self.counts.items())
 
 
 def print_report(report: Report, console: Console) -> None:

@@ -52,10 +52,8 @@ def joined(parts: list[Keys]) -> Keys:
 
 def duplicates(pair: np.ndarray) -> np.ndarray:
     """True for every pair that occurred before, (N,)."""
-    order = np.argsort(pair, kind="stable")
-    repeated = np.zeros(len(pair), bool)
-    in_order = pair[order]
-    repeated[order[1:]] = in_order[1:] == in_order[:-1]
+    repeated = np.ones(len(pair), bool)
+    repeated[np.unique(pair, return_index=True)[1]] = False  # there it occurs first
     return repeated
 
 

@@ -149,13 +149,9 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     fits = longest + 1 <= task.max_tokens  # + 1 for eos
     stored = pa.record_batch(columns).filter(pa.array(fits))
     src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
+    n_tokens = len(src_flat), 0 if task.targets == "none" else len(tgt_flat)
     n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets in ("text", "read") else 0
-    return Encoded(
-        stored,
-        overlong=rows[~fits],
-        n_tokens=(len(src_flat), 0 if task.targets == "none" else len(tgt_flat)),
-        n_bytes=(int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)),
-    )
+    return Encoded(stored, rows[~fits], n_tokens, (int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)))
 
 
 def _ids_type(vocab_size: int) -> Any:

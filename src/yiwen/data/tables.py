@@ -69,7 +69,7 @@ def column_names(path: Path) -> list[str]:
                 first = list(islice(_arrow_tables(path, 1), 1))
                 names = [name for table in first for each in (table, table.flatten()) for name in each.column_names]
             return [*dict.fromkeys(names)]
-        case ".jsonl":
+        case ".jsonl" | ".json":
             row = _json(next(lines.lines_of(path), b""))
             parts = row if isinstance(row, dict) else {}
             return [*parts, *(f"{a}.{b}" for a, part in parts.items() if isinstance(part, dict) for b in part)]
@@ -84,10 +84,11 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         value = _under(column, _json(first))
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             shown = first[:60].decode("utf-8", "replace")
-            raise DataError(
-                f"{path}: the first line has no text under {column!r}, it begins {shown!r}; "
-                f"{_named_by(src_column, tgt_column)}"
+            is_array = first.lstrip().startswith(b"[")
+            advice = (
+                "make lines of the array: `jq -c '.[]' OLD > NEW`" if is_array else _named_by(src_column, tgt_column)
             )
+            raise DataError(f"{path}: the first line has no text under {column!r}, it begins {shown!r}; {advice}")
     for block in lines.blocks(lines.lines_of(path), size):
         rows = [_json(line) for line in block]
         yield [_as_text(_under(src_column, row)) for row in rows], [_as_text(_under(tgt_column, row)) for row in rows]

@@ -14,9 +14,10 @@ import threading
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.pool import ThreadPool
 from typing import Any, Final, TypeVar
 
 from yiwen.errors import YiwenError
@@ -85,22 +86,14 @@ def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     A stop signal abandons them: they only compute, and nobody will ask for their result. One that asks for text polls
     the flag itself and is waited for: in C++ it would meet the end of the interpreter with an abort.
     """
-
-    def run(call: Callable[[], T], future: Future[T]) -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    futures: list[Future[T]] = [Future() for _ in calls]
-    for each in zip(calls, futures, strict=True):
-        threading.Thread(target=run, args=each, daemon=True).start()  # an executor would wait for them at the end
-    while not stop and wait(futures, timeout=0.1).not_done:
-        pass
-    if stop:
-        wait(futures, timeout=_PATIENCE_S)
-        stop.check("prepare")
-    return [future.result() for future in futures]
+    with ThreadPool(len(calls)) as threads:  # of daemons: an executor would wait for them at the end
+        found = threads.map_async(lambda call: call(), calls, chunksize=1)
+        while not stop and not found.ready():
+            found.wait(0.1)
+        if stop:
+            found.wait(_PATIENCE_S)
+            stop.check("prepare")
+        return found.get()
 
 
 @contextmanager

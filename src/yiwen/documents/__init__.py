@@ -4,8 +4,6 @@ What comes in is hostile until shown otherwise, so that parsing and rebuilding h
 only texts and the places of their marks travel between.
 """
 
-from __future__ import annotations
-
 from yiwen.documents.document import formats, translate_document, translate_markup
 from yiwen.documents.sandbox import Limits
 

@@ -57,7 +57,7 @@ def translate_document(
     limits = limits or Limits()
     suffix = str(suffix).removeprefix(".").lower()
     if f".{suffix}" not in formats():
-        raise ConfigError(f"{suffix!r} is no format of documents here; known: {', '.join(formats())}")
+        raise ConfigError(f"{suffix!r} is no format of documents here; convert it to one of {', '.join(formats())}")
     if suffix == "tmx" and not tgt_lang:
         raise ConfigError("a TMX file holds any number of languages; say which one to write (tgt_lang)")
     if len(data) > limits.max_bytes:

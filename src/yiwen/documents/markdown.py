@@ -208,30 +208,26 @@ def _parser() -> Any:
     parser.use(footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
-            parser.inline.ruler.at(rule.name, _located(rule.fn, rule.name))
+            parser.inline.ruler.at(rule.name, partial(_located, rule.fn, rule.name))
     return parser
 
 
-def _located(rule: Callable[[Any, bool], bool], name: str) -> Callable[[Any, bool], bool]:
-    """An inline rule whose tokens say in `meta` from where to where in the text they stand."""
-
-    def located(state: Any, silent: bool) -> bool:
-        start, n_before = state.pos, len(state.tokens)
-        if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
-            return False
-        new, end = state.tokens[n_before:], state.pos
-        if silent or not new:
-            return True
-        if name == "link":
-            next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
-            new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
-        elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
-            for token in reversed(new):
-                if end > start:
-                    token.meta["at"] = (end - len(token.content), end)
-                    end -= len(token.content)
-        else:
-            new[-3 if name == "autolink" else -1].meta["at"] = (start, end)
+def _located(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: bool) -> bool:
+    """What an inline rule does; its tokens say in `meta` from where to where in the text they stand."""
+    start, n_before = state.pos, len(state.tokens)
+    if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
+        return False
+    new, end = state.tokens[n_before:], state.pos
+    if silent or not new:
         return True
-
-    return located
+    if name == "link":
+        next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
+        new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
+    elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
+        for token in reversed(new):
+            if end > start:
+                token.meta["at"] = (end - len(token.content), end)
+                end -= len(token.content)
+    else:
+        new[-3 if name == "autolink" else -1].meta["at"] = (start, end)
+    return True

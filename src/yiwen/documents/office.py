@@ -1,4 +1,4 @@
-"""Word and PowerPoint: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
+"""Word, PowerPoint, Excel: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
 
 The formatting of most of a paragraph is that of its text, other formatting, links and insertions are marks, pictures,
 notes and fields that show no text of the document are points. Tabs, elements or characters, and line breaks end a
@@ -7,9 +7,10 @@ text. Whatever is not a paragraph is not looked at.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -20,21 +21,27 @@ from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text import scripts
 
 DOCX: Final = re.compile(
-    r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|diagrams/(?:data|drawing)\d+)\.xml"
+    r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|(?:diagrams/(?:data|drawing)|charts/chart)\d+)\.xml"
 )
 PPTX: Final = re.compile(
-    r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing)|comments/modernComment_\w*?)\d+\.xml"
+    r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing)|charts/chart|comments/modernComment_\w*?)\d+\.xml"
 )
-BODY: Final = re.compile(r"word/document|ppt/slides/slide")
-"""How the parts begin without which there is hardly a document."""
-
+XLSX: Final = re.compile(
+    r"xl/(?:workbook|sharedStrings|worksheets/\w+|(?:comments/?(?:comment)?|diagrams/(?:data|drawing)|drawings/drawing"
+    r"|charts/chart|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
+)
+_PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
+"""What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel)="([^"]*)"')
+_AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
-_APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*\t\s*|\s+\Z))")
-"""What gets a run of its own: blanks at an edge, and a tab, which ends a text wherever it stands."""
-_IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen"])
+_APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
+"""What gets a run of its own: blanks at an edge, and a tab or a line break, which ends a text wherever it stands."""
+_IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "rPh", "phoneticPr"])
 _PROOFING: Final = re.compile(
     r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
 )
@@ -58,8 +65,22 @@ def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
     return direction.turned(parts, is_leftwards=is_leftwards, is_known=bool(src_lang))
 
 
+def cells(source: str) -> list[Part]:
+    """The units of one part of an Excel file; a line break of Windows is one line break."""
+    return list(_with_paragraphs(xml_pieces(source.replace("_x000D_", ""))))
+
+
+def names(sources: Iterable[str]) -> frozenset[str]:
+    """Lines of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
+    names: list[str] = []
+    for source in sources:
+        names += (name for column in _COLUMN.findall(source) for name in _NAME.findall(column))
+        names += (f"{author}:" for author in _AUTHOR.findall(source))
+    return frozenset(line.strip() for name in names for line in re.split("\n|_x000a_", html.unescape(name)))
+
+
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    for first, *inside in elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "p")):
+    for first, *inside in elements(pieces, lambda piece: piece.kind == "open" and piece.name in _PARAGRAPHS):
         yield first.raw
         if inside:
             yield from running(_tokens(inside[:-1]), _units)
@@ -94,6 +115,9 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif piece.name == "r" and piece.kind == "open":
             yield from _run(inner)
+        elif piece.name == "t" and piece.kind == "open":  # of a cell, which may have text without a run
+            prefix = piece.raw[1:].partition("t")[0]
+            yield from _run([Piece("open", f"<{prefix}r>"), *inner, Piece("close", f"</{prefix}r>")])
         elif piece.name == "sdt" and _CONTENT in (tags := [(p.kind, p.name) for p in inner]):
             start = tags.index(_CONTENT) + 1
             stop = end_of(inner, start - 1) - 1
@@ -118,7 +142,7 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             key = _key(props, opening)
             for part in filter(None, _APART.split(text)):
                 run = escaped(part).join(_wrap(key))
-                yield run if "\t" in part else Token("text", run, part, key=key)
+                yield run if re.search(r"[\t\n]", part) else Token("text", run, part, key=key)
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
             names = [p.name for p in inner]
             text = "".join(p.text for p in inner[names.index("rubyBase") :]) if "rubyBase" in names else ""

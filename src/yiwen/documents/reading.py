@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from yiwen.documents import exchange, markdown, office, subtitles, tables, web
+from yiwen.documents import book, exchange, markdown, office, opendocument, subtitles, tables, web
 from yiwen.documents.sandbox import Limits
 from yiwen.documents.unit import Answer, Part, Unit
 from yiwen.documents.writing import all_written
@@ -19,7 +19,11 @@ from yiwen.errors import DataError
 
 Parser = Callable[[str], list[Part]]
 
-_PACKED: Final = {"docx": office.DOCX, "pptx": office.PPTX}
+_OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
+_OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
+_PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES}
+_BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
+"""How the files begin without which there is hardly a document."""
 _MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
@@ -42,15 +46,18 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "json": (tables.values,),
         "markdown md": (markdown.texts,),
+        "odp ods odt": (opendocument.asides, opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
         "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
+        "xlsx": (office.cells,),
         "xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
@@ -72,10 +79,21 @@ class Document(NamedTuple):
     data: bytes
     suffix: str
     texts: dict[str, Text]
+    names: frozenset[str]
+    """Texts of a workbook that something finds by what they say."""
+
+    def parts(self, parser: Parser, text: str) -> list[Part]:
+        """What a text consists of; names and codes of a spreadsheet are no units."""
+        parts = parser(text)
+        if self.suffix in ("ods", "xlsx"):
+            for number, part in enumerate(parts):
+                if isinstance(part, Unit) and (part.text in self.names or tables.is_code(part.text)):
+                    parts[number] = part.raw or ""
+        return parts
 
     def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
         """All units, in the order in which `rebuilt` wants their translations."""
-        parts = (part for parser in parse for text in self.texts.values() for part in parser(text.text))
+        parts = (p for parser in parse for text in self.texts.values() for p in self.parts(parser, text.text))
         return (part for part in parts if isinstance(part, Unit))
 
     def rebuilt(self, parse: Sequence[Parser], answers: Sequence[Answer]) -> bytes:
@@ -88,11 +106,11 @@ class Document(NamedTuple):
         texts = {name: text.text for name, text in self.texts.items()}
         for parser in parse:
             for name, text in texts.items():
-                parts = parser(text)
+                parts = self.parts(parser, text)
                 written = all_written(parts, left)
                 # Runs of Office documents are taken apart: equal in meaning, not in bytes.
                 as_parsed = "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
-                texts[name] = text if self.suffix in _PACKED and written == as_parsed else written
+                texts[name] = text if self.suffix in _OFFICE and written == as_parsed else written
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
             return changed.get("", self.data)
@@ -121,7 +139,9 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
         DataError: If it is not what its suffix says, or unpacks to more than the limits allow.
     """
     files = _unpacked(data, _PACKED[suffix], limits) if suffix in _PACKED else {"": data}
-    return Document(data, suffix, {name: _decoded(content, suffix) for name, content in files.items()})
+    texts = {name: _decoded(content, suffix) for name, content in files.items()}
+    names = office.names(text.text for text in texts.values()) if suffix == "xlsx" else frozenset[str]()
+    return Document(data, suffix, texts, names)
 
 
 def _decoded(data: bytes, suffix: str) -> Text:
@@ -153,7 +173,7 @@ def _decoded(data: bytes, suffix: str) -> Text:
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:
     """The wanted files of a packed document, after a look at what all of them claim."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise DataError("the document has a password, or is of Office 97; save it without one, as .docx or .pptx")
+        raise DataError("the document has a password, or is of Office 97; save it without one, as .docx, .pptx, .xlsx")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             infos = packed.infolist()
@@ -162,9 +182,10 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
                 raise zipfile.BadZipFile(f"{bad} is damaged")
             files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
-        raise DataError(f"no Office document, or a damaged one ({error}); save it again") from error
-    if not any(office.BODY.match(name) for name in files):
-        raise DataError(f"an Office document without {office.BODY.pattern}; is its suffix right? If so, save it again")
+        raise DataError(f"no document of its suffix, or a damaged one ({error}); save it again") from error
+    files = {name: files[name] for name in files if "/worksheets/" not in name or b"inlineStr" in files[name]}
+    if not any(map(_BODY.match, files)):
+        raise DataError(f"a document without {_BODY.pattern}; is its suffix right? If so, save it again")
     return files
 
 

@@ -22,7 +22,7 @@ class Limits:
     max_bytes: int = 10_000_000
     """Size of the file."""
     max_unpacked_bytes: int = 50_000_000
-    """Sum of what a .docx or .pptx says that its files unpack to."""
+    """Sum of what a packed document, as .docx is, says that its files unpack to."""
     max_ratio: int = 100
     """Unpacked bytes for each byte of the file."""
     max_characters: int = 2_000_000

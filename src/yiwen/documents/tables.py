@@ -137,6 +137,12 @@ def values(source: str) -> list[Part]:
     return [*out, source[at:]]
 
 
+def is_code(text: str) -> bool:
+    """True where a cell or a value is a number, a name in a program, or the like: nothing that has a translation."""
+    return _CODE.fullmatch(text.strip()) is not None
+
+
 def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Part]:
-    is_code = _CODE.fullmatch(text.strip()) or _SURROGATE.search(text)
-    return [] if is_code else string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)
+    if is_code(text) or _SURROGATE.search(text):
+        return []
+    return string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)

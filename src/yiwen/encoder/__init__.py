@@ -1,7 +1,5 @@
 """The encoder alone: features, labels, tags and embeddings of text."""
 
-from __future__ import annotations
-
 from yiwen.encoder.facade import Encoder, Prediction
 
 __all__ = ["Encoder", "Prediction"]

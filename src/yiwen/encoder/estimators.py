@@ -113,8 +113,9 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         """Train.
 
         Raises:
-            ConfigError: If the recipe is of another task, or a label is missing, or texts and labels differ in number.
-            DataError: If there is too little text.
+            ConfigError: If the recipe is of another task, a label is missing, some are text and others are not, or
+                texts and labels differ in number.
+            DataError: If there is too little text, or one label alone.
 
         Warns:
             UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
@@ -123,15 +124,20 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         texts = [rewritten(normalise(text), loaded.recipe.data.src_lang) for text in as_texts(X, "an encoder")]
         if len(texts) < 10:
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
-        for n, label in enumerate(np.asanyarray(y, dtype=object).ravel().tolist()):  # later NaN may have become "nan"
+        labels = np.asanyarray(y, dtype=object).ravel().tolist()  # later 1 and NaN may have become "1" and "nan"
+        for n, label in enumerate(labels):
             if label is None or str(label == label) != "True":  # as NaN and NA are
                 raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
+            if isinstance(label, str) != isinstance(labels[0], str):
+                raise ConfigError(f"y[0] is {labels[0]!r} and y[{n}] is {label!r}; make all labels text, or none")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             raise ConfigError(
                 f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
                 f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
             )
+        if len(classes) == 1:
+            raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         temporary = TemporaryDirectory() if self.folder is None else None
         folder = Path(self.folder or temporary.name).absolute() / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
         folder.mkdir(parents=True)
@@ -172,11 +178,11 @@ def _trained(
     given = loaded.recipe
     rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in zip(texts, numbers.tolist(), strict=True)]
     n_valid = min(given.data.valid_pairs, len(rows) // 10)
-    train, valid = CorpusConfig(path="train.jsonl"), CorpusConfig(path="valid.jsonl")
-    (folder / train.path).write_text("".join(rows), encoding="utf-8")
+    train, valid = (CorpusConfig(path=str(folder / name)) for name in ("train.jsonl", "valid.jsonl"))
+    Path(train.path).write_text("".join(rows), encoding="utf-8")
     data = replace(given.data, corpora=(train,), test=None, more_tests=(), test_pairs=0, cleaning=_EVERYTHING)
     recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
-    prepared = prepare_recipe(replace(loaded, recipe=recipe, base=folder), stop=None, root=folder)
+    prepared = prepare_recipe(replace(loaded, recipe=recipe), stop=None, root=folder)
     fits = [0 < len(ids) < data.max_tokens for ids in Subword.load(subword_paths(prepared.folder)[0]).encode(texts)]
     is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
     if not any(is_valid):
@@ -187,11 +193,11 @@ def _trained(
         )
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
-        (folder / corpus.path).write_text("".join(kept), encoding="utf-8")
+        Path(corpus.path).write_text("".join(kept), encoding="utf-8")
     ready = TokenizerConfig(model=str(prepared.folder.resolve()), sampling=given.tokenizer.sampling)
     tokenizer = given.tokenizer if given.training.init_from else ready
     data = replace(data, valid=valid, valid_pairs=n_valid)
-    loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer), base=folder)
+    loaded = replace(loaded, recipe=replace(given, data=data, tokenizer=tokenizer))
     run, _ = train_recipe(loaded, run=folder / "run", root=folder)
     return run, fits, prepared.report.dropped
 

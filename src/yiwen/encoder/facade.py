@@ -189,20 +189,19 @@ class Encoder:
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
         read = [self._read(as_texts(words, "an encoder")) for words in sentences]
         words_of = encode_words(self.bundle.source, read)
-        runs = [(number, run) for number, words in enumerate(words_of) for run in _fitting(words, self.limit)]
-        pieces = [list(itertools.chain.from_iterable(run)) for _, run in runs]
+        runs_of = [[*_fitting(words, self.limit)] for words in words_of]
+        runs = [*itertools.chain.from_iterable(runs_of)]
+        pieces = [[*itertools.chain.from_iterable(run)] for run in runs]
         found: list[list[str]] = [[] for _ in runs]
         for places, states_BSD in self._batches(pieces, layer=self.n_layers, stop=stop):
             for place, states_SD in zip(places, states_BSD, strict=True):
-                first = np.cumsum([0, *map(len, runs[place][1][:-1])])  # where each word begins
+                first = np.cumsum([0, *map(len, runs[place][:-1])])  # where each word begins
                 found[place] = [self.labels[i] for i in self._logits(states_SD[first]).argmax(axis=1).tolist()]
         if flags is not None:
-            flags["segmented"] += sum(n > 1 for n in Counter(number for number, _ in runs).values())
+            flags["segmented"] += sum(len(parts) > 1 for parts in runs_of)
             flags["cut"] += sum(any(len(ids) > self.limit for ids in words) for words in words_of)
-        tags: list[list[str]] = [[] for _ in read]
-        for (number, _), part in zip(runs, found, strict=True):
-            tags[number] += part
-        return tags
+        left = iter(found)
+        return [[*itertools.chain.from_iterable(itertools.islice(left, len(parts)))] for parts in runs_of]
 
     def require(self, task: str) -> None:
         """Make sure that the bundle is of a task.

@@ -40,7 +40,7 @@ def _everything(
 ) -> tuple[list[Seen], list[Seen]]:
     """All hypotheses that end within the limit and, less those that ended one subword before it, that go on at it."""
     p, width = len(prefix), config.beam_size
-    sums = config.changed(length_penalty=0.0)
+    sums = replace(config, length_penalty=0.0)
     of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it
     ends: list[Seen] = []
 

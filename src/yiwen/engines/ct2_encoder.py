@@ -6,7 +6,7 @@ Shapes: B texts, S subwords, D d_model.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import ctranslate2
 import numpy as np
@@ -18,9 +18,6 @@ from yiwen.errors import ConfigError
 from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
 from yiwen.text.subword import EOS_ID, PAD_ID, Subword
-
-if TYPE_CHECKING:
-    from yiwen.engines.encoders import Array
 
 HEAD: Final = "head.npz"
 
@@ -45,9 +42,9 @@ class CT2Encoder:
         self._n_layers = n_layers
         self.description = f"CTranslate2 {dtype} on {device}"
         with np.load(folder / HEAD) as head:
-            self.head: dict[str, Array] = dict(head)
+            self.head: dict[str, np.ndarray] = dict(head)
 
-    def states(self, texts: Sentences, *, layer: int) -> Array:
+    def states(self, texts: Sentences, *, layer: int) -> np.ndarray:
         """See `EncoderEngine`.
 
         Raises:
@@ -59,10 +56,9 @@ class CT2Encoder:
                 "bundle has its weights, or else the one that it was exported from"
             )
         lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
-        src_ids = np.full((len(texts), int(lengths.max())), PAD_ID, dtype=np.int32)
-        for row, ids in zip(src_ids, texts, strict=True):
-            row[: len(ids) + 1] = [*ids, EOS_ID]
+        longest = max(map(len, texts))
+        src_ids = np.array([[*ids, EOS_ID, *[PAD_ID] * (longest - len(ids))] for ids in texts], dtype=np.int32)
         as_view = ctranslate2.StorageView.from_array
         states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
         on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)
-        return cast("Array", np.array(on_cpu))
+        return np.array(on_cpu)

@@ -44,10 +44,8 @@ class TorchEncoder:
         """Take over a model: it is moved, converted and set to inference."""
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
-        named: dict[str, torch.Tensor | None] = {"query": model.pool_query}
-        if model.head is not None:
-            named |= {"weight": model.head.weight, "bias": model.head.bias}
-        self.head = {name: value.detach().float().cpu().numpy() for name, value in named.items() if value is not None}
+        own = {name.removeprefix("head.").removeprefix("pool_"): p for name, p in model.named_parameters()}
+        self.head = {name: p.detach().float().cpu().numpy() for name, p in own.items() if not name.startswith("body.")}
         self.body = ready(model.body, device=device, dtype=dtype)
         use_attention(self.body, plain_attention if device == "cpu" and dtype != torch.float32 else fused_attention)
 

@@ -109,6 +109,11 @@ class Usual:
         """True where something of the source is missing in a translation."""
         return self._shortness(src_ids, tgt_ids) > self.calibration.incomplete_at
 
+    def faults(self, src_ids: Ids, tgt_ids: Ids) -> list[str]:
+        """What is wrong with a translation by how much it holds, as `evaluation.checks` names it."""
+        found = {"length_ratio": self.is_odd_length(src_ids, tgt_ids), "omission": self.is_incomplete(src_ids, tgt_ids)}
+        return [name for name, is_there in found.items() if is_there]
+
     def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float | None:
         """Probability that a translation is good; None where its log-probability is not known, or nothing can tell."""
         if not (self.calibration.weights and math.isfinite(log_prob)):

@@ -13,7 +13,7 @@ Every check compares the two sides, so that what is odd in the source is no faul
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -38,34 +38,21 @@ _WORD: Final = re.compile(
 )
 
 
-def check(
-    source: str,
-    translation: str,
-    *,
-    src_lang: str,
-    tgt_lang: str,
-    is_finished: bool = True,
-    has_odd_length: bool = False,
-    is_incomplete: bool = False,
-) -> tuple[str, ...]:
+def check(source: str, translation: str, *, src_lang: str, tgt_lang: str, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Names of the faults of a translation, sorted.
 
     Args:
         source: Normalised text.
         translation: Its translation.
         src_lang, tgt_lang: Languages; they tell which number words are known.
-        is_finished: False where the length limit cut it.
-        has_odd_length, is_incomplete: What a calibration says of its subwords, where there is one.
+        more: Those that its subwords tell: `cut`, and what a calibration says (`Usual.faults`), where there is one.
     """
     found = {
-        "cut": not is_finished,
-        "length_ratio": has_odd_length,
         "loop": has_loop(source, translation),
         "numbers": changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang),
-        "omission": is_incomplete,
         "placeholders": changes_placeholders(source, translation),
     }
-    return tuple(name for name, is_there in found.items() if is_there)
+    return tuple(sorted([*more, *(name for name, is_there in found.items() if is_there)]))
 
 
 def changes_placeholders(source: str, translation: str) -> bool:
@@ -126,16 +113,17 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     A number word may go (two, both, a pair), but not become another. 0 and 1 are never asked for, nor what languages
     without known number words may have spelt out.
     """
-    source = re.sub(r"<2[\w-]+>", " ", source)  # which language a model of several is to write is no number
+    # Which language a model of several is to write, and which symbol or argument stands there, is no number.
+    source, translation = (re.sub(r"<2[\w-]+>|⟦\d⟧|\{\d+\}", " ", side) for side in (source, translation))
     is_known = knows_words(src_lang) and knows_words(tgt_lang)
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
-    spelt_up_to = 1 if is_known else 12
+    may_be_spelt = range(2 if is_known else 13)
     sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
     return any(
-        max(values) > spelt_up_to and not _has(other, values) for side, other in sides for values in side.digits
+        max(values) not in may_be_spelt and not _has(other, values) for side, other in sides for values in side.digits
     ) or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
 
 

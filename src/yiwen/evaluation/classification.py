@@ -49,16 +49,15 @@ def evaluate_labels(
         confidences: Probability of each text's predicted label, where there is one a text.
         n_bootstrap: Resamples for the intervals; 0: none.
     """
-    number = {label: i for i, label in enumerate(labels)}
+    number, n = {label: i for i, label in enumerate(labels)}, len(labels)
     pairs = [pair for one, other in zip(gold, predicted, strict=True) for pair in zip(one, other, strict=True)]
-    codes = [len(labels) * number[g] + number[p] for g, p in pairs]
+    codes = [n * number[g] + number[p] for g, p in pairs]
     lengths = np.array([len(one) for one in gold])
     spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)]).reshape(-1, 3)
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
-        flat = np.bincount(codes, np.repeat(times, lengths), minlength=len(labels) ** 2)
-        return flat.reshape(len(labels), -1).astype(np.int64)
+        return np.bincount(codes, np.repeat(times, lengths), n**2).reshape(n, n).astype(np.int64)
 
     def scores(times: Counts) -> dict[str, float]:
         table = confusion(times)
@@ -75,13 +74,9 @@ def evaluate_labels(
     bins = _bins(gold, predicted, confidences) if confidences is not None else ()
     if bins:
         whole["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / len(gold))
-    return Classification(
-        labels=labels,
-        confusion=tuple(map(tuple, confusion(once).tolist())),
-        scores=whole,
-        intervals={name: (low, high) for name, (low, high) in bounds.items()},
-        bins=bins,
-    )
+    table = tuple(map(tuple, confusion(once).tolist()))
+    intervals = {name: (low, high) for name, (low, high) in bounds.items()}
+    return Classification(labels=labels, confusion=table, scores=whole, intervals=intervals, bins=bins)
 
 
 def accuracy(confusion: Counts) -> float:

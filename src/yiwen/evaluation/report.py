@@ -153,7 +153,5 @@ def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
 
 
 def _svg(title: str, parts: Iterable[str], *, width: int, height: int) -> str:
-    return (
-        f'<svg viewBox="-8 -4 {width + 8} {height + 4}" width="{width + 8}" role="img" font-size="12" fill="#222" '
-        f'aria-label="{escape(title)}">\n{_text(width / 2, 8, title)}\n{"".join(parts)}\n</svg>\n'
-    )
+    size = f'viewBox="-8 -4 {width + 8} {height + 4}" width="{width + 8}" role="img" font-size="12" fill="#222"'
+    return f'<svg {size} aria-label="{escape(title)}">\n{_text(width / 2, 8, title)}\n{"".join(parts)}\n</svg>\n'

@@ -6,7 +6,7 @@ ever dropped for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -52,7 +52,9 @@ class Rules:
     words: Set[int] = frozenset()
     """Places of the single words, as for `by_rules`."""
     settled: Set[int] = frozenset()
-    """Places of the answers that hold terms, which no other would."""
+    """Places of the answers that a search was told terms for, which no other would hold."""
+    lacks: Callable[[int, str], bool] = lambda place, text: False
+    """Whether a translation of the source at a place lacks a term, so that it takes no other's place."""
     stop: StopFlag | None = None
     """Polled between batches."""
 
@@ -121,7 +123,7 @@ def _repair(
     texts = rules.bundle.target.decode([hypothesis.ids for _, hypothesis in placed])
     found = [Answer([hypothesis], [text]) for (_, hypothesis), text in zip(placed, texts, strict=True)]
     for (i, _), other in zip(placed, _checked(found, [sources[i] for i, _ in placed], rules), strict=True):
-        if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}):
+        if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}) and not rules.lacks(i, other.texts[0]):
             reviewed[i] = replace(other, flags=(*other.flags, REPAIRED))
 
 
@@ -131,15 +133,8 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
     checked = []
     for answer, (source, ids) in zip(answers, sources, strict=True):
         best = answer.hypotheses[0]
-        flags = check(
-            source,
-            answer.texts[0],
-            src_lang=info.src_lang,
-            tgt_lang=info.tgt_lang,
-            is_finished=best.is_finished,
-            has_odd_length=usual is not None and usual.is_odd_length(ids, best.ids),
-            is_incomplete=usual is not None and usual.is_incomplete(ids, best.ids),
-        )
+        more = [*(() if best.is_finished else ("cut",)), *(usual.faults(ids, best.ids) if usual is not None else ())]
+        flags = check(source, answer.texts[0], src_lang=info.src_lang, tgt_lang=info.tgt_lang, more=more)
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))
     return checked

@@ -42,10 +42,8 @@ class Difference:
 
     def __str__(self) -> str:
         gain = "{:+.2f} [{:+.2f}, {:+.2f}]".format(self.system - self.baseline, *self.interval)
-        return (
-            f"{self.name} {self.system:.2f} against {self.baseline:.2f} "
-            f"({gain}, p = {self.p_value:.4f})  {self.signature}"
-        )
+        both = f"{self.name} {self.system:.2f} against {self.baseline:.2f}"
+        return f"{both} ({gain}, p = {self.p_value:.4f})  {self.signature}"
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,8 @@ def make_test_set(source: Subword, valid: TextPairs | None, *, limit: int, reade
     read = ((reader.read(src) if reader else Reading(normalise(src)), tgt) for src, tgt in pairs)
     encoded = ((source.encode([reading.text])[0], reading, tgt) for reading, tgt in read)
     kept = list(islice((each for each in encoded if 0 < len(each[0]) <= limit), BLEU_LINES))
-    return TestSet(
-        sources=fixed_sources(source.vocab_size, limit=limit) + [ids for ids, _, _ in kept],
-        readings=[reading for _, reading, _ in kept],
-        references=[tgt for _, _, tgt in kept],
-    )
+    sources = fixed_sources(source.vocab_size, limit=limit) + [ids for ids, _, _ in kept]
+    return TestSet(sources, [reading for _, reading, _ in kept], [tgt for _, _, tgt in kept])
 
 
 def fixed_sources(vocab_size: int, *, limit: int) -> list[list[int]]:

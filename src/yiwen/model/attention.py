@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple, cast
 
 import torch
@@ -258,17 +259,11 @@ def recorded_attention(model: nn.Module, *, only: str = "") -> Iterator[dict[str
     maps: dict[str, Tensor] = {}
     recorder = threading.get_ident()
 
-    def recording(name: str) -> Attend:
-        def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout_p: float) -> Tensor:
-            if threading.get_ident() == recorder:
-                maps[name] = attention_weights(q, k, bias).detach().float()
-            return plain_attention(q, k, v, bias, dropout_p)
+    def attend(name: str, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout_p: float) -> Tensor:
+        if threading.get_ident() == recorder:
+            maps[name] = attention_weights(q, k, bias).detach().float()
+        return plain_attention(q, k, v, bias, dropout_p)
 
-        return attend
-
-    ways: dict[MultiHeadAttention, Attend] = {}
-    for name, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention) and only in ("", name.removesuffix(".heads")):
-            ways[module] = recording(name.removesuffix(".heads"))
-    with attending(ways):
+    named = ((name.removesuffix(".heads"), m) for name, m in model.named_modules() if isinstance(m, MultiHeadAttention))
+    with attending({module: partial(attend, name) for name, module in named if only in ("", name)}):
         yield maps

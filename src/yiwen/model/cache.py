@@ -53,20 +53,12 @@ class DecoderCache:
         dtype = torch.float32 if key.device.type == "cpu" else key.dtype  # small products in bf16 are slow there
         n_more = max(0, LEAST_ROOM - src_len)
         past = key.new_empty(0, len(memories), 2, 0, n_heads * d_head, dtype=dtype)
-        return cls(
-            length=0,
-            past=past,
-            spare=past,
-            # In one piece each: products at every step would copy them first.
-            memories=tuple(
-                KeyValue(
-                    F.pad(kv.key.to(dtype).transpose(2, 3), (0, n_more)).contiguous(),
-                    F.pad(kv.value.to(dtype), (0, 0, 0, n_more)).contiguous(),
-                )
-                for kv in memories
-            ),
-            cross_bias=_forbidding(cross_bias.to(dtype), n_more).expand(-1, n_heads, -1, -1).contiguous(),
-        )
+        keys = (F.pad(kv.key.to(dtype).transpose(2, 3), (0, n_more)) for kv in memories)
+        values = (F.pad(kv.value.to(dtype), (0, 0, 0, n_more)) for kv in memories)
+        # In one piece each: products at every step would copy them first.
+        turned = tuple(KeyValue(key.contiguous(), value.contiguous()) for key, value in zip(keys, values, strict=True))
+        bias = _forbidding(cross_bias.to(dtype), n_more).expand(-1, n_heads, -1, -1).contiguous()
+        return cls(length=0, past=past, spare=past, memories=turned, cross_bias=bias)
 
     def longer(self, n_rows: int) -> DecoderCache:
         """Room for one more position of each of the R rows, which the layers have to fill."""

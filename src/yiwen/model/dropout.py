@@ -99,8 +99,7 @@ class _Dropped(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (mask,) = ctx.saved_tensors
-        x_grad = _keep(grads[0], mask).mul_(ctx.scale)
-        return x_grad, None, grads[0] if ctx.needs_input_grad[2] else None
+        return _keep(grads[0], mask).mul_(ctx.scale), None, grads[0] if ctx.needs_input_grad[2] else None
 
 
 def _n_dropped(p: float) -> int:

@@ -102,9 +102,17 @@ class LayerNorm(nn.LayerNorm):
             return F.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
 
+class RMSNorm(nn.RMSNorm):
+    """`nn.RMSNorm` that computes in the type of its weights; PyTorch's own warns of bf16 beside float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        return F.rms_norm(x.to(self.weight.dtype), self.normalized_shape, self.weight, self.eps).to(x.dtype)
+
+
 def build_norm(config: ModelConfig) -> nn.Module:
     """LayerNorm or RMSNorm over D, epsilon 1e-6."""
-    norm = LayerNorm if config.norm == "layer" else nn.RMSNorm
+    norm = LayerNorm if config.norm == "layer" else RMSNorm
     return norm(config.d_model, eps=1e-6)
 
 

@@ -183,13 +183,8 @@ def _allocated(candidates: list[_Candidate], W: int) -> list[_Candidate]:
     banks: dict[int, list[_Candidate]] = {}
     for candidate in sorted(candidates, key=lambda c: -c.total):
         banks.setdefault(candidate.progress.n_met, []).append(candidate)
-    room = dict.fromkeys(banks, 0)
-    free = max(W, len(banks))
-    while free and any(room[bank] < len(inside) for bank, inside in banks.items()):
-        for bank in sorted(banks, reverse=True):  # the fullest first
-            if free and room[bank] < len(banks[bank]):
-                room[bank] += 1
-                free -= 1
+    turns = sorted((turn, -bank) for bank, inside in banks.items() for turn in range(len(inside)))  # the fullest first
+    room = Counter(-bank for _, bank in turns[: max(W, len(banks))])
     kept = []
     for bank, inside in sorted(banks.items(), reverse=True):  # if the limit cuts, it cuts those first
         kept += [c for c in inside[: room[bank]] if c.is_end]

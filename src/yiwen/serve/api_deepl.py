@@ -83,22 +83,15 @@ async def translate(asked: DeepLTranslate, call: Call) -> Any:
     """Translate texts, as DeepL."""
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
 
-    def answer(way: Way, found: list[Translation]) -> dict[str, Any]:
+    def reply(way: Way, found: list[Translation]) -> dict[str, Any]:
         named = {"detected_source_language": base(way.src).upper()}  # DeepL detects no scripts: ZH
         bills = [{"billed_characters": len(text)} if asked.show_billed_characters else {} for text in texts]
         return {"translations": [{**named, "text": one.text, **bill} for one, bill in zip(found, bills, strict=True)]}
 
     src, glossary = await _terms(asked, call)
+    tags = {"ignored": _listed(asked.ignore_tags), "splitting": _listed(asked.splitting_tags)}
     return await translate_marked(
-        call,
-        texts,
-        src=src,
-        tgt=asked.target_lang,
-        markup=asked.tag_handling,
-        ignored=_listed(asked.ignore_tags),
-        splitting=_listed(asked.splitting_tags),
-        then=answer,
-        glossary=glossary,
+        call, texts, src=src, tgt=asked.target_lang, markup=asked.tag_handling, then=reply, tags=tags, glossary=glossary
     )
 
 

@@ -32,7 +32,7 @@ class LibreTranslate(BaseModel):
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
     format: Literal["text", "html"] = "text"
-    alternatives: int = Field(0, ge=0, le=7)
+    alternatives: int = Field(0, ge=0)
 
 
 class LibreDetect(BaseModel):

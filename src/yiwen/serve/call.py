@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -105,8 +105,7 @@ async def translate_marked(
     tgt: str,
     markup: str | None,
     then: Callable[[Way, list[Translation]], T],
-    ignored: Sequence[str] = (),
-    splitting: Sequence[str] = (),
+    tags: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> T:
     """Translate texts that may hold tags, as DeepL and LibreTranslate take them: these are put back where they belong.
@@ -117,8 +116,7 @@ async def translate_marked(
         src, tgt: As for `Call.translate`.
         markup: `html` or `xml`; where it is none of them, a `<` is a character like any other.
         then: Makes the answer from the way and the translations; of texts with tags, each is all that is known.
-        ignored: Names of tags whose content stays as it is.
-        splitting: Names of tags that end a text.
+        tags: Names of tags that are `ignored`, and of those `splitting` a text, as `translate_markup` takes them.
         options: As `Way.translate` takes them.
     """
 
@@ -129,9 +127,7 @@ async def translate_marked(
         if markup not in ("html", "xml"):
             return then(way, translate(texts))
         align, is_html = partial(way.align, stop=stop), markup == "html"
-        marked = translate_markup(
-            texts, is_html=is_html, translate=translate, align=align, ignored=ignored, splitting=splitting
-        )
+        marked = translate_markup(texts, is_html=is_html, translate=translate, align=align, **tags or {})
         return then(way, [Translation(text, score=math.nan) for text in marked])
 
     return await call.translate(texts, src=src, tgt=tgt, work=work, markup=markup)

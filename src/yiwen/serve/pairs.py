@@ -100,9 +100,11 @@ def _joined(first: Translation, last: Translation) -> Translation:
 
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
-    """Search settings with changes; a beam is as wide as the translations that are asked for."""
+    """Search settings with changes; beam and candidates are no fewer than the translations that are asked for."""
     n_best = settings.get("n_best") or config.n_best
-    return config.changed(**{**settings, "beam_size": max(settings.get("beam_size") or config.beam_size, n_best)})
+    beam_size = settings.get("beam_size") or (None if config.sampling else config.beam_size)
+    wide = {"beam_size": beam_size and max(beam_size, n_best), "mbr": config.mbr and max(config.mbr, n_best)}
+    return config.changed(**{**settings, **wide})
 
 
 class Pairs:

@@ -28,6 +28,8 @@ _HAN_LANGUAGES: Final = ("zh", "ja", "yue")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = dict(zip("十百千万萬亿億천만억", (10.0, 1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e3, 1e4, 1e8), strict=True))
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
+_NINE: Final = "([一二两兩三四五六七八九])"
+_RANGE: Final = re.compile(f"{_NINE}[、到至或](?={_NINE}([百千万萬亿億]+))")  # 三到五万
 _FORMAL: Final = "壹壱贰貳弐叁參参肆伍陆陸柒捌玖"
 """As contracts write digits; they are words by themselves (大陆), so only before a unit."""
 _SUM: Final = re.compile(f"[{_FORMAL}][拾佰仟万萬亿億][{_FORMAL}拾佰仟零万萬亿億]*")
@@ -40,8 +42,10 @@ _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四]|�
 _NO_NUMERAL: Final = re.compile(
     "[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|(?<=[十百千])[多余餘来來几幾](?=[万萬亿億])"  # 一百多万
 )
-_SCALE: Final = {word: value for code in ("de", "fr", "en") for word, value in _WORDS[code]["scales"].items()}
-"""Of all languages; where they differ (a German Billion is a trillion), as in English."""
+_SPOKEN: Final = {"k": 1000, "grand": 1000}
+_SCALE: Final = _SPOKEN | {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
+"""Of all languages; where they differ (a German Billion is a trillion), as in English. The first two behind digits."""
+_SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
 _NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
 """Blanks that no line is broken at, as French has them inside and behind of numbers; separators of Arabic."""
 _COMPOUND: Final = re.compile(
@@ -51,16 +55,18 @@ _COMPOUND: Final = re.compile(
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
+_SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
 _DIGITS: Final = re.compile(
-    r"(\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 1,500.5 or 3.14.2; 1 500,5
-    rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)?",
+    r"((?:(?<![\w.])\.)?\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 3.14.2; 1 500,5; .5
+    rf"(?:{_SCALED}|(?= ?(?:[-–~～至到或]|to|or|and|bis|oder|und|à|ou|et) ?\d[\d.,]*{_SCALED}))?",  # 2 to 3 million
     re.IGNORECASE,
 )
+_MONEY: Final = re.compile(r"(?<=[$£€])(\d[\d.,]*)[mM]\b")
 _CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b| ?[ap]\.?m\b)")
 _HOURS: Final = _WORDS["de"]["words"].replace(" ein ", " eins ").split()[:13]
 _HALF_TO: Final = re.compile(rf"\bhalb (?:([1-9]|1\d|2[0-4])|({'|'.join(_HOURS[1:])}))\b", re.IGNORECASE)
 """German: halb acht is half past seven, and halb ein Mensch is no time."""
-_ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n)?s?"
+_ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n|mal|(?:jähr|köpf|stünd|täg)ig(?:e[nrms]?)?)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
 
@@ -84,13 +90,13 @@ def knows_words(language: str) -> bool:
 def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     language = base(language)
-    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, text.translate(_NARROW)))
+    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, _MONEY.sub(r"\1 million", text.translate(_NARROW))))
     if language == "de":
         text = _HALF_TO.sub(lambda half: f"{(int(half[1] or _HOURS.index(half[2].lower())) - 2) % 12 + 1}:30", text)
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
-    for number, han, word in _DIGITS.findall(text):
-        scale = math.prod(_HAN_UNITS[sign] for sign in han) * scales.get(word.lower(), 1)
-        digits += _readings(number, scale, is_strict=is_strict)
+    for number, han, word, next_han, next_word in _DIGITS.findall(text):
+        scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
+        digits += _readings(number, scale, is_strict=is_strict and not (next_han or next_word))
     # The Thai count years from 543 before ours.
     digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
     text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
@@ -109,22 +115,25 @@ def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     hints = set[float]()
     for whole, part in _POINT.findall(text):  # 三点一四
         hints.add(round(_numeral(whole)[0] + float("0." + "".join(str(_HAN_DIGITS[sign]) for sign in part)), 9))
-    found = _NUMERAL.findall(_NO_NUMERAL.sub("", text))
+    found = _NUMERAL.findall(_RANGE.sub(r"\1\3、", _NO_NUMERAL.sub("", text)))
     words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
+    hints |= {10.0 * _HAN_DIGITS[sign] for sign in re.findall(f"{_NINE}成", text)}  # 七成 is 70 %
     return words, hints.union(*(_HAN_HINTS.get(each, ()) for each in found))
 
 
 def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
     """Values of number words in a text in small letters, and hints."""
     words, hints = set[float](), set[float]()
-    for found, hour in lexicon.pattern.findall(text):
+    for found, before, hour in lexicon.pattern.findall(text):
         values = set() if found in lexicon.hints else _spelt(found, lexicon)
         words |= values
         hints.update(lexicon.hints.get(found, ()))
         if hour in lexicon.hints:  # twenty-first
             hints |= {value + more for value in values if value > 19 for more in lexicon.hints[hour]}
-        elif hour:  # twenty to eight is 7:40
-            hints |= {60 - value for value in values} | {value - 1 for value in _spelt(hour, lexicon)}
+        elif hour:  # twenty to eight is 7:40, and the two of two to three million is 2,000,000
+            ends = _spelt(hour, lexicon)
+            hints |= {60 - n for n in values} | {n - 1 for n in ends} if before else set()
+            hints |= {n * size for n in values for size in _SCALES if any(1 <= end // size < 1000 for end in ends)}
     return words, hints
 
 
@@ -132,6 +141,7 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
     """What numbers may be together with the words around them."""
     fractions = {value for value in hints if value % 1}
     found = {value + 0.5 for value in numbers} if 0.5 in hints else set()  # eight and a half is 8.5
+    found |= {n * scale for n in words & {10, 100} for scale in words & _SCALES - {100}}  # tens of thousands
     # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
     found |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
     return found | {n * size for size in {10.0, 12.0} & hints for n in words}  # so are two decades 20
@@ -150,7 +160,7 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
     is_indian = "," in number and {*sizes[1:-1]} == {2} and sizes[-1] == 3  # 12,34,567
     is_grouped = sizes[0] <= 3 and (is_indian or {*sizes[1:]} <= {3})
     if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
-        return [frozenset((float(part),)) for part in parts]
+        return [frozenset((float(part),)) for part in parts if part]
     values = {float("".join(parts))} if is_grouped else set()
     if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
         values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
@@ -222,5 +232,5 @@ def _lexicon(language: str) -> _Lexicon:
     part, hint = "|".join(sorted(values, key=len, reverse=True)), "|".join(hints)
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
     number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"
-    whole = rf"\b({number}{_ENDING}|{hint})\b(?=(?: (?:{known['before']}) |-)({number}|{hint})\b|)"
+    whole = rf"\b({number}{_ENDING}|{hint})\b(?=(?:-? (?:({known['before']})|or|bis|oder|à|ou) |-)({number}|{hint})\b|)"
     return _Lexicon(re.compile(whole), re.compile(part), values, hints)

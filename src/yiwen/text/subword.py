@@ -153,6 +153,11 @@ class Subword:
         return sum(int(self._processor.piece_to_id(symbol)) != UNK_ID for symbol in symbols(MOST_SYMBOLS))
 
     @property
+    def first_word(self) -> int:
+        """The first id that is neither special nor a symbol: SentencePiece puts both before the bytes."""
+        return max(N_SPECIAL, int(self._processor.piece_to_id("<0x00>")))
+
+    @property
     def keeps_text(self) -> bool:
         """True where nothing is rewritten before it is cut; by SentencePiece's own default "，" becomes ","."""
         return "，！①" in str(self._processor.normalize("，！①"))

@@ -21,8 +21,8 @@ class TrainingConfig:
     """Positions in a micro-batch on its longer side, padding included: what memory is spent on; auto: the fastest
     size on this machine, which needs update_tokens."""
     update_tokens: int = 0
-    """Target tokens, without padding, that an update gathers over micro-batches (classify and mlm: texts); 0: one
-    micro-batch per update. The paper: 25,000."""
+    """Target tokens, without padding, that an update gathers over micro-batches (classify: texts; tag and mlm:
+    subwords); 0: one micro-batch per update. The paper: 25,000."""
     optimizer: Literal["adam", "adamw", "muon"] = "adamw"
     """adam (Kingma and Ba 2015, in the paper); adamw (Loshchilov and Hutter 2019); muon for the matrices of the layers
     with adamw for the rest (Jordan et al. 2024)."""
@@ -51,7 +51,7 @@ class TrainingConfig:
     an update then takes 2.2 to 2.5 times the time and twice the memory. 0: one pass."""
     word_dropout: float = 0.0
     """Share of source subwords hidden behind `<unk>`, different ones at each update, so that the model relies on
-    context."""
+    context; symbols and placeholders are never hidden."""
     guided_alignment: float = 0.0
     """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
     weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""

@@ -66,6 +66,9 @@ def labelling(
     src_ids, numbers = numbered(store.source, texts, targets, labels=store.labels, targets=store.targets)
     chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
 
+    def load(rows: Rows, seed: int) -> Batch:
+        return load_labelled(store, rows, seed=seed, max_tokens=max_tokens)
+
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         loss_sum, n_all = 0.0, 0
         predicted: list[list[str]] = [[] for _ in texts]
@@ -88,12 +91,7 @@ def labelling(
         labels = [1] * (length if for_words else 1)
         return collate_labelled([[4] * length] * n_rows, [labels] * n_rows, for_words=for_words)
 
-    return Learning(
-        load=lambda rows, seed: load_labelled(store, rows, seed=seed, max_tokens=max_tokens),
-        largest=largest,
-        loss_fn=label_loss(config.label_smoothing, weights_K),
-        judge=judge,
-    )
+    return Learning(load=load, largest=largest, loss_fn=label_loss(config.label_smoothing, weights_K), judge=judge)
 
 
 def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
@@ -103,6 +101,9 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
     batches = [hide([src_ids[i] for i in chunk], seed=place) for place, chunk in enumerate(chunks)]
     loss_fn = mlm_loss(0.0)
+
+    def load(rows: Rows, seed: int) -> Batch:
+        return hide(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed)
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         loss_sum, n_right, n_all = 0.0, 0, 0
@@ -115,21 +116,29 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
         loss, accuracy = loss_sum / n_all, 100 * n_right / n_all
         return Validation({"loss": loss, "perplexity": math.exp(min(loss, 100.0)), "accuracy": accuracy}, [])
 
-    return Learning(
-        load=lambda rows, seed: hide(load_texts(store, rows, seed=seed, max_tokens=max_tokens), seed=seed),
-        largest=lambda n_rows, length: hide([[4] * length] * n_rows, seed=0),
-        loss_fn=mlm_loss(config.label_smoothing),
-        judge=judge,
-    )
+    def largest(n_rows: int, length: int) -> Batch:
+        return hide([[4] * length] * n_rows, seed=0)
+
+    return Learning(load=load, largest=largest, loss_fn=mlm_loss(config.label_smoothing), judge=judge)
 
 
 def embedding(
     store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
 ) -> Learning:
-    """Texts and their translations as like vectors; judged by finding each other among all of the validation text."""
+    """Texts and their translations as like vectors; judged by finding each other among all of the validation text.
+
+    Raises:
+        DataError: If every pair is alone in its batch: there is nothing to tell it from.
+    """
+    n_in_batch = config.micro_batch_tokens // (np.maximum(store.src_lengths, store.tgt_lengths) + 1)
+    if np.count_nonzero(n_in_batch > 1) < 2:
+        raise DataError(f"no two pairs share a batch of {config.batch_tokens}; raise training.batch_tokens or add more")
     texts = store.valid.normalised(store.src_lang, store.tgt_lang)
     sides = list(map(store.source.encode, texts))
     chunks = [chunks_of(ids, config.micro_batch_tokens, max_len=max_len) for ids in sides]
+
+    def load(rows: Rows, seed: int) -> Batch:
+        return _counted(load_batch(store, rows, seed=seed, max_tokens=max_tokens))
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
@@ -140,12 +149,12 @@ def embedding(
                 out[chunk] = vectors(model, src_ids).cpu()
         return Validation(retrieval(found[0].numpy(), found[1].numpy(), *texts), [])
 
-    def pairs(batch: Batch) -> Batch:
-        return replace(batch, n_tokens=len(batch.src_ids))
+    def largest(n_rows: int, length: int) -> Batch:
+        return _counted(batch_of_shape(n_rows, length + 1))
 
-    return Learning(
-        load=lambda rows, seed: pairs(load_batch(store, rows, seed=seed, max_tokens=max_tokens)),
-        largest=lambda n_rows, length: pairs(batch_of_shape(n_rows, length + 1)),
-        loss_fn=embed_loss(encoder.temperature),
-        judge=judge,
-    )
+    return Learning(load=load, largest=largest, loss_fn=embed_loss(encoder.temperature), judge=judge)
+
+
+def _counted(batch: Batch) -> Batch:
+    """The batch with its pairs for its number of tokens."""
+    return replace(batch, n_tokens=len(batch.src_ids))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import errno
-import math
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -99,6 +98,9 @@ class Trainer:
                     self._try_largest_batch()
                 self._validate_if_due()  # a stop inside a validation left it to be done
                 self._save_if_due()
+                # The end of a run that is longer now, or shorter: what is averaged goes by the max_steps of today.
+                if self.progress.is_scheduled != self._is_due(self.config.checkpoint_every):
+                    self._save()
                 self.model.train()
                 while not self._is_done():
                     self.stop.check("training")
@@ -139,8 +141,7 @@ class Trainer:
         self.progress.update += 1
         self.log.update(step, seconds=time.perf_counter() - began, n_tokens=gradients.n_tokens)
         if step % self.config.log_every == 0 and self.progress.loss_tokens:
-            norm = gradients.norm if math.isfinite(gradients.norm) else -1.0
-            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=norm))
+            self.log.training(self.progress.line(learning_rate=rate, gradient_norm=gradients.norm))
             self.progress.loss_sum, self.progress.loss_tokens = 0.0, 0
 
     def _next_plan(self) -> Update:
@@ -202,8 +203,7 @@ class Trainer:
 
     def _validate_if_due(self) -> None:
         progress = self.progress
-        is_due = progress.step % self.config.validate_every == 0 or progress.step >= self.config.max_steps
-        if not is_due or progress.validated_step >= progress.step:
+        if not self._is_due(self.config.validate_every) or progress.validated_step >= progress.step:
             return
         validation = self.job.validate(self.average or self.model, self.stop)
         if self.hardware.keeps_memory:
@@ -241,19 +241,20 @@ class Trainer:
             raise TrainingError(f"the weights at step {snapshot.step} are not finite and will not be published")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
-    def _is_save_due(self) -> bool:
+    def _is_due(self, every: int) -> bool:
+        """Whether it is time for what is done every so many updates, and after the last one."""
         step = self.progress.step
-        return step > 0 and (step % self.config.checkpoint_every == 0 or step >= self.config.max_steps)
+        return step > 0 and (step % every == 0 or step >= self.config.max_steps)
 
     def _save_if_due(self) -> None:
-        if self._is_save_due() and self.saved_step < self.progress.step:
+        if self._is_due(self.config.checkpoint_every) and self.saved_step < self.progress.step:
             self._save()
 
     def _save(self) -> None:
         """Publish a checkpoint, then remove what it makes superfluous; a full disk costs the checkpoint alone."""
         folder = self.run / "checkpoints"
         # Of the step alone: a run that was stopped here has the same checkpoints to average as one that was not.
-        self.progress.is_scheduled = self._is_save_due()
+        self.progress.is_scheduled = self._is_due(self.config.checkpoint_every)
         try:
             self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
             save_checkpoint(

@@ -21,8 +21,7 @@ def learning_rate(step: int, config: TrainingConfig, *, d_model: int) -> float:
     if config.schedule == "paper":
         return config.learning_rate * paper_schedule(step, d_model=d_model, warmup_steps=config.warmup_steps)
     rising = min(1.0, step / max(config.warmup_steps, 1))
-    left = max(config.max_steps - config.warmup_steps, 1)
-    progress = min(max(step - config.warmup_steps, 0) / left, 1.0)
+    progress = min(max(step - config.warmup_steps, 0) / max(config.max_steps - config.warmup_steps, 1), 1.0)
     match config.schedule:
         case "inverse_sqrt":
             falling = math.sqrt(max(config.warmup_steps, 1) / max(step, config.warmup_steps, 1))

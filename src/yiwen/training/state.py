@@ -58,5 +58,4 @@ class Progress:
 
 def seed_of(*numbers: int) -> int:
     """A seed for torch from several numbers, e.g. (run seed, step, micro-batch, rank)."""
-    digest = hashlib.sha256(" ".join(map(str, numbers)).encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, numbers)).encode()).digest()[:8], "little") >> 1

@@ -21,6 +21,8 @@ from yiwen.training.optimizer import Optimizers
 from yiwen.training.state import seed_of
 
 T = TypeVar("T")
+LossOf = Callable[[Batch], Tensor]
+"""batch -> summed loss, (): a task's loss of the model that is trained, in the number type that was chosen."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def compute_gradients(
 
     for place, batch in enumerate(batches):
         if pool.n_shards > 1:
-            loss_sum += _sharded(model, batch, pool, loss_fn, (*seeds, place, 1), n_tokens, hardware)
+            loss_sum += _sharded(model, batch, pool, loss_of, seeds=(*seeds, place, 1), n_tokens=n_tokens)
             continue
         seed = seed_of(*seeds, place, 1)
         if uses_graphs:
@@ -108,14 +110,9 @@ def try_batch(
     model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, hardware: Hardware, pool: ShardPool
 ) -> None:
     """The forward and backward pass of one batch that `make` gives, for its time and memory alone."""
+    plan = [np.zeros(1, dtype=np.int64)]  # one micro-batch, whose rows nobody looks up
     compute_gradients(
-        model,
-        [np.zeros(1, dtype=np.int64)],
-        load=lambda rows, seed: make(),
-        loss_fn=loss_fn,
-        seeds=(0, 0),
-        hardware=hardware,
-        pool=pool,
+        model, plan, load=lambda rows, seed: make(), loss_fn=loss_fn, seeds=(0, 0), hardware=hardware, pool=pool
     )
 
 
@@ -148,13 +145,7 @@ class ShardPool:
 
 
 def _sharded(
-    model: nn.Module,
-    batch: Batch,
-    pool: ShardPool,
-    loss_fn: LossFn,
-    seeds: tuple[int, ...],
-    n_tokens: int,
-    hardware: Hardware,
+    model: nn.Module, batch: Batch, pool: ShardPool, loss_of: LossOf, *, seeds: tuple[int, ...], n_tokens: int
 ) -> Tensor:
     """Add a batch's gradients to the model's, shard by shard in order; gives the summed loss, ()."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -163,9 +154,8 @@ def _sharded(
         shard = batch.shard(number, pool.n_shards)
         if shard.n_tokens == 0:  # fewer rows than shards
             return torch.zeros(()), [None] * len(parameters)
-        generator = torch.Generator().manual_seed(seed_of(*seeds, number))
-        with drawing_from(generator), autocast(hardware):
-            loss, _ = loss_fn(model, shard)
+        with drawing_from(torch.Generator().manual_seed(seed_of(*seeds, number))):
+            loss = loss_of(shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 
     loss_sum = torch.zeros(())

@@ -77,15 +77,15 @@ def translation_job(
 
     def load(rows: Rows, seed: int) -> Batch:
         batch = load_batch(store, rows, seed=seed, max_tokens=max_tokens)
-        return _laid_out(hide_words(batch, share=config.word_dropout, seed=seed_of(seed, 2)), hardware)
+        share, first = config.word_dropout, store.source.first_word
+        return _laid_out(hide_words(batch, share=share, seed=seed_of(seed, 2), first=first), hardware)
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         with computing_with(hardware.threads):  # no shards here
             return valid.validate(cast(Transformer, candidate), hardware, stop)
 
     def write_bundle(folder: Path, snapshot: Snapshot) -> None:
-        trained = with_weights(model, snapshot.weights)
-        alignment = guided or choose_alignment_head(trained, valid.src_ids, valid.ref_ids)
+        alignment = guided or choose_alignment_head(with_weights(model, snapshot.weights), valid.src_ids, valid.ref_ids)
         said = {"max_src_tokens": max_tokens, "search": search, "alignment": alignment}
         save_snapshot(folder, snapshot, store, model_config, **said)
 

@@ -80,12 +80,9 @@ class ValidationSet:
             translations = [*map(restored, translations, self.kept)]
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
         picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
-        return Validation(
-            scores={"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score},
-            samples=list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES],
-            picture=picture,
-            drawing=drawing,
-        )
+        scores = {"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score}
+        samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
+        return Validation(scores, samples, picture, drawing)
 
     @torch.inference_mode()
     def _loss(self, model: Transformer, device: str, stop: StopFlag) -> float:

@@ -59,7 +59,7 @@ export const en = {
   history_none: "Nothing yet.",
   drop: "Drop documents here",
   pick: "Choose documents",
-  formats: "Text, Markdown, HTML, SRT, VTT, Word, PowerPoint, PO, XLIFF, TMX, JSON, CSV. Layout and formatting are kept.",
+  formats: "Text, Markdown, HTML, SRT, VTT, Word, PowerPoint, Excel, OpenDocument, EPUB, PO, XLIFF, TMX, JSON, CSV. Layout and formatting are kept.",
   documents_list: "Documents",
   document_sending: "Sending…",
   document_running: "Translating into {language}: {percent}",

@@ -60,7 +60,7 @@ export const zh = {
   history_none: "暂无记录。",
   drop: "将文档拖放到这里",
   pick: "选择文档",
-  formats: "文本、Markdown、HTML、SRT、VTT、Word、PowerPoint、PO、XLIFF、TMX、JSON、CSV。版式和格式保持不变。",
+  formats: "文本、Markdown、HTML、SRT、VTT、Word、PowerPoint、Excel、OpenDocument、EPUB、PO、XLIFF、TMX、JSON、CSV。版式和格式保持不变。",
   documents_list: "文档",
   document_sending: "正在上传……",
   document_running: "正在译成{language}：{percent}",

@@ -1,0 +1,39 @@
+"""EPUB 3.3: pages of XHTML, and of what lists them the title, the description, the language and the headings."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Final
+
+from yiwen.documents import web
+from yiwen.documents.assembling import units_of
+from yiwen.documents.markup import escaped
+from yiwen.documents.unit import Part, Token
+
+PAGES: Final = re.compile(r"(?!META-INF/).+\.(?:x?html?|opf|ncx)", re.IGNORECASE)
+
+_HTML: Final = re.compile(r"<(?:\w+:)?html[\s>]", re.IGNORECASE)
+_SAID: Final = re.compile(r"<(?:dc:title|dc:description|text)\b[^>]*>([^<]+)")
+"""Of the package, and of the contents that EPUB 2 had (NCX)."""
+_LANGUAGE: Final = re.compile(r"(<dc:language\b[^>]*>)[^<]*")
+
+
+def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
+    """The texts of attributes of a page; languages become that of the translation where it is known."""
+    if _HTML.search(source):
+        return web.attributes(source, tgt_lang=tgt_lang)
+    return [_LANGUAGE.sub(rf"\g<1>{html.escape(tgt_lang)}", source) if tgt_lang else source]
+
+
+def texts(source: str) -> list[Part]:
+    """The running texts of a page or of a list of pages."""
+    if _HTML.search(source):
+        return web.texts(source)
+    out: list[Part] = []
+    at = 0
+    for match in _SAID.finditer(source):
+        token = Token("text", match[1], html.unescape(match[1]))
+        out += [source[at : match.start(1)], *units_of([token], escape=escaped, is_collapsed=True)]
+        at = match.end()
+    return [*out, source[at:]]

@@ -1,0 +1,65 @@
+"""EPUB: pages, the list of their headings, and what the package says of the book."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from papers import texts_of, translated_here, zipped
+
+from yiwen.errors import DataError
+
+PAGE = """<?xml version="1.0" encoding="utf-8"?>
+<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"><head><title>One</title></head>
+<body><h1>The dog<a id="p1"/></h1><p>He <i>runs</i> &amp; sings.<br/>So&#160;do I.</p>
+<img src="x.png" alt="a dog"/></body></html>
+"""
+PACKAGE = """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title id="t">Dogs &amp; cats</dc:title>
+<dc:creator>Ann Lee</dc:creator><dc:language>en-GB</dc:language><dc:identifier>a-1</dc:identifier></package>"""
+CONTENTS = "<ncx><docTitle><text>The book</text></docTitle><navLabel><text>First part</text></navLabel></ncx>"
+CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
+
+
+@pytest.fixture(scope="module")
+def book() -> bytes:
+    file = io.BytesIO(
+        zipped({
+            "META-INF/container.xml": CONTAINER,
+            "OEBPS/b.opf": PACKAGE, "OEBPS/toc.ncx": CONTENTS, "OEBPS/a.xhtml": PAGE, "OEBPS/x.png": b"\x89PNG",
+        })
+    )  # fmt: skip
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
+    return file.getvalue()
+
+
+def read(data: bytes, name: str) -> str:
+    return zipfile.ZipFile(io.BytesIO(data)).read(f"OEBPS/{name}").decode()
+
+
+def test_pages_titles_and_headings_are_texts_and_names_are_not(book: bytes) -> None:
+    said = ["a dog", "Dogs & cats", "The book", "First part", "One", "The dog", "He runs & sings.", "So\xa0do I."]
+    assert texts_of(book, "epub") == said
+
+
+def test_the_language_of_a_translated_book_is_that_of_its_translation(book: bytes) -> None:
+    out = translated_here(book, "epub", tgt_lang="zh-Hans")
+    assert "<dc:language>zh-Hans</dc:language>" in read(out, "b.opf")
+    assert 'xml:lang="zh-Hans" lang="zh-Hans"' in read(out, "a.xhtml")
+
+
+def test_text_changes_and_everything_else_stays(book: bytes) -> None:
+    out = translated_here(book, "epub")
+    assert read(out, "b.opf") == PACKAGE.replace("Dogs &amp; cats", "DOGS &amp; CATS")
+    assert read(out, "toc.ncx") == CONTENTS.replace("The book", "THE BOOK").replace("First part", "FIRST PART")
+    assert '<h1>THE DOG<a id="p1"/></h1><p>HE <i>RUNS</i> &amp; SINGS.<br/>SO\xa0DO I.</p>' in read(out, "a.xhtml")
+    with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(io.BytesIO(out)) as new:
+        assert new.namelist() == old.namelist()
+        assert new.getinfo("mimetype").compress_type == zipfile.ZIP_STORED
+        assert new.read("OEBPS/x.png") == old.read("OEBPS/x.png")
+
+
+def test_what_holds_no_page_is_refused() -> None:
+    with pytest.raises(DataError, match="is its suffix right"):
+        texts_of(zipped({"OEBPS/b.opf": PACKAGE}), "epub")

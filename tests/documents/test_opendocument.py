@@ -1,0 +1,120 @@
+"""OpenDocument: text, slides and sheets as LibreOffice writes them, made here and read by lxml."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+import pytest
+from lxml import etree
+from papers import Fake, texts_of, translated_here, zipped
+
+from yiwen.errors import DataError
+
+SPACES = {
+    name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("office", "text", "table", "style")
+} | {"draw": "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0", "dc": "http://purl.org/dc/elements/1.1/"}
+
+
+def xml_of(body: str) -> str:
+    spaces = " ".join(f'xmlns:{name}="{uri}"' for name, uri in SPACES.items())
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<office:document-content {spaces}>{body}</office:document-content>'
+
+
+def packed(body: str, **others: str) -> bytes:
+    return zipped(
+        {"mimetype": "x", "content.xml": xml_of(body), **{f"{name}.xml": xml_of(others[name]) for name in others}}
+    )
+
+
+def content(data: bytes) -> str:
+    source = zipfile.ZipFile(io.BytesIO(data)).read("content.xml").decode()
+    etree.fromstring(source.encode())
+    return re.sub(r"^.*?<office:document-content[^>]*>|</office:document-content>$", "", source, flags=re.DOTALL)
+
+
+def translated(body: str, suffix: str = "odt", fake: Fake | None = None) -> str:
+    return content(translated_here(packed(body), suffix, **({"fake": fake} if fake else {})))
+
+
+NOTE = (
+    '<text:note text:id="ftn1"><text:note-citation>1</text:note-citation><text:note-body><text:p>See there.</text:p>'
+    "</text:note-body></text:note>"
+)
+REMARK = (
+    "<office:annotation><dc:creator>Ann Lee</dc:creator><dc:date>2026-11-27</dc:date><text:p>Is it red?</text:p>"
+    "</office:annotation>"
+)
+
+
+def test_paragraphs_headings_and_lists_are_texts_and_without_a_change_the_file_is_the_same() -> None:
+    body = (
+        '<text:h text:outline-level="1">The title</text:h><text:p/><text:list><text:list-item><text:p>one dog</text:p>'
+        "</text:list-item></text:list><table:table-cell><text:p>a cell &amp; more</text:p></table:table-cell>"
+    )
+    data = packed(body, styles="<style:header><text:p>The header</text:p></style:header>")
+    assert texts_of(data, "odt") == ["The title", "one dog", "a cell & more", "The header"]
+    assert translated_here(data, "odt", str) == data
+    assert translated(body) == re.sub(">([^<]+)<", lambda found: found[0].upper().replace("&AMP;", "&amp;"), body)
+
+
+def test_formatting_and_links_land_on_the_aligned_words() -> None:
+    body = (
+        '<text:p>a <text:span text:style-name="T1">red</text:span> dog'
+        ' <text:a href="http://x.org">sings</text:a></text:p>'
+    )
+    fake = Fake({"a red dog sings": "un chien rouge chante"}, {"a red dog sings": [(0, 0), (1, 2), (2, 1), (3, 3)]})
+    assert translated(body, fake=fake) == (
+        '<text:p>un chien <text:span text:style-name="T1">rouge</text:span>'
+        ' <text:a href="http://x.org">chante</text:a></text:p>'
+    )
+
+
+def test_notes_and_comments_are_texts_of_their_own_and_do_not_cut_the_sentence_around_them() -> None:
+    body = f"<text:p>A dog{NOTE} runs{REMARK} home.</text:p>"
+    assert texts_of(packed(body), "odt") == ["See there.", "Is it red?", "A dog runs home."]
+    notes = NOTE.replace("See there.", "SEE THERE."), REMARK.replace("Is it red?", "IS IT RED?")
+    assert translated(body) == f"<text:p>A DOG{notes[0]} RUNS{notes[1]} HOME.</text:p>"
+
+
+def test_tabs_and_line_breaks_end_a_text_and_blanks_do_not() -> None:
+    body = '<text:p>one<text:tab/>two dogs<text:line-break/>three\n   dogs<text:s text:c="3"/>run</text:p>'
+    assert texts_of(packed(body), "odt") == ["one", "two dogs", "three dogs run"]
+    assert translated(body) == "<text:p>ONE<text:tab/>TWO DOGS<text:line-break/>THREE DOGS RUN</text:p>"
+
+
+def test_what_a_bookmark_is_about_moves_with_its_words_and_how_a_word_is_read_is_left_out() -> None:
+    start, end = ('<text:bookmark-%s text:name="b"/>' % which for which in ("start", "end"))  # noqa: UP031
+    fake = Fake({"a red dog": "un chien rouge"}, {"a red dog": [(0, 0), (1, 2), (2, 1)]})
+    out = translated(f"<text:p>a {start}red{end} dog</text:p>", fake=fake)
+    assert out == f"<text:p>un chien {start}rouge{end}</text:p>"
+    ruby = "<text:ruby><text:ruby-base>北京</text:ruby-base><text:ruby-text>Běijīng</text:ruby-text></text:ruby>"
+    data = packed(f"<text:p>我住在{ruby}。</text:p>")
+    assert (texts_of(data, "odt"), translated_here(data, "odt", str)) == (["我住在北京。"], data)
+
+
+def test_fields_and_deleted_text_stay_and_text_boxes_are_texts() -> None:
+    gone = "<text:tracked-changes><text:deletion><text:p>it was here</text:p></text:deletion></text:tracked-changes>"
+    box = "<draw:frame><draw:text-box><text:p>in a box</text:p></draw:text-box></draw:frame>"
+    body = f"{gone}<text:p>page <text:page-number>nine</text:page-number> of it{box}</text:p>"
+    assert texts_of(packed(body), "odt") == ["page of it", "in a box"]
+    out = translated(body)
+    assert (gone in out, "PAGE <text:page-number>nine</text:page-number> OF IT" in out) == (True, True)
+
+
+def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
+    slide = "<draw:page><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:page>"
+    assert translated(slide, "odp") == slide.replace("a slide", "A SLIDE")
+    assert texts_of(packed(slide, styles="<text:p>Click to add a title</text:p>"), "odp") == ["a slide"]
+    cells = ["12.5", "SKU-123", "a dog", "http://x.org"]
+    row = "".join(
+        f"<table:table-cell>{REMARK * (cell == 'a dog')}<text:p>{cell}</text:p></table:table-cell>" for cell in cells
+    )
+    assert texts_of(packed(row), "ods") == ["Is it red?", "a dog"]
+    assert translated(row, "ods") == row.replace("a dog", "A DOG").replace("Is it red?", "IS IT RED?")
+
+
+def test_what_is_no_opendocument_is_refused() -> None:
+    with pytest.raises(DataError, match="is its suffix right"):
+        texts_of(zipped({"word/document.xml": "<x/>"}), "odt")
