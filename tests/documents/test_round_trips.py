@@ -29,6 +29,7 @@ from papers import (
     VTT,
     XLIFF,
     XLIFF2,
+    Fake,
     texts_of,
     translated_here,
     upper,
@@ -55,6 +56,37 @@ def test_only_letters_change(suffix: str) -> None:
     # Markdown joins the lines of a paragraph, and says with a star what a line may not say in every language.
     assert re.sub(r"\s+>?\s*", " ", out).lower() == re.sub(r"\s+>?\s*", " ", source).lower()
     assert out != source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See <a><img/></a> the <b>dog</b>.",
+        "See <b>it</b> <a><img/></a> <b>run</b>.",
+        "See <b>the <img/></b> now.",
+        "See <b>the <img/> <a><img/> <img/></a></b> now.",
+    ],
+)
+def test_blanks_beside_pictures_stay(text: str) -> None:
+    assert translated_here(f"<p>{text}</p>", "html").decode().lower() == f"<p>{text.lower()}</p>"
+    assert json.loads(translated_here(json.dumps([text]), "json"))[0].lower() == text.lower()
+    marked = re.sub("</?[bi]>", "**", text.replace("<img/>", "![x](y)")).replace("<a>", "[").replace("</a>", "](z)")
+    assert translated_here(marked, "md").decode().lower() == marked.lower()
+
+
+def test_lines_around_a_picture_become_stars_on_both_sides() -> None:
+    assert (
+        translated_here("See **it _![x](y)_** _![x](y)_ now.", "md").decode() == "SEE **IT *![x](y)*** *![x](y)* NOW."
+    )
+
+
+def test_a_placeholder_without_a_word_keeps_blanks_from_the_edge_of_its_mark() -> None:
+    source, target = (
+        "Now **{n} files** run.",
+        {"Now {n} files run.": "现在文件运行。", "Now 7 files run.": "现在文件运行。"},
+    )
+    fake = Fake(target, {"Now 7 files run.": [(0, 0), (0, 1), (2, 2), (2, 3), (3, 4), (3, 5)]})
+    assert translated_here(source, "md", fake=fake, tgt_lang="zh").decode() == "现在 **{n} 文件**运行。"
 
 
 @pytest.mark.parametrize("suffix", TARGETS)

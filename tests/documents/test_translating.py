@@ -78,12 +78,43 @@ def test_a_placeholder_takes_no_word_that_was_kept_as_it_is() -> None:
     assert translated_here('"{name} likes beef"', "json", fake=fake).decode() == '"mag {name} beef"'
 
 
+def test_a_mark_holds_all_the_code_that_is_in_it() -> None:
+    # 0 use 1 a1 2 or 3 b2 4 now 5 . -> 0 a1 1 kann 2 man 3 oder 4 b2 5 nehmen 6 .
+    links = [(0, 1), (0, 2), (1, 0), (2, 3), (3, 4), (4, 5), (5, 6)]
+    fake = Fake({"use a1 or b2 now.": "a1 kann man oder b2 nehmen."}, {"use a1 or b2 now.": links})
+    out = translated_here("use **`a1` or `b2`** now.", "md", fake=fake).decode()
+    assert out == "**`a1` kann man oder `b2`** nehmen."
+    fake = Fake({"use {a} b2 now.": "{a} kann man gut b2 nehmen."}, {"use {a} b2 now.": [(0, 3), (0, 4), (4, 5)]})
+    out = translated_here("use **{a} `b2`** now.", "md", fake=fake).decode()
+    assert out == "**{a} kann man gut `b2`** nehmen."
+
+
+def test_code_that_stands_outside_of_its_mark_takes_no_word_inside() -> None:
+    # 0 now 1 go 2 a1 3 or 4 b2 5 . -> 0 a1 1 oder 2 geh 3 b2 4 jetzt 5 .
+    links = [(0, 4), (1, 2), (2, 0), (3, 1), (4, 3), (5, 5)]
+    fake = Fake({"now go a1 or b2.": "a1 oder geh b2 jetzt."}, {"now go a1 or b2.": links})
+    out = translated_here("now *go* **`a1` or `b2`**.", "md", fake=fake).decode()
+    assert out == "**`a1` oder `b2`** *geh* b2 jetzt."
+
+
+def test_a_mark_without_a_word_takes_no_code_beside_it() -> None:
+    # 0 now 1 go 2 a1 3 . -> 0 a1 1 jetzt 2 geh 3 .
+    fake = Fake({"now go a1.": "a1 jetzt geh."}, {"now go a1.": [(0, 1), (1, 2), (2, 0), (3, 3)]})
+    out = translated_here("<p>now <a><b>go</b> <code>a1</code></a>.</p>", "html", fake=fake).decode()
+    assert out == "<p><a><b></b><code>a1</code></a> jetzt geh.</p>"
+
+
 def test_a_number_that_is_said_again_is_no_number_of_the_text() -> None:
     # 0 dog 1 see 2 7 3 now -> 0 seht 1 7 2 , 3 Hund 4 , 5 jetzt 6 7 7 um 8 77
     texts = {"dog see {n} now": "weg", "dog see 7 now": "seht 7, Hund, jetzt 7 um 77"}
     fake = Fake(texts, {"dog see 7 now": [(0, 3), (1, 0), (2, 1), (3, 5)]})
     out = translated_here("*dog* see {n} now", "md", fake=fake).decode()
     assert out == "seht {n}, *Hund*, jetzt {n} um 77"
+
+
+def test_a_placeholder_is_never_put_inside_of_another_that_is_said_again() -> None:
+    fake = Fake({"{a} dogs and {b} cats": "weg", "7 dogs and 8 cats": "7 Hunde 7 und"})
+    assert translated_here('"{a} dogs and {b} cats"', "json", fake=fake).decode() == '"{a} Hunde {a} {b} und"'
 
 
 @pytest.mark.parametrize(
@@ -165,7 +196,7 @@ def test_code_inside_of_a_sentence_is_kept_inside_of_its_marks() -> None:
         *(r"\(E = mc^2\)", r"\[\int_0^1 f(x) dx\]", "{#install .unnumbered}", "{: .warning}", "[[Home page]]"),
         *("[@smith2020, p. 5]", "{ .md-button .md-button--primary }"),
         *("{price:,.2f}", "{0,10:N2}", "{0,-5}", "{when:%d %B %Y}", "$USER$", "%#@files@", "%1$#@files@"),
-        *("$t(common.site)", ":smile:", ":material-check:", ":+1:"),
+        *("$t(common.site)", ":smile:", ":material-check:", ":+1:", "`make a. B`", "``print()``"),
     ],
 )
 def test_what_is_kept(kept: str) -> None:
@@ -189,6 +220,9 @@ def test_what_is_kept(kept: str) -> None:
         "ns::x::",
         "at 10:30:45",
         "one: two: three",
+        "`it' and `that'",
+        "it`s here, it`s there",
+        "``I stop. You go,'' he said. ``Now.''",
     ],
 )
 def test_what_is_not_kept(text: str) -> None:
@@ -313,6 +347,12 @@ def test_cues_without_blanks_never_end_inside_of_a_syllable_that_can_be_told() -
             out = translated_here(source, "srt", lambda text: "".join(syllables * 3)).decode()  # noqa: B023
             first = out.split("\n")[2]
             assert first in {"".join((syllables * 3)[:n]) for n in range(10)}
+
+
+def test_no_line_ends_inside_of_a_placeholder() -> None:
+    source = "1\n00:00:01,000 --> 00:00:02,000\nthen come {{ a. b }}\nnow to us and to them and to everybody.\n"
+    done = translated_here(source, "srt").decode()
+    assert done.endswith("\nTHEN COME {{ a. b }}\nNOW TO US AND TO THEM AND TO EVERYBODY.\n")
 
 
 def test_blank_lines_inside_of_a_cue_of_subrip_lose_nothing() -> None:

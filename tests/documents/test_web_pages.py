@@ -33,6 +33,7 @@ def test_an_attribute_inside_of_a_value_is_none(source: str, written: str) -> No
         ('<html dir="auto"><bdo dir=ltr>a b', "ur", '<html dir="rtl"><bdo dir=ltr>A B'),
         ('<html lang="ar" dir="rtl"><p dir="rtl">a b', "en", '<html lang="en" dir="ltr"><p dir="rtl">A B'),
         ('<html dir="rtl"><p>a b', "", '<html dir="rtl"><p>A B'),
+        ('<html lang="en" translate="no"><p>a b', "ar", '<html lang="en" translate="no"><p>a b'),
         ("<html lang=en><p>a b</html>", "zh-Hant", '<html lang="zh-Hant"><p>A B</html>'),
         ('<html xml:lang="en" lang="en"><p>a b', "ckb", '<html dir="rtl" xml:lang="ckb" lang="ckb"><p>A B'),
         ("<p>a b</p>", "ar", "<p>A B</p>"),

@@ -93,10 +93,14 @@ def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
     assert found == [part.strip() for part in marked.split("|")]
 
 
-@pytest.mark.parametrize("pair", ["“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]"])
+@pytest.mark.parametrize("pair", ["“”", "《》", "「」", "『』", "（）", "【】", "``", '""', "()", "[]"])
 def test_no_sentence_ends_between_two_marks_of_a_pair(pair: str) -> None:
     assert len(sentences("He said Stop. Go. and left.", "en")) == 2
     assert len(sentences(f"He said {pair[0]}Stop. Go.{pair[1]} and left.", "en")) == 1
+
+
+def test_quotes_of_two_backticks_are_no_code() -> None:
+    assert len(sentences("``I stop. You go,'' he said. ``Now.''", "en")) == 3
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from yiwen.text import chinese, protect
 from yiwen.text.chinese import (
+    in_script,
     is_paired,
     is_traditional,
     paired,
@@ -233,6 +234,12 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_simplified("討論著翻譯著他所著的書，有所著重") == "讨论着翻译着他所著的书，有所着重"
     assert to_simplified("他說：「乾淨的頭髮後面『發展』。」") == "他说：“干净的头发后面‘发展’。”"
     assert [is_traditional(text) for text in ("頭髮", "头发", "你好", "hair", "")] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("code", ["`软件“头发”`", '<a title="头发">', "`軟件「頭髮」`"])
+def test_chinese_inside_of_code_keeps_its_script(code: str) -> None:
+    assert in_script(f"用“{code}”打开软件", "zh-Hant") == f"用「{code}」打開軟件"
+    assert in_script(f"用「{code}」打開軟件", "zh-Hans") == f"用“{code}”打开软件"
 
 
 def test_text_in_the_script_asked_for_keeps_its_quotes() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Any, Final
@@ -26,17 +26,17 @@ _KEEP: Final = re.compile(
     | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
     | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?a:(?<![\w:]):[a-z+][\w+-]*:(?![\w:]))  # [[link]], [@note], :smile:
-    | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\]          # \(x\) and \[x\] of MathJax
+    | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\] | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);  # \(x\) and \[x\] of MathJax
     | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@  # of Chrome, i18next, Xcode
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
     | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);""".replace("{AROUND}", AROUND),
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND),
     re.VERBOSE,
 )
-"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not."""
+"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code."""
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
 
@@ -80,21 +80,19 @@ def units_of(
     tokens = _apart(tokens)
     partner = pairs(tokens)
     first, end = _core(tokens, partner)
-    before, after = source_of(tokens[:first]), source_of(tokens[end:])
-    if first < end and tokens[first].kind == "text":
-        raw = tokens[first].raw.lstrip(_BLANK)
-        before += tokens[first].raw.removesuffix(raw)
-        tokens[first] = tokens[first]._replace(raw=raw, text=tokens[first].text.lstrip(_BLANK))
-    if first < end and tokens[end - 1].kind == "text":
-        raw = tokens[end - 1].raw.rstrip(_BLANK)
-        after = tokens[end - 1].raw.removeprefix(raw) + after
-        tokens[end - 1] = tokens[end - 1]._replace(raw=raw, text=tokens[end - 1].text.rstrip(_BLANK))
+    source, start = source_of(tokens), len(source_of(tokens[:first]))
+    for number, strip in ((first, str.lstrip), (end - 1, str.rstrip)):
+        if first < end and tokens[number].kind == "text":
+            token = tokens[number]
+            tokens[number] = token._replace(raw=strip(token.raw, _BLANK), text=strip(token.text, _BLANK))
     raw = source_of(tokens[first:end])
+    start = source.index(raw, start)
     text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
     keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
     if not _is_prose(text, keep) or _breaks_message(text, keep):
-        return [f"{before}{raw}{after}"]
-    return [before, Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), after]
+        return [source]
+    unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
+    return [source[:start], unit, source[start + len(raw) :]]
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:
@@ -179,13 +177,15 @@ def _assembled(
             if piece[:1] == " " == end:  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
                 blank = " " if rest or is_collapsed else token.raw
-                mark = marks[-1] if marks else Mark(0, 0, is_break=True)
+                last = len(marks) - 1
+                mark = marks[last] if marks else Mark(0, 0, is_break=True)
+                while mark.parent > parent and marks[mark.parent].start == length:  # nothing else is in it
+                    last, mark = mark.parent, marks[mark.parent]
                 is_here = mark.start == mark.end == length and not mark.is_break
-                is_opened = len(marks) - 1 in opened
-                if is_here and not is_opened:  # a point between blanks takes one with it
-                    marks[-1] = replace(mark, after=mark.after + blank)
+                if is_here and last not in opened:  # a point between blanks takes one with it
+                    marks[last] = replace(mark, after=mark.after + blank)
                 elif is_here and not is_collapsed:
-                    marks[-1] = replace(mark, before=mark.before + blank)
+                    marks[last] = replace(mark, before=mark.before + blank)
                 if is_here or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
@@ -208,16 +208,24 @@ def _assembled(
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
-    return text, tuple(_without_blanks(mark, text) for mark in marks), code
+    return text, _without_blanks(marks, text), code
 
 
-def _without_blanks(mark: Mark, text: str) -> Mark:
-    """A mark that starts and ends at words; around blanks alone it is a point, which no word belongs to."""
-    inner = text[mark.start : mark.end]
-    if mark.is_break:
-        return mark
-    start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
-    return replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
+    """Marks that start and end at words; around blanks alone they are points, which no word belongs to.
+
+    A point that stood behind the blank which its parent ended with takes one along.
+    """
+    found: list[Mark] = []
+    for mark in marks:
+        if not mark.is_break:
+            inner = text[mark.start : mark.end]
+            start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
+            mark = replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+            if mark.parent >= 0 and max(found[mark.parent].end, found[-1].end) < mark.start == mark.end:
+                mark = replace(mark, before=" ".join(found[mark.parent].wrap) + mark.before)
+        found.append(mark)
+    return tuple(found)
 
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
@@ -231,9 +239,8 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
-def _kept(text: str, edges: set[int], code: Sequence[Span]) -> Iterator[Span]:
+def _kept(text: str, edges: set[int], code: Sequence[Span]) -> list[Span]:
     """Where such things stand, if no mark begins or ends (`edges`) inside and they are no part of code."""
     inside = {place for span in code for place in range(*span)}
-    for start, end in (match.span() for match in _KEEP.finditer(text)):
-        if start not in inside and edges.isdisjoint(range(start + 1, end)):
-            yield start, end
+    found = (match.span() for match in _KEEP.finditer(text))
+    return [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]

@@ -38,15 +38,12 @@ def _answer(request: dict[str, Any], *, limits: Limits, suffix: str, src_lang: s
     document = opened(base64.b64decode(request["data"]), suffix, limits)
     if "answers" in request:
         return {"data": base64.b64encode(document.rebuilt(parse, request["answers"])).decode()}
-    units = []
-    n_characters = 0
-    for unit in document.units(parse):
+    units = [*document.units(parse)]
+    if sum(len(unit.text) for unit in units) > limits.max_characters:
+        raise DataError(f"there are more than {limits.max_characters:,} characters to translate; split it")
+    for unit in units:
         unit.check()
-        n_characters += len(unit.text)
-        if n_characters > limits.max_characters:
-            raise DataError(f"there are more than {limits.max_characters:,} characters to translate; split it")
-        units.append([unit.text, [[m.start, m.end, m.parent, m.is_break] for m in unit.marks], unit.keep])
-    return {"units": units}
+    return {"units": [[u.text, [[m.start, m.end, m.parent, m.is_break] for m in u.marks], u.keep] for u in units]}
 
 
 def _limit(limits: Limits) -> None:

@@ -178,8 +178,11 @@ def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
 
 def _with_stars(unit: Unit) -> Unit:
     """`_` marks nothing inside of a word, which is anywhere in Chinese; `*` does."""
-    stars = {"_": "*", "__": "**"}
-    marks = (replace(m, before=stars.get(m.before, m.before), after=stars.get(m.after, m.after)) for m in unit.marks)
+
+    def starred(raw: str) -> str:
+        return raw.replace("_", "*") if raw.strip() in ("_", "__") else raw
+
+    marks = (replace(mark, before=starred(mark.before), after=starred(mark.after)) for mark in unit.marks)
     return replace(unit, marks=tuple(marks), finish=_as_paragraph)
 
 

@@ -134,8 +134,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
         at = 0
         for number in inside[parent]:
             if number not in found:  # a point: behind those before it, and inside of nothing beside it
-                mark = marks[number]
-                at = max(at, _point(mark.start, outer, known, _between_breaks(mark, room, laid)))
+                at = max(at, _point(marks[number].start, outer, known, _between_breaks(marks[number], room, laid)))
                 at = _outside(at, (found[other] for other in around))  # points have no inside
                 found[number] = (at, at)
         spans |= found
@@ -193,17 +192,22 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
         return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE and not is_copied)  # nor a term that is kept
     if own:
         first, last = _heaviest(weights, own, known.mass, taken)
+        held = [first, last, *(j for j in own if known.keeps(*known.tgt[j]))]
+        if taken.isdisjoint(range(min(held), max(held))):  # code stays inside, or it would be there twice
+            first, last = min(held), max(held)
         while is_free(last + 1) and _joins(known.target, known.tgt[last][1]) and not _joins(known.text, mark.end):
             last += 1
         while is_free(first - 1) and _joins(known.target, known.tgt[first][0]) and not _joins(known.text, mark.start):
             first -= 1
         span = known.tgt[first][0], known.tgt[last][1]
+    elif kept := [j for j in weights if known.keeps(*known.tgt[j])]:  # it stands outside, and takes no other word
+        return (room[known.tgt[kept[0]][0] >= room[1]],) * 2
     else:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
         others = [j for j in range(near - FAR, near + FAR) if is_free(j) and not known.keeps(*known.tgt[j])]
         if not others:  # nor is there any inside of a mark that is on a part of a word
-            return _part(mark, known, room) if mark.parent >= 0 else (room[0], room[0])
+            return _part(mark, known, room) if mark.parent >= 0 and not allowed else (room[0], room[0])
         span = known.tgt[min(others, key=lambda j: abs(sum(known.tgt[j]) / 2 - where))]
     return _part(mark, known, _without_punctuation(mark, known, span))
 
@@ -254,12 +258,9 @@ def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
 
 def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     """Where something without text goes: before the word after it, or behind the one that it clings to."""
-    if at <= parent.start:
-        return room[0]
-    if at >= parent.end:
-        return room[1]
-    text = known.text
-    clings = not text[at - 1].isspace() and (text[at].isspace() or text[at] in _CLOSING)
+    if not parent.start < at < parent.end:
+        return room[at > parent.start]
+    clings = not known.text[at - 1].isspace() and (known.text[at].isspace() or known.text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
     for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
         if found := [(weight, j if clings else -j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
@@ -270,7 +271,7 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
 def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
     """A place for each break: where the same share of the translation has been said, at the end of a word."""
     anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
-    spots = _spots(known.target, known.tgt) if breaks else []
+    spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
     out: list[Span] = []

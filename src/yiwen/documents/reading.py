@@ -34,9 +34,8 @@ _DECLARED: Final = re.compile(
 )
 
 
-_READ_AS = {"charset": "utf-8", "big5": "cp950", **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030")}
-_READ_AS |= dict.fromkeys(("shift_jis", "x-sjis", "windows-31j"), "cp932")
-_READ_AS |= dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949")
+_READ_AS = {"charset": "utf-8", "big5": "cp950", "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "windows-31j": "cp932"}
+_READ_AS |= dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030") | dict.fromkeys(("shift_jis", "x-sjis"), "cp932")
 """What programs write and what it means: HTML's labels (WHATWG Encoding), and what xgettext leaves to be filled in."""
 _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 """The dash and the dot of GB 2312, and what Python's codec of that name, alone, takes them for."""
@@ -94,9 +93,8 @@ class Document(NamedTuple):
 
     def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
         """All units, in the order in which `rebuilt` wants their translations."""
-        for parser in parse:
-            for text in self.texts.values():
-                yield from (part for part in self.parts(parser, text.text) if isinstance(part, Unit))
+        parts = (p for parser in parse for text in self.texts.values() for p in self.parts(parser, text.text))
+        return (part for part in parts if isinstance(part, Unit))
 
     def rebuilt(self, parse: Sequence[Parser], answers: Sequence[Answer]) -> bytes:
         """The bytes of the document with each unit's translation in its place; where none differs, as they were.

@@ -49,9 +49,7 @@ def lines(source: str) -> list[Part]:
         for start, end in pairwise([*starts, len(rows)]):
             item = rows[start:end]
             if not any("\t" in head + text for head, text in item) and _is_wrapped(item):
-                tokens: list[Token] = []
-                for head, text in item:
-                    tokens += [Token("break", f"\n{head}"), Token("text", text, text)]
+                tokens = [t for head, text in item for t in (Token("break", f"\n{head}"), Token("text", text, text))]
                 out += [item[0][0], *units_of(tokens[1:]), "\n"]
                 continue
             for head, text in item:

@@ -45,6 +45,8 @@ class _Draft:
     text: str
     pieces: list[Piece]
     flags: tuple[str, ...]
+    put: tuple[Span, ...] = ()
+    """Where placeholders stand that no mark is for."""
 
 
 def translated(
@@ -89,9 +91,8 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
 def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
     """The flags of a draft; of placeholders, what is true once they stand there, and one without a place is put in."""
     text = draft.text
-    if unit is not first:
-        for number, literal in zip(unit.literals(), first.literals(), strict=True):
-            text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
+    for number, literal in zip(unit.literals(), first.literals(), strict=True):
+        text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
     yield from (name for name in draft.flags if name != "placeholders")
     if changes_placeholders(first.text, text):
         yield "placeholders"
@@ -107,7 +108,8 @@ def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
         return stands_for.get(found[0], found[0]) if is_again else found[0]
 
     text = re.sub(r"\d+", once, draft.text)
-    return draft if text == draft.text else _Draft(text, [(0, len(unit.text), 0, len(text))], draft.flags)
+    put = tuple(found.span() for literal in literals for found in re.finditer(re.escape(literal), text))
+    return draft if text == draft.text else _Draft(text, [(0, len(unit.text), 0, len(text))], draft.flags, put)
 
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
@@ -123,7 +125,8 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
         spans: list[Span] = []
         if unit.marks:
             pieces = [(piece, known.get((number, piece))) for piece in draft.pieces]
-            words = linked(unit.text, draft.text, pieces, list(_same(unit, draft.text)))
+            same = [*_same(unit, draft.text), *(((0, 0), span) for span in draft.put)]
+            words = linked(unit.text, draft.text, pieces, same)
             spans = place(unit.marks, words, draft.pieces)
         yield draft.text, spans
 
@@ -150,13 +153,11 @@ def _starts(literal: str, text: str, *, is_torn: bool = False) -> list[int]:
 def _aligned(wanted: Mapping[_Place, tuple[str, str]], align: Align | None) -> dict[_Place, Any]:
     """Alignments of pairs of texts; none where there is nothing to find out."""
     sides = {place: both for place, both in wanted.items() if both[0] != both[1] and both[1].strip()}
-    known: dict[_Place, Any] = {}
     if align is None or not sides:
-        return known
+        return {}
     try:
         found = align([source for source, _ in sides.values()], [target for _, target in sides.values()])
-        known = dict(zip(sides, found, strict=True))
     except DataError:  # one is longer than the model has positions for
-        for place in sides if len(sides) > 1 else ():
-            known |= _aligned({place: sides[place]}, align)
-    return known
+        alone = ({place: both} for place, both in sides.items() if len(sides) > 1)
+        return {place: one for each in alone for place, one in _aligned(each, align).items()}
+    return dict(zip(sides, found, strict=True))

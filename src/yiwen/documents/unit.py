@@ -107,10 +107,11 @@ class Unit:
             return replace(mark, start=start, end=end, is_number=(start, end) in numbered)
 
         marks = [moved(mark) for mark in self.marks]
-        stand_ins = []
-        for start, end in keep:
-            around = [number for number, mark in enumerate(marks) if mark.start <= start and end <= mark.end]
-            stand_ins.append(Mark(start, end, around[-1] if around else -1, is_number=True))
+
+        def around(start: int, end: int) -> int:
+            return max((n for n, mark in enumerate(marks) if mark.start <= start and end <= mark.end), default=-1)
+
+        stand_ins = [Mark(*span, around(*span), is_number=True) for span in keep]
         return Unit("".join([*parts, self.text[done:]]), (*marks, *stand_ins), tuple(keep))
 
     def check(self) -> None:

@@ -46,15 +46,15 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
         if number >= until and _is_untranslated(piece):
             until = _end(pieces, number, is_html=True)
         at = end = 0
-        if (piece.kind, piece.name, own["dir"]) == ("open", "html", "rtl") and "dir" not in piece.attributes:
+        is_root = number >= until and (piece.kind, piece.name) == ("open", "html")
+        if is_root and own["dir"] == "rtl" and "dir" not in piece.attributes:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
-        names = _read(piece)
-        while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
+        while piece.attributes and number >= until and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"], match.end()
             new: list[Part] = []
-            if piece.name == "html" and value and tgt_lang and name in own:
+            if is_root and value and tgt_lang and name in own:
                 new = [f'"{html.escape(own[name])}"']
-            elif name in names and value and number >= until:
+            elif value and name in _read(piece):
                 tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
                 new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
             if new:

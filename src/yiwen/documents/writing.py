@@ -80,12 +80,13 @@ class _Writing:
                 out += [between, self._break(mark, first, last)]
             else:
                 # No blank stands before `**`, nor `**` around nothing.
-                after = mark.after.rstrip() if mark.start == mark.end and parent >= 0 and first == end else mark.after
+                is_last = parent >= 0 and first == end and number == self.children[parent][-1]
+                after = mark.after.rstrip() if is_last else mark.after
                 source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
                 is_alone = mark.start == mark.end > 0 and source and _ALONE.match(self.unit.text, mark.start - 1)
                 is_word = mark.is_code or is_alone or (mark.start, mark.end) in self.unit.keep
                 if is_word and first == last and start < end:
-                    source = self._between_words(source, first)  # it took no word
+                    source = self._between_words(source, start, first, end)  # it took no word
                 out += [between, source]
             at, closing = last, mark.after if is_formatting else ""
         return _joined([*out, _wrapped(self.unit, self.text[at:end], wrap)])
@@ -96,7 +97,7 @@ class _Writing:
         blank = self.text[first:last] if self.text[:first][-1:].isalnum() else ""
         return mark.before or blank  # a break that the source has not is one between words alone
 
-    def _between_words(self, source: str, at: int) -> str:
-        """Source with a blank on each side where a word touches it."""
-        before, behind = (" " if side.isalnum() else "" for side in (self.text[:at][-1:], self.text[at:][:1]))
-        return f"{before}{source.removesuffix(behind)}{behind}"
+    def _between_words(self, source: str, start: int, at: int, end: int) -> str:
+        """Source with a blank on each side where a word of [start, end) touches it."""
+        before, behind = (" " if side.isalnum() else "" for side in (self.text[start:at][-1:], self.text[at:end][:1]))
+        return f"{before}{source.removeprefix(before).removesuffix(behind)}{behind}"

@@ -132,8 +132,9 @@ def to_traditional(text: str) -> str:
 
 
 def in_script(text: str, lang: str) -> str:
-    """Chinese as a language writes it (`zh-Hans`, `zh-Hant`); for other languages the text as it is."""
-    return {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)(text)
+    """Chinese as a language writes it (`zh-Hans`, `zh-Hant`), but for code; for other languages the text as it is."""
+    prose, spans = masked(text)
+    return unmasked({"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)(prose), spans)
 
 
 def rewritten(text: str, lang: str) -> str:

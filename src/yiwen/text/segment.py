@@ -2,7 +2,7 @@
 
 Rules rather than a model, because they can be read and never surprise. A boundary that is missed makes a longer
 sentence, which a translator bears; one too many tears a sentence apart. So where in doubt there is none: inside of
-brackets and quotes of up to 120 characters, behind abbreviations and initials, before a small letter.
+brackets, quotes and code of up to 120 characters, behind abbreviations and initials, before a small letter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Span = tuple[int, int]
 _CLOSERS: Final = "\"'”’»」』）)】\\]》〉"
 _END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።፧։។៕။༎᠃]+(?:[{_CLOSERS}]|“(?!\S)|\s»(?!\w))*)+")
 _COMMA: Final = re.compile(rf"[，；：、،؛፣፤།]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
-_PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "()", "[]")
+_PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "``", "()", "[]")
 _PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
 _NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
 _LAST_WORD: Final = re.compile(rf"[\w.{MARKS}-]*\Z")
