@@ -86,6 +86,25 @@ def dictionary(tiny_run: TinyRun, sources: list[str]) -> dict[str, str]:
     return {src.strip("."): tgt.strip(".") for src, tgt in pairs}
 
 
+def test_words_are_aligned_as_the_model_reads_codes(
+    coded: Path, sources: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(coded, engine="torch", threads=1)
+    asked: list[list[list[int]]] = []
+    attend = translator.engine.attend
+    monkeypatch.setattr(
+        translator.engine, "attend", lambda *sides, **more: asked.extend(sides) or attend(*sides, **more)
+    )
+    text = "Deti a-1.txt gedi."
+    (found,) = translator.align([text], ["Det b.py, gedi a-1.txt!"])
+    given = ["Deti ⟦0⟧ gedi."], ["Det b.py, gedi ⟦0⟧!"]
+    bundle = translator.bundle
+    assert asked == [bundle.source.encode(given[0]), bundle.target.encode(given[1])]
+    assert [text[start:end] for start, end in found.src] == ["Deti", "a-1.txt", "gedi", "."]
+    code = len(found.tgt) - 2  # before the "!"
+    assert {(i, j) for i, j, _ in found.links if i == 1 or j == code} == {(1, code)}, "what is kept is itself"
+
+
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_codes_that_were_never_seen_are_kept(engine: str, coded: Path, sources: list[str]) -> None:
     translator = Translator.load(coded, engine=engine, threads=1)

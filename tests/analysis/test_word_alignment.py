@@ -64,6 +64,16 @@ def test_spans_are_those_of_the_text_as_given_whatever_normalising_changed(subwo
     assert words(text, subword) == ["the", "cafe\u0301s", ",", "sat"]
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_code_that_has_a_symbol_is_one_word_and_read_as_that(kind: str) -> None:
+    symbolic = train_subword(lambda: TEXT, TokenizerConfig(kind=kind, vocab_size=340, placeholders=2))[1]  # type: ignore[arg-type]
+    text = "\ufeffthe  cats sat on a.txt, /tmp/größe.txt and b.txt"
+    found = cut(text, symbolic, "en", ("a.txt", "/tmp/größe.txt"))
+    said = ["the", "cats", "sat", "on", "a.txt", ",", "/tmp/größe.txt", "and"]
+    assert [text[start:end] for start, end in found.words][: len(said)] == said
+    assert found.ids == symbolic.encode(["the cats sat on ⟦0⟧, ⟦1⟧ and b.txt"])[0]
+
+
 @given(st.text(alphabet=st.characters(), max_size=12))
 def test_normalising_with_spans_is_normalising_and_every_character_has_its_place(text: str) -> None:
     clean, spans = normalise_with_spans(text)

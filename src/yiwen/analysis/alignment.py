@@ -16,7 +16,8 @@ from yiwen.bundle import Bundle, check_room
 from yiwen.engines.engine import Engine
 from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
-from yiwen.text.normalise import as_texts, normalise_with_spans
+from yiwen.text.normalise import as_texts, normalise, normalise_with_spans
+from yiwen.text.protect import masked, named_in_place, to_keep
 from yiwen.text.reading import as_read
 from yiwen.text.subword import Subword
 
@@ -61,23 +62,38 @@ def align(
     sources, targets = as_texts(sources, "align"), as_texts(targets, "align")
     if len(sources) != len(targets):
         raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
-    src = [cut(text, bundle.source, bundle.info.src_lang) for text in sources]
-    tgt = [cut(text, bundle.target, bundle.info.tgt_lang) for text in targets]
+    kept = [to_keep(masked(normalise(text))[1], bundle.reader.n_symbols) for text in sources]
+    src = [cut(text, bundle.source, bundle.info.src_lang, each) for text, each in zip(sources, kept, strict=True)]
+    tgt = [cut(text, bundle.target, bundle.info.tgt_lang, each) for text, each in zip(targets, kept, strict=True)]
     check_room(bundle.room, source=[side.ids for side in src], target=[side.ids for side in tgt])
     both = [i for i in range(len(sources)) if src[i].ids and tgt[i].ids]
     found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
     weights = dict(zip(both, found, strict=True))
     is_late = bundle.info.alignment is not None and bundle.info.alignment.is_late
-    return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late) for i in range(len(sources))]
+    same = map(_same, sources, src, targets, tgt, kept)
+    return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late, same=pairs) for i, pairs in enumerate(same)]
 
 
-def cut(text: str, subword: Subword, language: str = "") -> Cut:
-    """Cut raw text into subwords and find its words; read as a translator reads it, in whatever script and case."""
+def _same(source: str, src: Cut, target: str, tgt: Cut, kept: Sequence[str]) -> list[tuple[int, int]]:
+    """Which word of the source is which of the target, of those that are kept."""
+    place = {source[slice(*word)]: i for i, word in enumerate(src.words)}
+    return [(place[w], j) for j, w in enumerate(target[slice(*s)] for s in tgt.words) if w in kept and w in place]
+
+
+def cut(text: str, subword: Subword, language: str = "", kept: Sequence[str] = ()) -> Cut:
+    """Cut raw text into subwords and find its words; read as a translator reads it, in whatever script and case.
+
+    Args:
+        text: Raw text.
+        subword: Of its side.
+        language: Of the text.
+        kept: Spans that the model is given symbols for.
+    """
     clean, origin = normalise_with_spans(text)
-    clean = as_read(clean, language, subword)
+    clean, stood = named_in_place(as_read(clean, language, subword), kept)
     ids, pieces = subword.encode_with_spans(clean)
     found = _grouped(clean, ids, pieces)
-    return replace(found, words=tuple((origin[start][0], origin[end - 1][1]) for start, end in found.words))
+    return replace(found, words=tuple((origin[stood[a]][0], origin[stood[b] - 1][1]) for a, b in found.words))
 
 
 def uncut(ids: Sequence[int], subword: Subword) -> tuple[str, Cut]:
@@ -109,7 +125,9 @@ def _grouped(clean: str, ids: list[int], pieces: Sequence[Span]) -> Cut:
     return Cut(ids, tuple(words), first)
 
 
-def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool = False) -> Alignment:
+def align_words(
+    weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool = False, same: Sequence[tuple[int, int]] = ()
+) -> Alignment:
     """Links between words from attention between subwords.
 
     Args:
@@ -117,11 +135,15 @@ def align_words(weights: np.ndarray | None, src: Cut, tgt: Cut, *, is_late: bool
         src: The source.
         tgt: The target.
         is_late: A target subword's attention is that of the step after it.
+        same: Words that are one on both sides, source and target: linked to each other alone, wherever a model looks.
     """
     if weights is None or not src.words or not tgt.words:
         return Alignment(src.words, tgt.words, ())
     found_JI = between_words(weights[1:] if is_late else weights[:-1], [*src.first, len(src.ids)], tgt.first)
     by_word_JI, nothing_J = found_JI[:, :-1], found_JI[:, -1]  # attention to eos: made from no word
+    for i, j in same:
+        found_JI[j] = by_word_JI[:, i] = 0.0
+        by_word_JI[j, i] = 1.0
     strongest_J = by_word_JI.max(axis=1)
     is_link_JI = (by_word_JI >= SHARE * strongest_J[:, None]) & (strongest_J > nothing_J)[:, None]
     links = [(int(i), int(j), float(by_word_JI[j, i])) for i, j in np.argwhere(is_link_JI.T)]

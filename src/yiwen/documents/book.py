@@ -30,8 +30,7 @@ def texts(source: str) -> list[Part]:
     """The running texts of a page or of a list of pages."""
     if _HTML.search(source):
         return web.texts(source)
-    out: list[Part] = []
-    at = 0
+    out, at = list[Part](), 0
     for match in _SAID.finditer(source):
         token = Token("text", match[1], html.unescape(match[1]))
         out += [source[at : match.start(1)], *units_of([token], escape=escaped, is_collapsed=True)]

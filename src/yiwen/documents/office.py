@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -70,12 +70,10 @@ def cells(source: str) -> list[Part]:
     return list(_with_paragraphs(xml_pieces(source.replace("_x000D_", ""))))
 
 
-def names(sources: Iterable[str]) -> frozenset[str]:
+def names(sources: Sequence[str]) -> frozenset[str]:
     """Lines of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
-    names: list[str] = []
-    for source in sources:
-        names += (name for column in _COLUMN.findall(source) for name in _NAME.findall(column))
-        names += (f"{author}:" for author in _AUTHOR.findall(source))
+    names = [name for source in sources for column in _COLUMN.findall(source) for name in _NAME.findall(column)]
+    names += [f"{author}:" for source in sources for author in _AUTHOR.findall(source)]
     return frozenset(line.strip() for name in names for line in re.split("\n|_x000a_", html.unescape(name)))
 
 

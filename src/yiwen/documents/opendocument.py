@@ -25,7 +25,6 @@ _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
 _AROUND: Final = frozenset(["span", "a", "meta"])
 _RANGE: Final = re.compile(r"(bookmark|reference-mark|toc-mark)-(?:(start)|end)")
-_BREAKS: Final = frozenset(["tab", "line-break"])
 
 
 def asides(source: str) -> list[Part]:
@@ -65,4 +64,4 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         elif piece.name not in _ASIDES and any(p.name in _PARAGRAPHS for p in inner):  # a text box
             yield from _with_paragraphs(inner)
         else:
-            yield raw if piece.name in _BREAKS else Token("point", raw)
+            yield raw if piece.name in ("tab", "line-break") else Token("point", raw)

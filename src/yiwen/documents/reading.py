@@ -140,7 +140,7 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
     """
     files = _unpacked(data, _PACKED[suffix], limits) if suffix in _PACKED else {"": data}
     texts = {name: _decoded(content, suffix) for name, content in files.items()}
-    names = office.names(text.text for text in texts.values()) if suffix == "xlsx" else frozenset[str]()
+    names = office.names([text.text for text in texts.values()]) if suffix == "xlsx" else frozenset[str]()
     return Document(data, suffix, texts, names)
 
 

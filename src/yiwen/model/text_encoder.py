@@ -83,10 +83,7 @@ def self_bias(mask: Tensor, config: ModelConfig, dtype: torch.dtype) -> Tensor:
 
 def build_positions(config: ModelConfig) -> nn.Module:
     """How the model is told where a token stands."""
-    match config.positions:
-        case "sinusoidal":
-            return SinusoidalPositions(config.max_len, config.d_model)
-        case "learned":
-            return LearnedPositions(config.max_len, config.d_model)
-        case "rotary" | "alibi":
-            return NoPositions()
+    if config.positions in ("rotary", "alibi"):
+        return NoPositions()
+    kind = SinusoidalPositions if config.positions == "sinusoidal" else LearnedPositions
+    return kind(config.max_len, config.d_model)

@@ -123,15 +123,29 @@ def named(prose: str, spans: Sequence[str], kept: Sequence[str]) -> str:
     return unmasked(prose, [names.get(span, span) for span in spans])
 
 
+def named_in_place(text: str, kept: Sequence[str]) -> tuple[str, list[int]]:
+    """A text with its spans that are kept as symbols, and where in the text each of its characters and its end stood.
+
+    >>> named_in_place("a.txt!", ["a.txt"])
+    ('⟦0⟧!', [0, 0, 0, 5, 6])
+    """
+    names = dict(zip(kept, symbols(len(kept)), strict=True))
+    told, stood, done = "", list[int](), 0
+    for start, end, span in [place for place in places(SPAN, text) if place[2] in names]:
+        told += text[done:start] + names[span]
+        stood += [*range(done, start), *[start] * len(names[span])]
+        done = end
+    return told + text[done:], [*stood, *range(done, len(text) + 1)]
+
+
 def named_alike(src: str, tgt: str, n: int) -> tuple[str, str, tuple[str, ...]]:
     """A pair as a model with n symbols reads users' text, named alike on both sides, and what the symbols stand for.
 
     >>> named_alike("read a.txt", "lies a.txt", 1)
     ('read ⟦0⟧', 'lies ⟦0⟧', ('a.txt',))
     """
-    prose, spans = masked(src)
-    kept = to_keep(spans, n)
-    return named(prose, spans, kept), named(*masked(tgt), kept), kept
+    kept = to_keep(masked(src)[1], n)
+    return named_in_place(src, kept)[0], named_in_place(tgt, kept)[0], kept
 
 
 def restored(text: str, spans: Sequence[str]) -> str:
