@@ -262,6 +262,12 @@ def test_slides_and_their_notes() -> None:
     assert out.notes_slide.notes_text_frame.text == "SAY IT."
 
 
+def test_a_word_has_its_formatting_also_where_more_blanks_have_another() -> None:
+    data = docx_of(f"<w:p>{run_of('     ', '<w:i/>')}{run_of('on', '<w:b/>')}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert '<w:rPr><w:b/></w:rPr><w:t xml:space="preserve">ON<' in out
+
+
 def test_what_xml_cannot_hold_is_left_out() -> None:
     data = docx_of("<w:p><w:r><w:t>text</w:t></w:r></w:p>")
     out = translated_here(data, "docx", lambda text: "a\x00\x0b<b>\ufffe&")

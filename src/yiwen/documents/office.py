@@ -167,7 +167,7 @@ def _wrap(key: str) -> Wrap:
 
 def _units(tokens: Sequence[Token]) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
-    lengths = Counter(token.key for token in tokens if token.kind == "text" for _ in token.text)
+    lengths = Counter(token.key for token in tokens if token.kind == "text" for _ in "".join(token.text.split()))
     if not lengths:
         return [token.raw for token in tokens]
     base = [lengths.most_common(1)[0][0]]
