@@ -63,3 +63,8 @@ def test_text_changes_and_everything_else_stays(book: bytes) -> None:
 def test_what_holds_no_page_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"OEBPS/b.opf": PACKAGE}), "epub")
+
+
+def test_a_book_whose_pages_are_encrypted_is_refused() -> None:
+    with pytest.raises(DataError, match="is no utf-8: this is no text, or of another encoding"):
+        texts_of(zipped({"OEBPS/a.xhtml": bytes(range(128, 256)), "META-INF/encryption.xml": "<encryption/>"}), "epub")

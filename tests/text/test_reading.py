@@ -189,6 +189,11 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "en", "zh-Hans", "zh-Hant").to_write(" 頭髮") == "头发"
 
 
+def test_traditional_chinese_beside_code_is_read_so_too_and_the_code_stays(english: Subword) -> None:
+    assert reader(english, "zh", "en").read("用「a.txt」打開這個軟體").text == "用“a.txt”打开这个软体"
+    assert reader(english, "zh", "en").read("打開 `這個軟體` 的頭髮").text == "打开 `這個軟體` 的头发"
+
+
 @pytest.mark.parametrize("said", ["I like the dog's house", "I like the dog’s house"])
 @pytest.mark.parametrize("term", ["dog's", "dog’s"])
 def test_a_term_with_the_other_apostrophe_is_no_lack(english: Subword, term: str, said: str) -> None:
