@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yiwen.serve import api_deepl, api_libre, api_openai, api_v1
 from yiwen.serve.call import Call
@@ -36,11 +36,8 @@ def build_app(service: Service) -> Guard:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         handle = direct.get((scope["path"], scope["method"]))
-        if handle is None:
-            await rest(scope, receive, send)
-        else:
-            response = await handle(Request(scope, receive, send))
-            await response(scope, receive, send)
+        answer: ASGIApp = rest if handle is None else await handle(Request(scope, receive, send))
+        await answer(scope, receive, send)
 
     if not service.config.allow_origins:
         return Guard(app, service)
