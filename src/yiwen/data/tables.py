@@ -87,10 +87,9 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         value = _under(column, _json(first))
         if value is not None and _as_text(value) is None:  # where there is null, a later line may have text
             shown = first[:60].decode("utf-8", "replace")
-            is_array = first.lstrip().startswith(b"[")
-            advice = (
-                "make lines of the array: `jq -c '.[]' OLD > NEW`" if is_array else _named_by(src_column, tgt_column)
-            )
+            advice = _named_by(src_column, tgt_column)
+            if first.lstrip().startswith(b"["):
+                advice = "make lines of the array: `jq -c '.[]' OLD > NEW`"
             raise DataError(f"{path}: the first line has no text under {column!r}, it begins {shown!r}; {advice}")
     for block in lines.blocks(lines.lines_of(path), size):
         rows = [_json(line) for line in block]
