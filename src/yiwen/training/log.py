@@ -136,14 +136,14 @@ class TrainingLog:
         config = 'embeddings { tensor_name: "subwords" tensor_path: "subwords.tsv" metadata_path: "names.tsv" }'
         write_lines(self._folder / "projector_config.pbtxt", [config])
 
-    def validation(self, line: Mapping[str, Any], found: Validation) -> None:
+    def validation(self, found: Validation, *, step: int, epoch: int) -> None:
         """Write a validation's scores, sample translations and the attention of one."""
-        step = line["step"]
+        scores = {f"valid_{name}": value for name, value in found.scores.items()}
+        line = {"step": step, "epoch": epoch, **scores}
         self.metrics.write(line)
-        self._timing.write({"step": step, "seconds": round(self.train_seconds, 3), "validation": dict(line)})
-        for key, value in line.items():
-            if key not in ("step", "epoch"):
-                self._board.add_scalar(f"valid/{key.removeprefix('valid_')}", value, step)
+        self._timing.write({"step": step, "seconds": round(self.train_seconds, 3), "validation": line})
+        for name, value in found.scores.items():
+            self._board.add_scalar(f"valid/{name}", value, step)
         escaped = ([text.replace("|", "\\|") for text in sample] for sample in found.samples)
         rows = "\n".join(f"| {src} | {hypothesis} | {reference} |" for src, hypothesis, reference in escaped)
         self._board.add_text("samples", f"| source | translation | reference |\n|---|---|---|\n{rows}", step)
@@ -152,8 +152,8 @@ class TrainingLog:
         if found.drawing:  # four blanks: as it stands, in a fixed width
             self._board.add_text("cross-attention", "\n".join(f"    {row}" for row in found.drawing.split("\n")), step)
         self._board.flush()
-        scores = "  ".join(f"{key} {value:.4g}" for key, value in line.items() if key not in ("step", "epoch"))
-        self.say(f"step {step:,}  {scores}  ({self.train_seconds / 60:.1f} min)")
+        told = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
+        self.say(f"step {step:,}  {told}  ({self.train_seconds / 60:.1f} min)")
 
     def checkpoint(self, step: int) -> int:
         """Note the time spent up to a checkpoint, and force the record to the disk; returns its length in bytes."""

@@ -209,8 +209,7 @@ class Trainer:
         if self.hardware.keeps_memory:
             release_memory()
         score, loss = validation.scores[self.config.metric], validation.scores.get("loss", 0.0)
-        scores = {f"valid_{name}": value for name, value in validation.scores.items()}
-        self.log.validation({"step": progress.step, "epoch": progress.epoch, **scores}, validation)
+        self.log.validation(validation, step=progress.step, epoch=progress.epoch)
         # A checkpoint that a stop inside this validation left knows nothing of it: it is written anew.
         progress.validated_step, self.saved_step = progress.step, min(self.saved_step, progress.step - 1)
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
