@@ -173,6 +173,15 @@ def test_a_model_does_not_differ_from_itself(model: Path, tiny_run: TinyRun, tex
     measurement = measure(model, src=texts[0], ref=texts[1], compare_with=tiny_run.best, search=GREEDY, threads=1)
     assert measurement.comparison is not None
     assert {difference.p_value for difference in measurement.comparison.differences} == {1.0}
+    assert "searched by" not in measurement.note
+
+
+def test_a_model_that_is_not_searched_by_its_own_rules_is_said_to_be(
+    model: Path, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    teacher = tampered(model, tmp_path / "teacher", search=dataclasses.asdict(SearchConfig(beam_size=7)))
+    measurement = measure(model, src=texts[0], ref=texts[1], compare_with=teacher, search=GREEDY, threads=1)
+    assert measurement.note == f"compared with {teacher} (torch float32 on cpu); searched by this model's rules"
 
 
 def test_flags_and_notes_are_shown(model: Path, tmp_path: Path) -> None:

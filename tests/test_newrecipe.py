@@ -123,6 +123,16 @@ def test_every_size_gives_a_recipe_that_loads(n_pairs: int, languages: tuple[str
     assert ("what an update learns from" in text) == (recipe.training.update_tokens == 0)
 
 
+def test_each_setting_of_a_recipe_has_a_comment(here: Path) -> None:
+    corpus = CorpusConfig(src="train.en", tgt="train.zh")
+    for size in SIZES:
+        text = recipe_text(corpus, survey_of(1000), size, src_lang="en", tgt_lang="zh", folder=here)
+        lines = [line for line in text.split("\n") if " = " in line and not line.startswith("#")]
+        settings = [line for line in lines if not line.startswith(("src = ", "tgt = "))]
+        assert len(settings) > 15
+        assert [line for line in settings if "  # " not in line] == []
+
+
 def test_text_with_many_codes_gets_symbols_for_them() -> None:
     for every, n_symbols in ((10, 10), (50, 0)):
         pairs = [(src, tgt) for src, tgt in PAIRS]

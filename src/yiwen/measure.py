@@ -100,7 +100,7 @@ def measure(
         src: Source text, a sentence a line; with `ref` None too, the test sets of the model's recipe.
         ref: One reference a line.
         ensemble: Models of the same vocabulary that translate together with it.
-        compare_with: Another bundle, translated the same way, for a test of significance.
+        compare_with: Another bundle, for a test of significance; it translates the same way, by the same search rules.
         search: Search rules; those of the model where not given.
         lowercase: Ignore case, also where the recipe does not say so.
         output: JSON file to write; None: `evaluations/TEST.json` in the run that the bundle belongs to, if any, with a
@@ -216,7 +216,8 @@ class _Work:
         texts = [translation.text for translation in translations]
         comparison, baseline, notes = None, None, [translator.note]
         if other is not None:
-            notes += [other.note, f"compared with {other.bundle.folder} ({other.engine.description})"]
+            how = "; searched by this model's rules" * (other.bundle.info.search != translator.bundle.info.search)
+            notes += [other.note, f"compared with {other.bundle.folder} ({other.engine.description}){how}"]
             baseline = [translation.text for translation in translate(other, test.sources)]
             comparison = compare(texts, baseline, test.references, **rules)
         is_kept = place is not None and may_write(place)

@@ -74,6 +74,8 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
         ("tHe MaN iS sLEePing iN tHE rOoM", "The man is sleeping in the room"),
         ("THE FILE README.md IS IN THE HOUSE", "The file README.md is in the house"),
         ("ZXQ VKJ QXV", "Zxq vkj qxv"),  # words that no vocabulary knows
+        ("SLEEPING MAN", "Sleeping man"),  # headings and buttons
+        ("SLEEPING", "Sleeping"),
     ],
 )
 def test_capitals_and_odd_case_are_read_in_usual_case(text: str, read: str, english: Subword) -> None:
@@ -140,7 +142,7 @@ def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_charact
 @pytest.mark.parametrize(
     "text",
     [*SENTENCES, "USA, UK, EU", "NASA", "Angela Merkel, John Smith", "Das Haus und der Mann", "the man is sleeping",
-     "The API of HTTP and JSON", "I", "A4 B5", "I am OK."],
+     "The API of HTTP and JSON", "I", "A4 B5", "I am OK.", "iPhone", "New York", "SLEEP"],
 )  # fmt: skip
 def test_usual_case_is_left_alone(text: str, english: Subword) -> None:
     found = reader(english, tgt="fr").read(text)

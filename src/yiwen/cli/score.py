@@ -45,6 +45,6 @@ def score(
     if skipped:
         room, shown = translator.bundle.room, ", ".join(map(str, skipped[:MOST_NAMED]))
         raise DataError(
-            f"{len(skipped)} of {n_lines} lines have nan for a score, for a side has more subwords, the model has "
-            f"positions for {room}; shorten them, or leave them out: {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
+            f"{len(skipped)} of {n_lines} lines have nan for a score: a side has more subwords than the {room} that "
+            f"the model has positions for; shorten or leave out lines {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
         )

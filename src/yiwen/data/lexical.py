@@ -1,4 +1,4 @@
-"""Which subwords translate which, learnt from parallel text alone: IBM Model 1 (Brown et al. 1993, section 4.4).
+"""Which subwords translate which, learnt from parallel text alone: IBM Model 1 (Brown et al. 1993, section 4.1).
 
 Order plays no part in it, which is enough to say what may occur (`export.shortlist`) and, where both directions have
 to agree, which word of a sentence became which (`tasks.guided`).

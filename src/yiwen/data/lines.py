@@ -53,8 +53,7 @@ def expanded(path: str) -> Path:
 
 def plain_suffix(path: Path) -> str:
     """The suffix without that of the compression, in lower case: `.tsv` for `a.TSV.gz`."""
-    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    return plain.suffix.lower()
+    return (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
 
 
 @contextmanager

@@ -32,9 +32,9 @@ class ModelConfig:
     n_decoder_layers: int = 6
     """Layers of the decoder; fewer than in the encoder makes translating faster."""
     dropout: float = 0.1
-    """Share of values set to zero after embeddings and sub-layers, rounded to 1/256 (section 5.4)."""
+    """Share of values set to zero after embeddings and sub-layers (section 5.4); on a CPU rounded to 1/256."""
     attention_dropout: float = 0.0
-    """Share of attention weights set to zero in training."""
+    """Share of attention weights set to zero in training; on a CPU rounded to 1/256."""
     layer_dropout: float = 0.0
     """Share of whole layers left out in training, drawn anew for each batch (LayerDrop, Fan et al. 2020)."""
     norm_order: Literal["post", "pre"] = "post"

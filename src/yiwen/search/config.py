@@ -57,7 +57,7 @@ class SearchConfig:
             ("max_len_ratio", -math.inf, 1000, "at most 1000"),
             ("min_len", 0, math.inf, "0 or more"),
             ("temperature", 0.01, 1e6, "0.01 to 1000000, or beam_size = 1"),
-            ("length_penalty", -10, 10, "at most 10, 1 for the mean"),
+            ("length_penalty", -10, 10, "-10 to 10, 1 for the mean"),
             ("top_k", 0, math.inf, "0 for no limit or more"),
             ("seed", 0, 2**62 - 1, "0 or more, less than 2**62"),
             ("top_p", 1e-6, 1, "0.000001 to 1"),

@@ -197,10 +197,10 @@ def recased(line: str, subword: Subword, lang: str) -> str:
         return line
     words = _WORD.findall(line)
     odd = [word for word in words[1:] if word != word.lower()]
-    if 2 * len(odd) < len(words) or len(odd) < 2:
-        return line
     is_mixed = sum(word[1:] != word[1:].lower() for word in words) * 2 > len(words)
-    if is_mixed and line == line.upper() and sum(map(len, words)) < _FEW_CAPITALS:
+    is_capitals = is_mixed and line == line.upper()  # else one or two odd words are names: iPhone, New York
+    is_few = sum(map(len, words)) < _FEW_CAPITALS if is_capitals else (2 * len(odd) < len(words) or len(odd) < 2)
+    if is_few:
         return line
     if not is_mixed:
         in_small = subword.encode([small(word, lang) for word in odd])

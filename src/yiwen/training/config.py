@@ -45,7 +45,8 @@ class TrainingConfig:
     """Decay of the layers' matrices per update, times the learning rate (not of embeddings, outputs, norms and biases;
     none with adam)."""
     label_smoothing: float = 0.1
-    """Probability mass spread over the vocabulary (section 5.4)."""
+    """Probability mass spread over the vocabulary (section 5.4) or, by classify and tag, the labels; embed
+    spreads none."""
     rdrop: float = 0.0
     """R-Drop (Liang et al. 2021): how much two passes with different dropout must agree, alpha of the paper (5 there);
     an update then takes 2.2 to 2.5 times the time and twice the memory. 0: one pass."""
