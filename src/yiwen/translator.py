@@ -113,12 +113,13 @@ class Translator:
             MissingDependencyError: If torch is needed and not installed.
         """
         expect(ensemble, Iterable, "ensemble", "a list of folders", but=str)
-        bundle = open_bundle(folder)
-        others = [*map(open_bundle, ensemble)]
+        bundle, *others = map(open_bundle, (folder, *ensemble))
         opened = open_engine(bundle, engine=engine, device=device, dtype=dtype, threads=threads, others=others)
-        return cls(
+        translator = cls(
             bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang, finder=opened.finder
         )
+        translator.limit = min(each.limit for each in (bundle, *others))  # none reads more than it has seen
+        return translator
 
     def written_in(self, tgt_lang: str) -> Translator:
         """The same, engine and all, with its translations in the other script of Chinese.

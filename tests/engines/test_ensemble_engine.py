@@ -104,3 +104,13 @@ def test_a_model_with_less_room_has_to_be_named_first(tiny_run: TinyRun, tmp_pat
         ConfigError, match=r"other has model\.max_len=95, less than .*best with 96; name the one with the"
     ):
         Translator.load(tiny_run.best, ensemble=[signed(other)])
+
+
+def test_none_of_several_models_reads_more_than_it_has_seen(tiny_run: TinyRun, tmp_path: Path) -> None:
+    short = tampered(tiny_run.best.resolve(), tmp_path / "short", max_src_tokens=9)
+    text = (tiny_run.recipe.parent / "test.en").read_text(encoding="utf-8").replace("\n", " ", 2).split("\n")[0]
+    assert 9 < len(Translator.load(tiny_run.best).bundle.source.encode([text])[0]) < 24
+    for folders in ((tiny_run.best, short), (short, tiny_run.best)):
+        (translation,) = Translator.load(folders[0], ensemble=folders[1:], threads=1).translate([text])
+        assert "segmented" in translation.flags
+        assert len(translation.sentences) > 1

@@ -134,8 +134,7 @@ def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
     from yiwen.engines.ct2_engine import CT2Engine
 
     check_origin(bundle)
-    folder = bundle.folder / EXPORTED
-    where = "cpu" if device == "auto" else device
+    folder, where = bundle.folder / EXPORTED, "cpu" if device == "auto" else device
     return CT2Engine(folder, source=bundle.source, target=bundle.target, device=where, threads=threads)
 
 
