@@ -119,6 +119,17 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
     assert names(tmp_path) == ["bundle"]
 
 
+def test_what_a_killed_writer_moved_aside_and_did_not_replace_returns(tmp_path: Path) -> None:
+    living = files._temporary(tmp_path / "b", "old-").name
+    for aside in (".tmp-99999999-old-a", living, ".tmp-99999999-old-c", ".tmp-99999999-old-d"):
+        with files.new_folder(tmp_path / aside) as folder:
+            (folder / "file").touch()
+    (tmp_path / "c").mkdir()  # it was replaced
+    (tmp_path / ".tmp-99999999-old-d" / "file").unlink()  # half removed, since what replaced it was whole
+    files.put_back(tmp_path)
+    assert names(tmp_path) == [living, ".tmp-99999999-old-c", ".tmp-99999999-old-d", "a", "c"]
+
+
 def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for left in (".tmp-99999999-a.txt", ".tmp-99999999-b.txt", f".tmp-{os.getpid()}-a.txt"):
         (tmp_path / left).touch()

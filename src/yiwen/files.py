@@ -134,6 +134,14 @@ def new_folder(path: Path) -> Iterator[Path]:
     fsync(path.parent)
 
 
+def put_back(folder: Path) -> None:
+    """Return to its place what a `new_folder` that was killed between its two renames was about to replace."""
+    for aside in folder.glob(f"{_TEMPORARY}*-old-*"):
+        path = folder / aside.name.partition("-old-")[2]
+        if is_whole(aside) and not (path.exists() or _is_written(aside)):
+            aside.rename(path)
+
+
 def _temporary(path: Path, kind: str = "") -> Path:
     """Where this process writes what becomes `path`: another may be writing the same."""
     return path.with_name(f"{_TEMPORARY}{os.getpid()}.{_HOST}-{kind}{path.name[-_LONGEST:]}")

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
-from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.training.average import average_weights, with_weights
@@ -263,7 +262,6 @@ class Trainer:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.saved_step < 0:
                 raise
-            remove_leftovers(folder)
             self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
             return
         self.saved_step = self.progress.step
