@@ -16,7 +16,7 @@ from torch import nn
 from toy_job import FULL, SMALL, Disk, Killed, Screen, results, toy_job, train, trainer
 
 from yiwen.bundle import load_tensors
-from yiwen.errors import CheckpointError, Stopped
+from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete, remove
 from yiwen.stop import StopFlag
 from yiwen.training.checkpoint import checkpoints, read_progress, remove_old, save_checkpoint
@@ -222,6 +222,30 @@ def test_a_mean_of_checkpoints_that_lacks_one_is_not_published(
     train(tmp_path, average_last=2)
     train(tmp_path / "whole", average_last=2)
     assert results(tmp_path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["another in its place", "nothing there"])
+def test_a_run_that_is_moved_away_while_it_trains_ends_and_writes_nothing_where_it_was(
+    tmp_path: Path, is_new: bool
+) -> None:
+    run, moved, job = tmp_path / "run", tmp_path / "moved", toy_job()
+
+    def load(rows: Any, seed: int) -> Any:
+        if work.progress.step == 8 and not moved.exists():
+            run.rename(moved)
+            if is_new:
+                train(run, max_steps=1)
+                before.extend(sorted(run.rglob("*")))
+        return job.load(rows, seed)
+
+    before: list[Path] = []
+    work = trainer(run, SMALL, replace(job, load=load))
+    with pytest.raises(TrainingError, match=r"metrics.jsonl was removed or moved during training; go on with --resume"):
+        work.train()
+    assert sorted(run.rglob("*")) == before
+    train(moved)
+    train(tmp_path / "whole")
+    assert results(moved) == results(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("losses", "best", "n_worse"), [((3.0, 2.0, 1.0), 21, 0), ((1.0, 2.0, 3.0), 7, 2)])
