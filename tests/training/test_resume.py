@@ -185,9 +185,10 @@ def test_early_stopping_before_the_first_checkpoint_still_has_something_to_avera
     assert (tmp_path / "final" / "kind").read_text(encoding="utf-8") == "average of 1 checkpoints"
 
 
-def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) -> None:
-    stop = StopFlag()
-    work = trainer(tmp_path, stop=stop)
+@pytest.mark.parametrize("average_last", [0, 2])
+def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path, average_last: int) -> None:
+    stop, config = StopFlag(), replace(SMALL, average_last=average_last)
+    work = trainer(tmp_path, config, stop=stop)
     disk = Disk(error=28)
     real = work._validate_if_due
 
@@ -200,8 +201,8 @@ def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) ->
     work._validate_if_due = validate_if_due  # type: ignore[method-assign]
     with disk.spinning(), pytest.raises(Stopped, match="step 10 is saved, go on with --resume"):
         work.train()
-    train(tmp_path)
-    train(tmp_path / "whole")
+    train(tmp_path, config)
+    train(tmp_path / "whole", config)
     assert results(tmp_path) == results(tmp_path / "whole")
 
 

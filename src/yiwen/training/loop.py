@@ -264,7 +264,7 @@ class Trainer:
                 folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
             )
         except OSError as error:
-            is_needed = self.saved_step < 0 or self.config.average_last > 1
+            is_needed = self.saved_step < 0 or (self.config.average_last > 1 and not self.stop)
             if is_needed or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
