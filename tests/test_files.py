@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,22 @@ def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
     assert caught.value.filename == str(path)  # the system names no file where a write fails
     assert path.read_text(encoding="utf-8") == "old"
     assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.EIO])
+def test_a_file_system_that_forces_no_folders_to_the_disk_is_written_to_and_a_broken_disk_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with nullcontext() if error == errno.EINVAL else pytest.raises(OSError, match="Input/output error"):
+        files.write_text(tmp_path / "a.txt", "text")
+        with files.new_folder(tmp_path / "b") as folder:
+            (folder / "file").touch()
+        files.verify_manifest(tmp_path / "b")
 
 
 def test_a_file_that_others_may_not_read_stays_so_when_it_is_replaced(tmp_path: Path) -> None:
@@ -117,6 +135,17 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
     assert (folder / "a").read_bytes() == b"new"
     assert names(folder) == ["a", files.MANIFEST]
     assert names(tmp_path) == ["bundle"]
+
+
+def test_what_a_killed_writer_moved_aside_and_did_not_replace_returns(tmp_path: Path) -> None:
+    living = files._temporary(tmp_path / "b", "old-").name
+    for aside in (".tmp-99999999-old-a", living, ".tmp-99999999-old-c", ".tmp-99999999-old-d"):
+        with files.new_folder(tmp_path / aside) as folder:
+            (folder / "file").touch()
+    (tmp_path / "c").mkdir()  # it was replaced
+    (tmp_path / ".tmp-99999999-old-d" / "file").unlink()  # half removed, since what replaced it was whole
+    files.put_back(tmp_path)
+    assert names(tmp_path) == [living, ".tmp-99999999-old-c", ".tmp-99999999-old-d", "a", "c"]
 
 
 def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,9 @@ def fsync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():  # Samba's and VirtualBox's folders know no fsync
+            raise
     finally:
         os.close(descriptor)
 
@@ -132,6 +135,14 @@ def new_folder(path: Path) -> Iterator[Path]:
             elif aside.exists():
                 aside.rename(path)
     fsync(path.parent)
+
+
+def put_back(folder: Path) -> None:
+    """Return to its place what a `new_folder` that was killed between its two renames was about to replace."""
+    for aside in folder.glob(f"{_TEMPORARY}*-old-*"):
+        path = folder / aside.name.partition("-old-")[2]
+        if is_whole(aside) and not (path.exists() or _is_written(aside)):
+            aside.rename(path)
 
 
 def _temporary(path: Path, kind: str = "") -> Path:

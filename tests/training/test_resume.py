@@ -185,9 +185,10 @@ def test_early_stopping_before_the_first_checkpoint_still_has_something_to_avera
     assert (tmp_path / "final" / "kind").read_text(encoding="utf-8") == "average of 1 checkpoints"
 
 
-def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) -> None:
-    stop = StopFlag()
-    work = trainer(tmp_path, stop=stop)
+@pytest.mark.parametrize("average_last", [0, 2])
+def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path, average_last: int) -> None:
+    stop, config = StopFlag(), replace(SMALL, average_last=average_last)
+    work = trainer(tmp_path, config, stop=stop)
     disk = Disk(error=28)
     real = work._validate_if_due
 
@@ -200,29 +201,52 @@ def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path) ->
     work._validate_if_due = validate_if_due  # type: ignore[method-assign]
     with disk.spinning(), pytest.raises(Stopped, match="step 10 is saved, go on with --resume"):
         work.train()
-    train(tmp_path)
-    train(tmp_path / "whole")
+    train(tmp_path, config)
+    train(tmp_path / "whole", config)
     assert results(tmp_path) == results(tmp_path / "whole")
 
 
-def test_a_mean_of_checkpoints_that_lacks_the_last_one_is_not_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("missing", [20, SMALL.max_steps])
+def test_a_mean_of_checkpoints_that_lacks_one_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
 ) -> None:
     def full(folder: Path, *, progress: Progress, **rest: Any) -> None:
-        if progress.step == SMALL.max_steps:
+        if progress.step == missing:
             raise OSError(FULL, "No space left on device")
         save_checkpoint(folder, progress=progress, **rest)
 
     with monkeypatch.context() as patch:
         patch.setattr("yiwen.training.loop.save_checkpoint", full)
-        with pytest.raises(
-            TrainingError, match="no room for the checkpoint of step 23, which `final` is averaged from"
-        ):
+        with pytest.raises(OSError, match="No space left on device"):
             train(tmp_path, average_last=2)
     assert not (tmp_path / "final").exists()
     train(tmp_path, average_last=2)
     train(tmp_path / "whole", average_last=2)
     assert results(tmp_path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["another in its place", "nothing there"])
+def test_a_run_that_is_moved_away_while_it_trains_ends_and_writes_nothing_where_it_was(
+    tmp_path: Path, is_new: bool
+) -> None:
+    run, moved, job = tmp_path / "run", tmp_path / "moved", toy_job()
+
+    def load(rows: Any, seed: int) -> Any:
+        if work.progress.step == 8 and not moved.exists():
+            run.rename(moved)
+            if is_new:
+                train(run, max_steps=1)
+                before.extend(sorted(run.rglob("*")))
+        return job.load(rows, seed)
+
+    before: list[Path] = []
+    work = trainer(run, SMALL, replace(job, load=load))
+    with pytest.raises(TrainingError, match=r"metrics.jsonl was removed or moved during training; go on with --resume"):
+        work.train()
+    assert sorted(run.rglob("*")) == before
+    train(moved)
+    train(tmp_path / "whole")
+    assert results(moved) == results(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("losses", "best", "n_worse"), [((3.0, 2.0, 1.0), 21, 0), ((1.0, 2.0, 3.0), 7, 2)])

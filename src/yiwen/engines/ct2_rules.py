@@ -68,9 +68,8 @@ def settled_greedy(
     """
     if log_prob is None:
         return [Hypothesis(ids[:limit], math.nan, math.nan, len(ids) <= limit)]
-    if not config.min_len <= len(ids) <= limit:  # the sum up to the limit is not known
-        return None
-    return [scored(ids, log_prob, config)]
+    is_known = config.min_len <= len(ids) <= limit  # the sum up to the limit is not
+    return [scored(ids, log_prob, config)] if is_known else None
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:

@@ -52,8 +52,7 @@ class Cache:
     """What was searched before, least recently used out first, bounded by bytes. Safe for threads."""
 
     def __init__(self, max_bytes: int) -> None:
-        self.n_bytes = 0
-        self.n_hits = 0
+        self.n_bytes = self.n_hits = 0
         self._max_bytes = max_bytes
         self._found: OrderedDict[Hashable, tuple[Found, int]] = OrderedDict()
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ from torch import nn
 from yiwen.bundle import load_tensors, load_weights, save_tensors
 from yiwen.config import read_stored
 from yiwen.errors import CheckpointError
-from yiwen.files import is_complete, new_folder, remove, verify_manifest, write_json
+from yiwen.files import is_complete, new_folder, put_back, remove, verify_manifest, write_json
 from yiwen.stop import NEW_RUN
 from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimizer_tensors
 from yiwen.training.state import Progress
@@ -96,6 +96,7 @@ def latest_checkpoint(folder: Path) -> Path | None:
     Raises:
         CheckpointError: If there are step folders but none is complete: starting from zero would hide a loss.
     """
+    put_back(folder)
     complete = checkpoints(folder)
     if not complete and any(folder.glob("step-*")):
         raise CheckpointError(
@@ -106,8 +107,5 @@ def latest_checkpoint(folder: Path) -> Path | None:
 
 def remove_old(folder: Path, *, keep_last: int) -> None:
     """Remove all but the last `keep_last` scheduled checkpoints, and every unscheduled one but the newest of all."""
-    *older, _newest = checkpoints(folder)
-    kept = last_scheduled(folder, keep_last)
-    for path in older:
-        if path not in kept:
-            remove(path)
+    for path in sorted({*checkpoints(folder)[:-1]} - {*last_scheduled(folder, keep_last)}):
+        remove(path)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from yiwen.errors import CheckpointError
+from yiwen.errors import CheckpointError, TrainingError
 from yiwen.files import write_lines
+from yiwen.stop import GO_ON, NEW_RUN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +36,18 @@ class Record:
         size = path.stat().st_size if path.exists() else 0
         if size < n_bytes:
             raise CheckpointError(f"{path} has {size} bytes, the checkpoint {n_bytes}; restore it, or start a new run")
-        self._file = path.open("ab")
+        self._path, self._file = path, path.open("ab")
         self._file.truncate(n_bytes)
         self._file.seek(0, os.SEEK_END)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one JSON object; what is no finite number (the loss where no update counted) is null there."""
+        """Append one JSON object; what is no finite number (the loss where no update counted) is null there.
+
+        Raises:
+            TrainingError: If the file was removed or moved meanwhile: its lock is, too, and another may write there.
+        """
+        if not (self._path.exists() and self._path.stat().st_ino == os.fstat(self._file.fileno()).st_ino):
+            raise TrainingError(f"{self._path} was removed or moved during training; {GO_ON} where it is, or {NEW_RUN}")
         self._file.write(json.dumps(_finite(line), ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self._file.flush()
 

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
-from yiwen.files import remove_leftovers
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.training.average import average_weights, with_weights
@@ -250,7 +249,11 @@ class Trainer:
             self._save()
 
     def _save(self) -> None:
-        """Publish a checkpoint, then remove what it makes superfluous; a full disk costs the checkpoint alone."""
+        """Publish a checkpoint, then remove what it makes superfluous.
+
+        A full disk costs the checkpoint alone; where the last ones are averaged, one that is missing would change the
+        model, and the run ends: it goes on from the checkpoint before.
+        """
         folder = self.run / "checkpoints"
         # Of the step alone: a run that was stopped here has the same checkpoints to average as one that was not.
         self.progress.is_scheduled = self._is_due(self.config.checkpoint_every)
@@ -260,9 +263,9 @@ class Trainer:
                 folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
             )
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.saved_step < 0:
+            is_needed = self.saved_step < 0 or (self.config.average_last > 1 and not self.stop)
+            if is_needed or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            remove_leftovers(folder)
             self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
             return
         self.saved_step = self.progress.step
@@ -286,11 +289,6 @@ class Trainer:
         """Write the final bundle: the mean of the last checkpoints, or the weights that were validated."""
         if self.saved_step < self.progress.step:  # stopped early, between two checkpoints
             self._save()
-        if self.saved_step < self.progress.step and self.config.average_last > 1:
-            raise TrainingError(
-                f"{self.run}: no room for the checkpoint of step {self.progress.step}, which `final` is averaged from; "
-                f"free some and {GO_ON}"
-            )
         snapshot = self._averaged() if self.config.average_last > 1 else self._snapshot({})
         self._publish("final", snapshot)
         if self.job.subwords is not None:

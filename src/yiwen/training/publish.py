@@ -21,9 +21,8 @@ def publish(run: Path, link: str, *, step: int, write: Callable[[Path], None]) -
 
 def remove_others(run: Path, link: str, *, step: int) -> None:
     """Remove the bundles of all other steps."""
-    for bundle in (run / "bundles").glob(f"{link}-{8 * '[0-9]'}"):
-        if bundle != _folder(run, link, step):
-            remove(bundle)
+    for bundle in {*(run / "bundles").glob(f"{link}-{8 * '[0-9]'}")} - {_folder(run, link, step)}:
+        remove(bundle)
 
 
 def restore_best(run: Path, *, step: int) -> bool:
