@@ -46,7 +46,7 @@ class Record:
         Raises:
             TrainingError: If the file was removed or moved meanwhile: its lock is, too, and another may write there.
         """
-        if not (self._path.exists() and self._path.stat().st_ino == os.fstat(self._file.fileno()).st_ino):
+        if not (self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))):
             raise TrainingError(f"{self._path} was removed or moved during training; {GO_ON} where it is, or {NEW_RUN}")
         self._file.write(json.dumps(_finite(line), ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self._file.flush()

@@ -287,8 +287,9 @@ class Trainer:
 
     def _finish(self) -> None:
         """Write the final bundle: the mean of the last checkpoints, or the weights that were validated."""
-        if self.saved_step < self.progress.step:  # stopped early, between two checkpoints
+        if self.saved_step < self.progress.step:  # stopped early, between two checkpoints, or had no room
             self._save()
+            self.stop.check("the last checkpoint")  # which a stop may have cost on a full disk
         snapshot = self._averaged() if self.config.average_last > 1 else self._snapshot({})
         self._publish("final", snapshot)
         if self.job.subwords is not None:
