@@ -323,6 +323,15 @@ def test_a_disk_that_is_full_at_the_last_flush_is_an_error() -> None:
     assert "error: no space left on the disk; free some" in result.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_the_exit_code_tells_what_happened_where_no_message_can_be_written() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run(
+            [sys.executable, "-c", YIWEN, "translate", "nosuch"], stdin=subprocess.DEVNULL, stderr=full
+        )
+    assert result.returncode == 4  # bad model
+
+
 def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its_number() -> None:
     program = "import sys; from yiwen.cli.main import main; main(['--version']); print('译文\\udce9')"
     result = subprocess.run(

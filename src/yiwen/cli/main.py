@@ -14,6 +14,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
@@ -153,6 +154,7 @@ def _report(error: BaseException, message: str, *, code: int, is_error: bool = T
 
     if os.environ.get("YIWEN_TRACEBACK", "0") not in ("", "0"):
         traceback.print_exception(error)
-    # Never wrapped: a path broken at column 80 can be neither copied nor searched for.
-    Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red") if is_error else "", message))
+    with suppress(OSError):  # where nothing can be said the exit code still tells the truth
+        # Never wrapped: a path broken at column 80 can be neither copied nor searched for.
+        Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red") if is_error else "", message))
     return code
