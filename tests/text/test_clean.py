@@ -82,6 +82,14 @@ def test_vowel_signs_are_no_signs() -> None:
     assert not has_few_letters("it is over", "ပြီးပြီ", least=0.3)
 
 
+@pytest.mark.parametrize("tgt", ["命令 <选项> <文件名>", "Befehl <Größe> <Dateiname>", "команда <ключи> <файл>"])
+def test_what_a_reader_has_to_fill_in_may_be_translated(tgt: str) -> None:
+    assert not clean.has_markup("command <options> <file>", tgt)
+    assert not clean.has_markup("Dream of the Red Chamber", "<红楼梦>")  # a title
+    assert clean.has_markup("command <options> <file>", tgt.replace("<", "").replace(">", ""))
+    assert clean.has_markup("<b>Run</b> it", f"{tgt} &amp; los")
+
+
 def test_chinese_is_measured_by_width_and_not_by_words() -> None:
     src, tgt = "The weather will be fine tomorrow in all of the country.", "明天全国各地都将是晴天。"
     assert len(src.split()) > 4 * len(tgt.split())

@@ -20,7 +20,9 @@ from yiwen.text.chinese import visual_length
 from yiwen.text.languages import canonical
 from yiwen.text.scripts import MARKS, script_of, script_share
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
+_ENTITY = r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});"
+_TAGS = [re.compile(rf"</?{letter}[^<>]*>|{_ENTITY}") for letter in ("[A-Za-z]", r"[^\W\d_]")]
+"""Tags of HTML, and what looks like one in any script."""
 _TOLD = re.compile(r"\A<2[\w-]+>(?: |\Z)")
 """What tells a model something, such as <2de> or <2bt>, and is no text."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -119,15 +121,18 @@ def is_copied(src: str, tgt: str) -> bool:
 
 
 def has_markup(src: str, tgt: str) -> bool:
-    """True where the sides hold HTML tags or entities and not the same number of them."""
+    """True where the sides hold HTML tags or entities and not the same number of them.
+
+    >>> has_markup("<b>Yes", "是"), has_markup("the <file>", "<文件>")  # what is to be filled in may be translated
+    (True, False)
+    """
     has_signs = "<" in src or "&" in src or "<" in tgt or "&" in tgt  # of few lines, which is quicker to see
-    return has_signs and len(_TAG.findall(src)) != len(_TAG.findall(tgt))
+    return has_signs and all(len(tag.findall(src)) != len(tag.findall(tgt)) for tag in _TAGS)
 
 
 def is_script_wrong(src: str, tgt: str, *, scripts: tuple[str | None, str | None], least: float) -> bool:
     """True where too few words of a side are in the script of its language; None = a script we do not know."""
-    sides = zip((src, tgt), scripts, strict=True)
-    return any(script is not None and script_share(side, script) < least for side, script in sides)
+    return any(script and script_share(side, script) < least for side, script in zip((src, tgt), scripts, strict=True))
 
 
 def _letter_share(text: str) -> float:
