@@ -17,7 +17,7 @@ from functools import partial
 from yiwen.config import check_bounds
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import visual_length
-from yiwen.text.languages import canonical
+from yiwen.text.languages import CHINESE, base, canonical
 from yiwen.text.scripts import MARKS, script_of, script_share
 
 _ENTITY = r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});"
@@ -51,7 +51,7 @@ class CleaningConfig:
     min_script: float = 0.2
     """Least share of words in the script of the side's language, where that is known; 0 = any."""
     drop_copied: bool = True
-    """Drop pairs whose sides are the same but for case (never where both languages are the same)."""
+    """Drop pairs whose sides are the same but for case (not where both languages are the same or kinds of Chinese)."""
     drop_markup: bool = True
     """Drop pairs with HTML tags or entities unless both sides hold the same number of them."""
     drop_duplicates: bool = True
@@ -81,7 +81,7 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
         ("length", True, partial(is_length_wrong, least=config.min_length, greatest=config.max_length)),
         ("repeated characters", config.max_repeats > 0, lambda src, tgt: bool(repeated.search(f"{src}\n{tgt}"))),
         ("too few letters", config.min_letters > 0, partial(has_few_letters, least=config.min_letters)),
-        ("copied source", config.drop_copied and one != other, is_copied),
+        ("copied source", config.drop_copied and one != other and not {base(one), base(other)} <= CHINESE, is_copied),
         ("markup", config.drop_markup, has_markup),
         ("wrong script", config.min_script > 0 and any(scripts), in_wrong_script),
         ("length ratio", config.max_ratio > 0, partial(is_ratio_wrong, greatest=config.max_ratio)),
