@@ -82,6 +82,14 @@ def test_vowel_signs_are_no_signs() -> None:
     assert not has_few_letters("it is over", "ပြီးပြီ", least=0.3)
 
 
+@pytest.mark.parametrize("tgt", ["命令 <选项> <文件名>", "Befehl <Größe> <Dateiname>", "команда <ключи> <файл>"])
+def test_what_a_reader_has_to_fill_in_may_be_translated(tgt: str) -> None:
+    assert not clean.has_markup("command <options> <file>", tgt)
+    assert not clean.has_markup("Dream of the Red Chamber", "<红楼梦>")  # a title
+    assert clean.has_markup("command <options> <file>", tgt.replace("<", "").replace(">", ""))
+    assert clean.has_markup("<b>Run</b> it", f"{tgt} &amp; los")
+
+
 def test_chinese_is_measured_by_width_and_not_by_words() -> None:
     src, tgt = "The weather will be fine tomorrow in all of the country.", "明天全国各地都将是晴天。"
     assert len(src.split()) > 4 * len(tgt.split())
@@ -89,9 +97,11 @@ def test_chinese_is_measured_by_width_and_not_by_words() -> None:
 
 
 def test_copies_are_wanted_where_both_languages_are_the_same() -> None:
-    for codes in (("en", "en"), ("en-GB", "en-US"), ("pt", "pt-BR")):
+    kinds_of_chinese = ("zh-Hans", "zh-Hant"), ("zh_TW", "zh"), ("yue", "zh"), ("zh-Hant", "lzh")  # 你好 is 你好 in all
+    for codes in (("en", "en"), ("en-GB", "en-US"), ("pt", "pt-BR"), *kinds_of_chinese):
         same = checks(CleaningConfig(), src_lang=codes[0], tgt_lang=codes[1])
-        assert fault_of("a b c", "a b c", same) is None
+        text = "你好" if codes in kinds_of_chinese else "a b c"
+        assert fault_of(text, text, same) is None
     assert fault_of("a b c", "A B C", EN_DE) == "copied source"
     assert fault_of("Große Straße", "GROSSE STRASSE", EN_DE) == "copied source"  # two letters for one
 

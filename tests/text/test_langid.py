@@ -31,6 +31,9 @@ DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
         ("東京大学", ("en", "zh", "ja"), "zh-Hans"),
         ("我昨天在优の良品买了很多东西。", ("zh", "ja"), "zh-Hans"),
         ("이것은 책입니다.", (), "ko"),
+        ("ON SELECT 룰은 OLD를 사용할 수 없음", ("en", "ko"), "ko"),  # most letters are Latin, most words are not
+        ("The Korean greeting 안녕하세요 means hello.", ("en", "ko"), "en"),
+        ("그는 「ありがとう」라고 말했다.", ("ja", "ko"), "ko"),
         ("hello", ("en", "zh"), "en"),
         ("Jeg liker å lese bøker om vinteren, men ikke når det er varmt ute.", ("nb", "sv", "en"), "nb"),
         ("Gusto kong magbasa ng mga aklat tuwing tag-ulan sa bahay namin.", ("nb", "fil"), "fil"),
@@ -73,6 +76,7 @@ def test_a_short_text_says_less_than_a_long_one() -> None:
         ("彼は「안녕하세요」と言った。", "ja", "ko", False),
         ("我昨天在优の良品买了很多东西。", "zh", "ja", False),
         ("그는 「ありがとう」라고 말했다.", "ko", "ja", False),
+        ("他说「안녕하세요」就走了。", "zh", "ko", False),
         ("東京大学で教授会議がある。", "zh", "ja", True),
         ("이것은 책입니다.", "ja", "ko", True),
         ("דאָס איז אַ גוט בוך, און איך האָב עס געלייענט נעכטן.", "yi", "he", False),  # a language unknown to the model

@@ -74,7 +74,7 @@ def test_what_is_no_text_is_no_language(code: Any) -> None:
 
 
 def test_which_languages_are_written_from_right_to_left() -> None:
-    leftwards = "ar arb_Arab arz fa pes ur ps ug ckb sd he iw yi Arabic"
+    leftwards = "ar arb_Arab arz fa pes ur ps ug ckb sd he iw yi Arabic ku-Arab pa-Arab azb pnb dv syr nqo"
     rightwards = "en zh zh-Hant ja ru hi ka sd-Deva ar-Latn az pa ff ku tlh quenya-x xx"
     assert [code for code in leftwards.split() if not is_leftwards(code)] == []
     assert [code for code in ("", *rightwards.split()) if is_leftwards(code)] == []

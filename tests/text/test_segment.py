@@ -78,6 +78,34 @@ CHINESE = [
     "一、苹果；二、梨。|使用Node.js开发。|《你好，李焕英！》是电影。",
     "请看 http://a.cn/b?c=d&e。|文件是 a.tar.gz。",
 ]
+JAPANESE = [
+    "これは本です.|すごい!|本当に?|はい。",
+    "これは本です．|円周率は３．１４です．|彼はＤｒ．スミスだ．|終わり．",
+]
+HEBREW = [
+    'ד"ר כהן הגיע לעיר.| אחר כך דיבר עם מפקד בצה"ל.| מה שלומך?',
+    'המחיר 3.5 ש"ח.| הוא אמר: "אני לא. לא יודע" והלך.',
+]
+INDIC = [
+    ("hi", "वह घर गया।|बारिश हो रही थी।| वह बी.ए. पास है।"),
+    ("bn", "সে বাড়ি গেল।|বৃষ্টি হচ্ছিল।"),
+    ("am", "እሱ ወደ ቤት ሄደ።|ዝናብ ነበር።"),
+]
+WORDS_THAT_ARE_ABBREVIATIONS_ELSEWHERE = [
+    ("sv", "Så sa hon.| Vi ses i jul.| Han är fri.| Stäng av.| Det kom sen.| Slut."),
+    ("fi", "Tiedän sen.| Mutta en kerro."),
+    ("nl", "Dat weet ik al.| Het glas is vol.| Drink maar."),
+    ("tr", "Bunu yapan sen.| Bunu al.| Bitti."),
+    ("cs", "Byl to jen sen.| Nevím co.| Pojď."),
+    ("es", "Creo que no.| Es un ave.| Vuela."),
+    ("it", "Credo di no.| Non so chi è.| Andiamo."),
+    ("pt", "Sei quem é.| Vamos."),
+    ("hu", "Ez ő.| Szép est.| Jó éjt."),
+    ("ru", "Это был не я.| Он родился в 1990 г.| Потом уехал."),
+    ("vi", "Vâng ạ.| Bây giờ là mùa thu.| Anh hát dân ca.| Hay quá."),
+    ("fr", "C'est un vol.| Il est à l'est.| Ils étaient sept.| M. Le Pen part le 5 sept. 2020."),
+    ("en", "I like figs.| It took 5 ms.| He said no.| Peter saw Figs. 3 and 4, vol. 3, no. 5."),
+]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +113,11 @@ CHINESE = [
     [("en", text) for text in ENGLISH]
     + [("de", text) for text in GERMAN]
     + [("fr", text) for text in FRENCH]
-    + [("zh", text) for text in CHINESE],
+    + [("zh", text) for text in CHINESE]
+    + [("ja", text) for text in JAPANESE]
+    + [("he", text) for text in HEBREW]
+    + INDIC
+    + WORDS_THAT_ARE_ABBREVIATIONS_ELSEWHERE,
 )
 def test_sentences_end_where_a_reader_sees_it(lang: str, marked: str) -> None:
     text = marked.replace("|", "")
@@ -204,26 +236,36 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
     [
         ("bg", "Живее на ул. Раковски."),
         ("bn", "ডা. রহমান এসেছেন।"),
+        ("bn", "মো. করিম এসেছেন।"),
         ("cs", "Bydlí např. Praha tady."),
         ("da", "Vi mødes kl. 10 i dag."),
         ("el", "Ο κ. Νικόλαος ήρθε."),
         ("el", "Βλ. σελ. 5, αρ. 7 και κεφ. 3 εδώ."),
+        ("de", "Ca. Mitte Mai kommt lt. Gesetz Müller et al. Recht zu."),
+        ("en", "Gen. Lee met Sen. Cruz, Col. Mustard and Rep. Jo on Oct. 5 at Mt. Fuji, says Lee et al. 2010 here."),
         ("en", "The Bldg. 5 is where Assoc. Prof. Lee works."),
         ("es", "Vive en la Avda. Mayor hoy."),
+        ("es", "Vino P. ej. Ana."),
         ("fi", "Esim. Helsinki on suuri, ks. Turku."),
         ("hi", "डॉ. सिंह आए।"),
         ("hr", "Npr. Zagreb je velik."),
+        ("hu", "Vö. Kiss könyve."),
         ("hu", "Sok dolog, pl. Pest szép, Özv. Kiss is."),
+        ("id", "Harganya Rp. 3.500 saja."),
         ("id", "Rumah Bpk. Joko di Jl. Sudirman, Kec. Beji, hlm. 5 besar."),
+        ("ko", "날짜는 2024. 12. 31. 이다."),
         ("nb", "Det er f.eks. Oslo som er stor."),
         ("no", "Det er f.eks. Oslo som er stor."),
+        ("pl", "Prof. dr hab. Jan i ok. 20 tys. Polaków przyszli."),
         ("pt", "Veja núm. 7 aqui."),
         ("ro", "Dl. Pop și Dna. Ion stau pe str. Sf. Maria, vezi pag. 3 aici."),
         ("ru", "Тов. Петров живёт у св. Анны."),
         ("sk", "Napr. Nitra je tu."),
+        ("sr", "Др. Петровић је рођен 13. Маја."),
         ("sr", "То је ул. Светог Саве."),
         ("sv", "Det är t.ex. Lund, dvs. Skåne, som är litet."),
         ("ta", "திரு. ராமன் வந்தார்."),
+        ("tr", "Bu 19. Yüzyıl'da oldu."),
         ("tr", "Doç. Dr. Ali ve Hz. Ali geldi."),
         ("uk", "Це напр. Львів."),
     ],

@@ -17,10 +17,12 @@ from functools import partial
 from yiwen.config import check_bounds
 from yiwen.errors import ConfigError
 from yiwen.text.chinese import visual_length
-from yiwen.text.languages import canonical
+from yiwen.text.languages import CHINESE, base, canonical
 from yiwen.text.scripts import MARKS, script_of, script_share
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
+_ENTITY = r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});"
+_TAGS = [re.compile(rf"</?{letter}[^<>]*>|{_ENTITY}") for letter in ("[A-Za-z]", r"[^\W\d_]")]
+"""Tags of HTML, and what looks like one in any script."""
 _TOLD = re.compile(r"\A<2[\w-]+>(?: |\Z)")
 """What tells a model something, such as <2de> or <2bt>, and is no text."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -49,7 +51,7 @@ class CleaningConfig:
     min_script: float = 0.2
     """Least share of words in the script of the side's language, where that is known; 0 = any."""
     drop_copied: bool = True
-    """Drop pairs whose sides are the same but for case (never where both languages are the same)."""
+    """Drop pairs whose sides are the same but for case (not where both languages are the same or kinds of Chinese)."""
     drop_markup: bool = True
     """Drop pairs with HTML tags or entities unless both sides hold the same number of them."""
     drop_duplicates: bool = True
@@ -79,7 +81,7 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
         ("length", True, partial(is_length_wrong, least=config.min_length, greatest=config.max_length)),
         ("repeated characters", config.max_repeats > 0, lambda src, tgt: bool(repeated.search(f"{src}\n{tgt}"))),
         ("too few letters", config.min_letters > 0, partial(has_few_letters, least=config.min_letters)),
-        ("copied source", config.drop_copied and one != other, is_copied),
+        ("copied source", config.drop_copied and one != other and not {base(one), base(other)} <= CHINESE, is_copied),
         ("markup", config.drop_markup, has_markup),
         ("wrong script", config.min_script > 0 and any(scripts), in_wrong_script),
         ("length ratio", config.max_ratio > 0, partial(is_ratio_wrong, greatest=config.max_ratio)),
@@ -119,15 +121,18 @@ def is_copied(src: str, tgt: str) -> bool:
 
 
 def has_markup(src: str, tgt: str) -> bool:
-    """True where the sides hold HTML tags or entities and not the same number of them."""
+    """True where the sides hold HTML tags or entities and not the same number of them.
+
+    >>> has_markup("<b>Yes", "是"), has_markup("the <file>", "<文件>")  # what is to be filled in may be translated
+    (True, False)
+    """
     has_signs = "<" in src or "&" in src or "<" in tgt or "&" in tgt  # of few lines, which is quicker to see
-    return has_signs and len(_TAG.findall(src)) != len(_TAG.findall(tgt))
+    return has_signs and all(len(tag.findall(src)) != len(tag.findall(tgt)) for tag in _TAGS)
 
 
 def is_script_wrong(src: str, tgt: str, *, scripts: tuple[str | None, str | None], least: float) -> bool:
     """True where too few words of a side are in the script of its language; None = a script we do not know."""
-    sides = zip((src, tgt), scripts, strict=True)
-    return any(script is not None and script_share(side, script) < least for side, script in sides)
+    return any(script and script_share(side, script) < least for side, script in zip((src, tgt), scripts, strict=True))
 
 
 def _letter_share(text: str) -> float:

@@ -18,12 +18,9 @@ from yiwen.text.scripts import LETTER, SCRIPTS, script_of, script_share
 _ENOUGH: Final = 30
 """Letters that the model needs to tell languages of one script apart for certain."""
 _CERTAIN: Final = 0.99
-_OWN: Final = {
-    "Japanese": (re.compile("[\u3041-\u3096\u30a1-\u30fa]"), 0.2),
-    "Korean": (re.compile("[\uac00-\ud7a3]"), 0.5),
-}
-"""What is not Chinese in scripts that share its characters, and the share of a text's letters that are more than a word
-that it quotes."""
+_OWN: Final = table()["own"]
+"""What is not Chinese in scripts that share its characters, and how much of it is more than a word that a text quotes:
+how many for each other letter, and for each Latin one."""
 _NAMES: Final = {"nb": "no", "fil": "tl"}
 """What the model calls languages of ours."""
 
@@ -93,8 +90,11 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
 
 
 def _is_own(prose: str, script: str) -> bool:
-    letters, least = _OWN.get(script, (LETTER, 1.0))
-    return len(letters.findall(prose)) > least * len(LETTER.findall(prose))
+    if script not in _OWN:
+        return False
+    letters, per_other, per_latin = _OWN[script]
+    n, n_latin, n_all = (len(re.findall(each, prose)) for each in (letters, "[A-Za-z]", LETTER.pattern))
+    return bool(n > per_other * (n_all - n - n_latin) + per_latin * n_latin)
 
 
 @once

@@ -6,7 +6,8 @@
     >>> sorted(numbers_in("两千人，二〇二五年", "zh").words)
     [2000.0, 2025.0]
 
-Number words are known in the languages of `numbers.toml`, numerals in Chinese and Japanese; elsewhere only digits are.
+Number words are known in English, German and French, numerals in Chinese and Japanese; elsewhere digits are, and words
+for thousands and millions behind them (`numbers.toml`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from yiwen.text.languages import base
+from yiwen.text.languages import RUN_ON, base
 
 _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ENGLISH: Final[str] = _WORDS["en"]["words"]
 """zero to nineteen, twenty to ninety."""
-_HAN_LANGUAGES: Final = ("zh", "ja", "yue")
+_ALIKE: Final = _WORDS.pop("alike")
+_SCALES_OF: Final = _WORDS.pop("scales_of")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = dict(zip("十百千万萬亿億천만억", (10.0, 1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e3, 1e4, 1e8), strict=True))
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
@@ -42,12 +44,9 @@ _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四]|�
 _NO_NUMERAL: Final = re.compile(
     "[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|(?<=[十百千])[多余餘来來几幾](?=[万萬亿億])"  # 一百多万
 )
-_SPOKEN: Final = {"k": 1000, "grand": 1000}
-_SCALE: Final = _SPOKEN | {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
-"""Of all languages; where they differ (a German Billion is a trillion), as in English. The first two behind digits."""
+_SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
+"""Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
-_NARROW: Final = str.maketrans("\u00a0\u2009\u202f٬٫", "   ,.")
-"""Blanks that no line is broken at, as French has them inside and behind of numbers; separators of Arabic."""
 _COMPOUND: Final = re.compile(
     r"(?<![\d.,])\d+(?:(?:[万萬亿億]|[만억] ?)\d+){0,2}(?:[万萬亿億]|[만억] ?)"  # Korean puts a blank there
     r"(?:\d{3,}(?![\d.,千万萬亿億천만억])|\d+[千万萬천만])"
@@ -61,11 +60,6 @@ _DIGITS: Final = re.compile(
     rf"(?:{_SCALED}|(?= ?(?:[-–~～至到或]|to|or|and|bis|oder|und|à|ou|et) ?\d[\d.,]*{_SCALED}))?",  # 2 to 3 million
     re.IGNORECASE,
 )
-_MONEY: Final = re.compile(r"(?<=[$£€])(\d[\d.,]*)[mM]\b")
-_CLOCK: Final = re.compile(r"\b(\d{1,2})\.(\d\d)(?= Uhr\b| ?[ap]\.?m\b)")
-_HOURS: Final = _WORDS["de"]["words"].replace(" ein ", " eins ").split()[:13]
-_HALF_TO: Final = re.compile(rf"\bhalb (?:([1-9]|1\d|2[0-4])|({'|'.join(_HOURS[1:])}))\b", re.IGNORECASE)
-"""German: halb acht is half past seven, and halb ein Mensch is no time."""
 _ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n|mal|(?:jähr|köpf|stünd|täg)ig(?:e[nrms]?)?)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
@@ -84,15 +78,15 @@ class Numbers:
 
 def knows_words(language: str) -> bool:
     """True where numbers in words are known of the language."""
-    return base(language) in (*_WORDS, *_HAN_LANGUAGES)
+    return base(language) in (*_WORDS, *RUN_ON)
 
 
 def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     language = base(language)
-    text = _CLOCK.sub(r"\1:\2", _COMPOUND.sub(_in_digits, _MONEY.sub(r"\1 million", text.translate(_NARROW))))
-    if language == "de":
-        text = _HALF_TO.sub(lambda half: f"{(int(half[1] or _HOURS.index(half[2].lower())) - 2) % 12 + 1}:30", text)
+    for form, alike in _forms(language):
+        text = form.sub(alike, text)
+    text = _COMPOUND.sub(_in_digits, text)
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
     for number, han, word, next_han, next_word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
@@ -101,13 +95,21 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
     text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words, hints = set[float](), set[float]()
-    if language in _HAN_LANGUAGES:
+    if language in RUN_ON:
         words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
     elif language in _WORDS:
         words, hints = _in_words(text.lower(), _lexicon(language))
     hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
     hints |= _joined(words, hints, words.union(*digits))
     return Numbers(tuple(digits), frozenset(words), frozenset(hints))
+
+
+@cache
+def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """What a language writes otherwise than others, and as what it is read: 14.30 Uhr as 14:30, 3 тыс. as 3千."""
+    scales = {rf"(?<=[\d百千万]) ?(?:{words})": sign for sign, words in _SCALES_OF.get(language, {}).items()}
+    forms = _ALIKE["any"] | _ALIKE.get(language, {}) | scales
+    return [(re.compile(form, re.IGNORECASE), alike) for form, alike in forms.items()]
 
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:

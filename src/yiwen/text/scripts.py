@@ -58,12 +58,12 @@ def script_of(language: str) -> str | None:
 
 
 def is_leftwards(language: str) -> bool:
-    """True of a language that is known to be written from right to left: by its usual script, Arabic or Hebrew.
+    """True of a language that is known to be written from right to left: by its usual script or the one that is named.
 
-    >>> [is_leftwards(code) for code in ("ar", "fa-IR", "he", "ar-Latn", "en", "xx", "")]
-    [True, True, True, False, False, False, False]
+    >>> [is_leftwards(code) for code in ("ar", "fa-IR", "he", "ku-Arab", "ar-Latn", "en", "xx", "")]
+    [True, True, True, True, False, False, False, False]
     """
-    return script_of(language) in ("Arabic", "Hebrew")
+    return (script_of(language) or language[-4:]) in ("Arabic", "Hebrew", "Syriac", "Thaana", "NKo", "Arab", "Hebr")
 
 
 def script_share(text: str, script: str) -> float:

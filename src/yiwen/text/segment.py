@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.text.chinese import HAN
-from yiwen.text.languages import UNSPACED, base
-from yiwen.text.scripts import MARKS
+from yiwen.text.languages import RUN_ON, base
+from yiwen.text.scripts import MARKS, SCRIPTS
 
 Span = tuple[int, int]
 
@@ -25,6 +25,10 @@ _END: Final = re.compile(rf"(?:[.!?。！？｡…‥।॥؟۔።፧։។៕။
 _COMMA: Final = re.compile(rf"[，；：、،؛፣፤།]+[{_CLOSERS}]*|——|[,;:](?=[\s{HAN}])|\s[-–—](?=\s)")
 _PAIRS: Final = ("“”", "《》", "「」", "『』", "（）", "【】", '""', "``", "()", "[]")
 _PAIRED: Final = re.compile("|".join(rf"\{left}[^\{left}\{right}\n]{{0,120}}\{right}" for left, right in _PAIRS))
+_INNER: Final = re.compile(r"\S(?:.*\S)?", re.DOTALL)
+_JAPANESE: Final = SCRIPTS["Japanese"][0]
+_READ_AS: Final = {"el": ("[;\u037e]", "?"), "he": ('(?<=[א-ת])"(?=[א-ת])', "ו"), "ja": ("．", ".")}
+"""What a language writes otherwise: Greek asks with a semicolon, and Hebrew has a quote inside of abbreviations."""
 _NEXT_WORD: Final = re.compile(r"[\s\"'“‘«¿¡(\[（「『—–•*-]*(\w*)")
 _LAST_WORD: Final = re.compile(rf"[\w.{MARKS}-]*\Z")
 _FAR: Final = 40
@@ -43,7 +47,7 @@ _NUMBERED: Final = re.compile(_TABLE["numbered"], re.IGNORECASE)
 _SELDOM_LAST: Final = re.compile(_TABLE["seldom_last"], re.IGNORECASE)
 """Those that a sentence ends with where the next word is one that begins many; so initials, a.m. and U.S."""
 _STARTER: Final = re.compile(_TABLE["starters"], re.IGNORECASE)
-_ORDINAL: Final = frozenset(("de", "da", "nb", "nn", "no", "fi", "cs", "sk", "pl", "hu", "hr", "sl", "et", "lv", "is"))
+_ORDINAL: Final = frozenset(_TABLE["ordinal"].split())
 """Languages that write the 3rd as 3."""
 
 
@@ -57,10 +61,11 @@ def sentences(text: str, lang: str, uncut: frozenset[int] = frozenset()) -> list
     ['Mr. Smith paid $3.50.', '“Really?” he asked.', '他笑了。', '你呢？']
     """
     bounds = [0]
+    form, plain = _READ_AS.get(base(lang), ("\n", ""))  # of which a line has none
     for line in text.split("\n"):
         start = bounds[-1]
-        asked = re.sub("[;\u037e]", "?", line) if base(lang) == "el" else line  # Greek asks with a semicolon
-        bounds += [start + bound for bound in _boundaries(asked, base(lang))] + [start + len(line) + 1]
+        alike = re.sub(form, plain, line)
+        bounds += [start + bound for bound in _boundaries(alike, base(lang))] + [start + len(line) + 1]
     return _trimmed(text, bounds, uncut)
 
 
@@ -75,12 +80,8 @@ def words(text: str, uncut: frozenset[int] = frozenset()) -> list[Span]:
 
 
 def _trimmed(text: str, bounds: list[int], uncut: frozenset[int]) -> list[Span]:
-    spans = []
-    for start, end in pairwise(bound for bound in bounds if bound not in uncut):
-        if inner := text[start:end].strip():
-            start = text.index(inner, start)
-            spans.append((start, start + len(inner)))
-    return spans
+    kept = pairwise(bound for bound in bounds if bound not in uncut)
+    return [inner.span() for start, end in kept if (inner := _INNER.search(text, start, end))]
 
 
 def _boundaries(line: str, lang: str) -> list[int]:
@@ -124,11 +125,11 @@ def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) 
 def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     """Whether a sentence ends with the signs found; `before` is what stands before these."""
     signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
-    if any(sign in "。！？｡။" for sign in signs):
+    if any(sign in "。！？｡။।።" for sign in signs):
         return True
-    if not rest[:1].isspace():
-        is_between_han = re.search(f"[{HAN}]\\Z", before) and re.match(f"[“「]?[{HAN}]", rest)
-        return lang in UNSPACED and signs in (".", "!", "?") and bool(is_between_han)  # half-width in Chinese
+    if not rest[:1].isspace():  # half-width in Chinese and Japanese
+        is_between = re.search(f"[{_JAPANESE}]\\Z", before) and re.match(f"[“「]?[{_JAPANESE}]", rest)
+        return lang in RUN_ON and signs in (".", "!", "?") and bool(is_between)
     last_word = (_LAST_WORD.search(before) or [""])[0]
     next_word = (_NEXT_WORD.match(rest) or ["", ""])[1]
     is_small = next_word[:1] != next_word[:1].title()  # Georgian has small letters alone, and begins with them
