@@ -189,6 +189,12 @@ def test_settings_override_and_the_table_given_stays_as_it_was() -> None:
     assert table == {"search": {"beam_size": 4}}
 
 
+@pytest.mark.parametrize("text", ["2\nlimit = 3", "2 # two\n[spare]\npath = 1"])
+def test_of_a_setting_of_several_lines_none_is_lost(text: str) -> None:
+    assert override({}, [f"rate={text}"]) == {"rate": text}
+    assert override({}, ["names=[\n'a', # one\n'b',\n]"]) == {"names": ["a", "b"]}
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

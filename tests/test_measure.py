@@ -207,7 +207,7 @@ def test_text_that_cannot_be_scored_is_refused(model: Path, texts: tuple[Path, P
     empty.write_text("", encoding="utf-8")
     latin.write_bytes(b"gut\nsch\xf6n\n")
     for src, ref, message in (
-        (tmp_path / "none.en", texts[1], r"none\.en is no file; give the path of an existing text"),
+        (tmp_path / "none.en", texts[1], r"none\.en cannot be read \(No such file.*\); give a readable file"),
         (texts[0], short, r"test\.en has 40 lines, .*short\.de has 1; give one reference a line"),
         (empty, empty, r"empty\.de has 0 lines, .*empty\.de has 0; give one reference a line, and at least one line"),
         (texts[0], latin, r"latin\.de: line 2 is no UTF-8 .*; convert it first"),

@@ -295,9 +295,10 @@ def type_name(hint: Any) -> str:
 
 def _toml_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        (value,) = tomllib.loads(f"value = {text}").values()
+    except ValueError:  # no TOML, or more lines that would be lost
         return text
+    return value
 
 
 def _toml_lines(config: Any, prefix: str, with_meaning: bool) -> Iterator[str]:

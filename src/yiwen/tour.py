@@ -87,7 +87,7 @@ def take_tour(
     began = time.perf_counter()
     run = run or runs_root() / RECIPE
     texts = [text for text in texts if normalise(text)]
-    if run.resolve() == (runs_root() / "demo").resolve():
+    if (runs_root() / "demo").resolve().is_relative_to(run.resolve()):  # replacing it would remove all runs
         raise ConfigError(f"--run {run} is where the demo's text lies; give another folder")
     if n_pairs < _FEWEST_PAIRS:
         raise ConfigError(f"--pairs {n_pairs}; use {_FEWEST_PAIRS} or more")
@@ -167,17 +167,17 @@ def attention_of(translator: Translator, text: str, translation: str) -> str:
 
 
 def _is_earlier_demo(run: Path) -> bool:
-    """True where `run` may be replaced, False where there is none.
+    """True where `run` may be replaced, with all that it holds; False where there is nothing yet.
 
     Raises:
-        ConfigError: If it holds another recipe.
+        ConfigError: If it holds something else than a demo.
         TrainingError: If another process is writing it.
     """
     recipe = run / "recipe.toml"
-    if not recipe.is_file():
+    if all(path.is_dir() or path.name in ("lock", "hardware.json") for path in run.rglob("*")):  # what begins a run
         return False
-    if f"${{{TEXT_VARIABLE}}}" not in str(read_toml(recipe).get("data", {})):
-        raise ConfigError(f"{run} holds another run, which the demo will not replace; give another --run FOLDER")
+    if not recipe.is_file() or f"${{{TEXT_VARIABLE}}}" not in str(read_toml(recipe).get("data", {})):
+        raise ConfigError(f"{run} holds what is no demo, and the next demo would remove; give another --run FOLDER")
     with one_writer(run):
         return True
 

@@ -124,11 +124,26 @@ def test_a_second_demo_replaces_the_first_and_keeps_the_text(tour: Shown) -> Non
     assert train.stat().st_mtime_ns == before
 
 
-def test_another_run_is_never_replaced(tour: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "recipe.toml").write_text('[data]\nsrc_lang = "en"\n', encoding="utf-8")
+@pytest.mark.parametrize("name", ["recipe.toml", "thesis.txt"])
+def test_what_is_no_demo_is_never_replaced_nor_joined_by_what_the_next_demo_removes(
+    name: str, tour: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text('[data]\nsrc_lang = "en"\n', encoding="utf-8")
     assert main(["demo", *TINY, "--run", str(tmp_path)]) == 2
-    assert "holds another run, which the demo will not replace; give another --run FOLDER" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
+    said = "holds what is no demo, and the next demo would remove; give another --run FOLDER"
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_demo_whose_training_never_began_is_no_hindrance(
+    tour: Shown, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tour.folder)
+    arguments = ["demo", *TINY, "--run", "begun"]
+    packed = ["--set=training.attention=packed", "--set=training.guided_alignment=0"]  # needs CUDA
+    assert main([*arguments, *packed]) == 2
+    assert [path.name for path in (tour.folder / "begun").iterdir() if path.is_file()] == ["lock"]
+    assert main(arguments) == 0
 
 
 def test_a_stopped_demo_says_that_it_starts_anew(
@@ -178,11 +193,12 @@ def test_a_wrong_setting_is_told_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_run_cannot_lie_where_the_text_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("place", ["runs/demo", "runs", "."])
+def test_the_run_cannot_lie_where_the_text_does_nor_hold_all_runs(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
-    assert main(["demo", *TINY, "--run", str(tmp_path / "demo")]) == 2
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    assert main(["demo", *TINY, "--run", str(tmp_path / place)]) == 2
     assert "is where the demo's text lies; give another folder" in capsys.readouterr().err.replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
 

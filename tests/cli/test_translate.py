@@ -131,6 +131,17 @@ def test_files_give_what_pipes_give(run: Commands, tiny_run: TinyRun, tmp_path: 
     assert piped.out.count(b"\n") == 40
 
 
+def test_a_dash_is_stdin_or_stdout(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    piped = run("translate", tiny_run.best, *QUICK, stdin=b"Deti gedi.\n")
+    dashes = run("translate", tiny_run.best, *QUICK, "--input", "-", "--output", "-", stdin=b"Deti gedi.\n")
+    assert (dashes.code, dashes.out) == (0, piped.out)
+    assert piped.out.count(b"\n") == 1
+    assert not (tmp_path / "-").exists()
+
+
 def test_n_best_lists_have_line_score_and_text(run: Commands, tiny_run: TinyRun) -> None:
     done = run("translate", tiny_run.best, "--n-best", 2, "--threads", 1, stdin=b"Deti gedi.\n\nKabe robu.\n")
     rows = [line.split("\t") for line in done.lines]

@@ -23,8 +23,8 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as in training.max_steps=100. Repeatable."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a run: its best model.")]
-InputFile = Annotated[Path | None, typer.Option("--input", help="Text, a line each; stdin if not given.")]
-OutputFile = Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if not given.")]
+InputFile = Annotated[Path | None, typer.Option("--input", help="Text, a line each; stdin if - or not given.")]
+OutputFile = Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if - or not given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 Engine = Annotated[str, typer.Option(help="auto: the exported engine if there is one, else torch; torch; ctranslate2.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]

@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 @contextmanager
 def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes]]:
-    """The lines of a file (also .gz, .zst, .xz), or of stdin where path is None."""
-    if path is None:
+    """The lines of a file (also .gz, .zst, .xz), or of stdin where path is None or `-`."""
+    if path is None or str(path) == "-":
         if sys.stdin.isatty():
             tell_note(f"the text ends with {'Ctrl-Z and Enter' if os.name == 'nt' else 'Ctrl-D'}; answers come then")
         yield read_lines(io.BufferedReader(_Stdin(stop)))
@@ -56,8 +56,8 @@ def text_streams(
 
 @contextmanager
 def output_stream(path: Path | None) -> Iterator[BinaryIO]:
-    """Where to write: stdout, or a file that appears whole at the end and not at all after an error."""
-    if path is None:
+    """Where to write: stdout (None or `-`), or a file that appears whole at the end and not at all after an error."""
+    if path is None or str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
