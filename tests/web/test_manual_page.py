@@ -50,3 +50,15 @@ def test_the_front_page_is_there_at_every_width(language: str, words: str, width
     assert page.evaluate("document.querySelector('article').innerText.length") > 1000
     if width >= 390:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+def test_a_setting_is_found_by_its_name(language: str, web: Web, manual: str) -> None:
+    page = web.open(manual + language)
+    box = page.locator("input.md-search__input")
+    box.click()
+    expect(page.locator(".md-search-result__meta")).not_to_contain_text("nitial")
+    expect(page.locator(".md-search-result__meta")).not_to_contain_text("初始化")
+    box.fill("label_smoothing")
+    box.press("Shift")
+    expect(page.locator(".md-search-result__item").first).to_contain_text("label_smoothing")
