@@ -114,12 +114,14 @@ def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web,
     assert column["y"] == pytest.approx(shown["y"], abs=6)
 
 
-def test_both_columns_of_a_glossary_are_as_wide_on_a_phone(web: Web, service: FakeService) -> None:
-    page = web.open(service.url, viewport={"width": 400, "height": 800})
+@pytest.mark.parametrize("width", [400, 1280])
+def test_both_columns_of_a_glossary_share_all_of_its_width(width: int, web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": width, "height": 800})
     page.click("#open-glossary")
     page.locator(".terms .field").nth(1).wait_for()
     widths = page.locator(".terms .field").evaluate_all("fields => fields.map((field) => field.offsetWidth)")
     assert widths[0] == widths[1]
+    assert sum(widths) > 0.75 * page.locator(".terms").evaluate("(table) => table.offsetWidth")
 
 
 def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:
