@@ -124,6 +124,16 @@ def test_both_columns_of_a_glossary_share_all_of_its_width(width: int, web: Web,
     assert sum(widths) > 0.75 * page.locator(".terms").evaluate("(table) => table.offsetWidth")
 
 
+def test_a_number_and_its_unit_stand_in_one_line(web: Web, service: FakeService) -> None:
+    service.progress = [0.4]
+    page = web.open(service.url, viewport={"width": 360, "height": 800})
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[DOCUMENT])
+    said = page.locator(".document [role=status]")
+    expect(said).to_contain_text("40 %")
+    assert str(said.evaluate("(node) => node.textContent")).endswith("40\u00a0%")
+
+
 def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:
     charts = [report.bars("chrF2", ["1+ (1,000)"], [[100.0]]), report.reliability([(1, 1.0, 1.0), (1, 0.0, 0.0)])]
     path = tmp_path / "report.html"
