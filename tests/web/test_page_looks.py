@@ -134,6 +134,16 @@ def test_a_number_and_its_unit_stand_in_one_line(web: Web, service: FakeService)
     assert str(said.evaluate("(node) => node.textContent")).endswith("40\u00a0%")
 
 
+def test_each_box_is_in_the_language_of_its_text(page: Page) -> None:
+    both = "nodes => nodes.map((node) => node.getAttribute('lang'))"
+    page.fill("#source", "The river is quiet this morning.")
+    expect(page.locator("#output")).to_have_attribute("lang", "zh")
+    assert page.locator("#mirror, #source").evaluate_all(both) == ["en", "en"]
+    page.click("#clear")
+    expect(page.locator("#output")).to_have_text("")
+    assert page.locator("#mirror, #source").evaluate_all(both) == [None, None]
+
+
 def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:
     charts = [report.bars("chrF2", ["1+ (1,000)"], [[100.0]]), report.reliability([(1, 1.0, 1.0), (1, 0.0, 0.0)])]
     path = tmp_path / "report.html"
