@@ -144,6 +144,21 @@ def test_each_box_is_in_the_language_of_its_text(page: Page) -> None:
     assert page.locator("#mirror, #source").evaluate_all(both) == [None, None]
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_flag_of_an_evaluation_stands_in_one_line(width: int, web: Web, tmp_path: Path) -> None:
+    flags = ["length_ratio", "already_target", "passed_through"]
+    table = report.table(("flag", "lines", "which"), [(flag, 3, "1, 2, 3 " * 30) for flag in flags])
+    path = tmp_path / "report.html"
+    path.write_text(report.page("x", [report.section("Flags", "标记", table)]), encoding="utf-8")
+    page = web.open(f"file://{path}", viewport={"width": width, "height": 844})
+    lines = """cells => cells.map((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getClientRects().length;
+    })"""
+    assert page.locator("td:first-child").evaluate_all(lines) == [1, 1, 1]
+
+
 def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:
     charts = [report.bars("chrF2", ["1+ (1,000)"], [[100.0]]), report.reliability([(1, 1.0, 1.0), (1, 0.0, 0.0)])]
     path = tmp_path / "report.html"
