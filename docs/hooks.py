@@ -1,4 +1,7 @@
-"""MkDocs calls this for every page: formulas between dollar signs become MathML, which browsers show by themselves."""
+"""MkDocs calls this for every page: formulas between dollar signs become MathML, which browsers show by themselves.
+
+In code in a table GitHub wants a backslash before a bar; here it would be shown.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,13 @@ _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """A page's Markdown with its formulas as MathML; code stays as it is."""
+    """A page's Markdown with its formulas as MathML; blocks of code stay as they are."""
     parts = _CODE.split(markdown)
-    return "".join(part if place % 2 else _FORMULA.sub(_mathml, part) for place, part in enumerate(parts))
+    return "".join(_code(part) if place % 2 else _FORMULA.sub(_mathml, part) for place, part in enumerate(parts))
+
+
+def _code(part: str) -> str:
+    return part if part.startswith("```") else part.replace("\\|", "|")
 
 
 def _mathml(match: re.Match[str]) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -244,3 +247,21 @@ def test_figures_say_what_their_colours_mean() -> None:
     assert {axis.get_xlabel() for axis in plots.masks().axes} == {"blue: a row may look here"}
     labels = [axis.get_xlabel() for axis in plots.positions().axes]
     assert (labels[0], labels[3]) == ("dimension i (red: least, blue: greatest)", "position (dark red: 1)")
+
+
+def test_the_words_beside_the_attention_of_a_long_sentence_stand_apart() -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    words, weights = ["▁word"] * 41, np.full((41, 41), 1 / 41)
+    seen: Any = SimpleNamespace(
+        place=SimpleNamespace(is_late=False), aligning=weights, erasure=weights, gradient=None, src_tokens=words,
+        tgt_tokens=words,
+    )  # fmt: skip
+    figure = plots.sentence(seen)
+    FigureCanvasAgg(figure).draw()
+    for axis in figure.axes:
+        across = [label.get_window_extent() for label in axis.get_xticklabels()]
+        down = [label.get_window_extent() for label in axis.get_yticklabels()]
+        assert (len(across), len(down)) == (41, 41)
+        assert all(left.x1 <= right.x0 for left, right in pairwise(across))
+        assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(down))

@@ -50,3 +50,24 @@ def test_the_front_page_is_there_at_every_width(language: str, words: str, width
     assert page.evaluate("document.querySelector('article').innerText.length") > 1000
     if width >= 390:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+def test_a_setting_is_found_by_its_name(language: str, web: Web, manual: str) -> None:
+    page = web.open(manual + language)
+    box = page.locator("input.md-search__input")
+    box.click()
+    expect(page.locator(".md-search-result__meta")).not_to_contain_text("nitial")
+    expect(page.locator(".md-search-result__meta")).not_to_contain_text("初始化")
+    box.fill("label_smoothing")
+    box.press("Shift")
+    expect(page.locator(".md-search-result__item").first).to_contain_text("label_smoothing")
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+def test_names_in_tables_stand_as_they_are_written(language: str, web: Web, manual: str) -> None:
+    page = web.open(f"{manual}{language}configuration/")
+    names = page.locator("td:first-child code")
+    assert names.evaluate_all("names => names.filter((name) => name.getClientRects().length > 1).length") == 0
+    expect(names.filter(has_text="label_smoothing")).to_have_count(1)
+    expect(page.locator("tr", has=names.filter(has_text="task"))).to_contain_text('"translate" | "classify"')

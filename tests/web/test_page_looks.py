@@ -114,12 +114,49 @@ def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web,
     assert column["y"] == pytest.approx(shown["y"], abs=6)
 
 
-def test_both_columns_of_a_glossary_are_as_wide_on_a_phone(web: Web, service: FakeService) -> None:
-    page = web.open(service.url, viewport={"width": 400, "height": 800})
+@pytest.mark.parametrize("width", [400, 1280])
+def test_both_columns_of_a_glossary_share_all_of_its_width(width: int, web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": width, "height": 800})
     page.click("#open-glossary")
     page.locator(".terms .field").nth(1).wait_for()
     widths = page.locator(".terms .field").evaluate_all("fields => fields.map((field) => field.offsetWidth)")
     assert widths[0] == widths[1]
+    assert sum(widths) > 0.75 * page.locator(".terms").evaluate("(table) => table.offsetWidth")
+
+
+def test_a_number_and_its_unit_stand_in_one_line(web: Web, service: FakeService) -> None:
+    service.progress = [0.4]
+    page = web.open(service.url, viewport={"width": 360, "height": 800})
+    page.click("#tab-documents")
+    page.set_input_files("#file", files=[DOCUMENT])
+    said = page.locator(".document [role=status]")
+    expect(said).to_contain_text("40 %")
+    assert str(said.evaluate("(node) => node.textContent")).endswith("40\u00a0%")
+
+
+def test_each_box_is_in_the_language_of_its_text(page: Page) -> None:
+    both = "nodes => nodes.map((node) => node.getAttribute('lang'))"
+    page.fill("#source", "The river is quiet this morning.")
+    expect(page.locator("#output")).to_have_attribute("lang", "zh")
+    assert page.locator("#mirror, #source").evaluate_all(both) == ["en", "en"]
+    page.click("#clear")
+    expect(page.locator("#output")).to_have_text("")
+    assert page.locator("#mirror, #source").evaluate_all(both) == [None, None]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_flag_of_an_evaluation_stands_in_one_line(width: int, web: Web, tmp_path: Path) -> None:
+    flags = ["length_ratio", "already_target", "passed_through"]
+    table = report.table(("flag", "lines", "which"), [(flag, 3, "1, 2, 3 " * 30) for flag in flags])
+    path = tmp_path / "report.html"
+    path.write_text(report.page("x", [report.section("Flags", "标记", table)]), encoding="utf-8")
+    page = web.open(f"file://{path}", viewport={"width": width, "height": 844})
+    lines = """cells => cells.map((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getClientRects().length;
+    })"""
+    assert page.locator("td:first-child").evaluate_all(lines) == [1, 1, 1]
 
 
 def test_no_word_of_a_chart_of_an_evaluation_is_cut(web: Web, tmp_path: Path) -> None:

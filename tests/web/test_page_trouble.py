@@ -88,9 +88,10 @@ def test_a_busy_service_is_asked_again(page: Page, service: FakeService) -> None
 
 
 def test_a_service_that_is_not_there_yet_is_waited_for(web: Web, service: FakeService) -> None:
-    service.refuse("/v1/languages", Refusal(503, "loading", retry_after="1"))
+    service.refuse("/v1/languages", Refusal(503, "loading", retry_after="2"))
     page = web.open(service.url)
     expect(page.locator("#status-text")).to_have_text("The service is busy or just starting.")
+    assert page.locator("#swap").is_disabled()
     expect(page.locator("#to option")).to_have_count(3)
     page.select_option("#to", "zh")
     page.fill("#source", "Hello")

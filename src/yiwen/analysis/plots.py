@@ -54,7 +54,9 @@ def sentence(seen: Inspection) -> Figure:
     read = "attention" + ", read a row below" * seen.place.is_late
     named = {read: seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
     maps = {name: np.maximum(found, 0) for name, found in named.items() if found is not None}
-    figure, axes = _figure(1, len(maps), size=(4.2 * len(maps), 4.6))
+    # A long sentence takes the room that the names of its words need.
+    wide, high = (max(4.2, min(len(tokens), 150) / 6) for tokens in (seen.src_tokens, seen.tgt_tokens))
+    figure, axes = _figure(1, len(maps), size=(wide * len(maps), high + 0.4))
     for axis, (name, weights) in zip(axes, maps.items(), strict=True):
         scaled = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
         merged, src_words, tgt_words = word_weights(scaled, seen.src_tokens, seen.tgt_tokens)
@@ -246,8 +248,7 @@ def _figure(n_rows: int, n_columns: int, *, size: tuple[float, float]) -> tuple[
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(n_rows, n_columns, squeeze=False)
-    return figure, list(axes.flat)
+        return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
 
 
 @contextmanager

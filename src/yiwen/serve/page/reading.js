@@ -214,6 +214,7 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       };
       keys = keysOf(whole);
       [current, word] = [0, null];
+      for (const box of [mirror, textarea]) box.lang = whole.from;
       output.lang = whole.to;
       align(wordsOf(whole));
     },
@@ -225,6 +226,8 @@ export function createReading({ mirror, textarea, output, announce, wantWords, o
       shown = null;
       keys = [];
       drawn = { source: wordless(of), target: wordless(text) };
+      // The words in the empty box are the page's own.
+      if (!text) for (const box of [mirror, textarea]) box.removeAttribute("lang");
       output.lang = language;
       output.textContent = text;
     },
