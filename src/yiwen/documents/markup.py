@@ -21,10 +21,12 @@ VOID: Final = frozenset("area base br col embed hr img input link meta param sou
 """HTML elements without an end."""
 _ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
+_CLOSED: Final = r"""<[^\s<>=]+(?:\s[^<>]*["'\s])?/>"""
+"""An element without content as XHTML writes it, in which no value goes without quotes: not `<a href=/x/>`."""
 _OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<%.*?%>|<![^>]*>)"
 _XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
 _HTML: Final = re.compile(
-    rf"{_OTHER}|(?:(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
+    rf"{_OTHER}|(?:(?!{_CLOSED})(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
     re.DOTALL | re.IGNORECASE,
 )
 _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"), _HTML.flags)
@@ -106,7 +108,7 @@ def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = Fals
         for key, *values in _ATTRIBUTE.findall(match["attributes"])
     }
     name = name.lower() if is_html else name.rpartition(":")[2]
-    is_empty = name in VOID if has_void else raw.endswith("/>")
+    is_empty = name in VOID or bool(re.match(_CLOSED, raw)) if has_void else raw.endswith("/>")
     kind = "close" if match["slash"] else "empty" if is_empty else "open"
     return Piece("other" if is_html and match["element"] else kind, raw, name, "", attributes)
 
