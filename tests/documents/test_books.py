@@ -60,6 +60,21 @@ def test_text_changes_and_everything_else_stays(book: bytes) -> None:
         assert new.read("OEBPS/x.png") == old.read("OEBPS/x.png")
 
 
+def test_tags_in_a_description_stay_tags() -> None:
+    said = '&lt;p&gt;A &lt;i class="x"&gt;red&lt;/i&gt; dog.&lt;/p&gt;'
+    book = zipped({"a.xhtml": PAGE, "b.opf": f"<package><dc:description>{said}</dc:description></package>"})
+    assert "A red dog." in texts_of(book, "epub")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(book, "epub"))).read("b.opf").decode()
+    assert said.replace("red", "RED").replace("dog", "DOG") in out
+
+
+@pytest.mark.parametrize("suffix", ["xml", "xht", "XHTML"])
+def test_pages_of_other_suffixes_are_texts(suffix: str) -> None:
+    book = zipped({"nav.xhtml": PAGE, f"one.{suffix}": PAGE.replace("The dog", "The cat"), "map.xml": "<map>a b</map>"})
+    assert {"The dog", "The cat"} <= {*texts_of(book, "epub")}
+    assert "a b" not in texts_of(book, "epub")
+
+
 def test_what_holds_no_page_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"OEBPS/b.opf": PACKAGE}), "epub")
@@ -72,7 +87,9 @@ def test_a_book_whose_pages_are_encrypted_is_refused() -> None:
 
 @pytest.mark.parametrize("empty", ['<script src="a.js"/>', "<code/>", '<div translate="no"/>', "<style media='x' />"])
 def test_an_element_that_xhtml_closes_at_once_hides_nothing_behind_it(empty: str) -> None:
-    page = PAGE.replace("<h1>", f"{empty}<h1>").replace("</body>", "<style>no</style><script>no</script><div><code>x</code></div></body>")
+    page = PAGE.replace("<h1>", f"{empty}<h1>").replace(
+        "</body>", "<style>no</style><script>no</script><div><code>x</code></div></body>"
+    )
     data = zipped({"OEBPS/a.xhtml": page})
     assert texts_of(data, "epub") == texts_of(zipped({"OEBPS/a.xhtml": PAGE}), "epub")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
-from yiwen.documents.unit import Token
+from yiwen.documents.unit import Escape, Token
 from yiwen.errors import DataError
 
 HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textarea"
@@ -138,14 +138,14 @@ def source_of(pieces: Sequence[Piece | Token]) -> str:
     return "".join(piece.raw for piece in pieces)
 
 
-def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
+def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) -> list[Token]:
     """Tags in a string of a program or in a subtitle; anything that looks like none is text.
 
-    A sentence that goes on in the next line is one where its lines are to be joined.
+    A sentence that goes on in the next line is one where its lines are to be joined. `escape`: of HTML inside of XML.
     """
     tokens = []
     for match in _IN_STRING.finditer(source):
-        raw, name = match[0], match["name"]
+        raw, name = escape(match[0]), match["name"]
         if match["lines"] and (is_joined or raw.strip()):
             tokens.append(Token("break", raw, raw))
         elif match["point"] or (name and (match["rest"].endswith("/") or name.lower() in VOID)):
@@ -153,7 +153,7 @@ def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
         elif name:  # </c> ends <c.red>
             tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
         else:
-            tokens.append(Token("text", raw, raw))
+            tokens.append(Token("text", raw, match[0]))
     return tokens
 
 
