@@ -115,6 +115,19 @@ def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
     assert translated(row, "ods") == row.replace("a dog", "A DOG").replace("Is it red?", "IS IT RED?")
 
 
+def test_a_comment_in_a_footnote_is_a_text() -> None:
+    note = NOTE.replace("See there.", f"See {REMARK} there.")
+    assert texts_of(packed(f"<text:p>A dog{note} runs.</text:p>"), "odt") == ["See there.", "Is it red?", "A dog runs."]
+    said = note.replace("See", "SEE").replace(" there", " THERE").replace("Is it red?", "IS IT RED?")
+    assert translated(f"<text:p>A dog{note} runs.</text:p>") == f"<text:p>A DOG{said} RUNS.</text:p>"
+
+
+def test_texts_at_the_edges_of_slides_are_texts() -> None:
+    footer = '<presentation:footer-decl presentation:name="f">For us alone</presentation:footer-decl>'
+    body = f"<x xmlns:presentation='p'>{footer}<draw:page/></x>"
+    assert translated(body, "odp") == body.replace("For us alone", "FOR US ALONE")
+
+
 def test_what_is_no_opendocument_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"word/document.xml": "<x/>"}), "odt")

@@ -42,7 +42,7 @@ _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
-    """What finds the texts of each format, by suffix; a second one is given what the first has written."""
+    """What finds the texts of each format, by suffix; a later one is given what those before have written."""
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
@@ -50,7 +50,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "odp ods odt": (opendocument.asides, opendocument.texts),
+        "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
