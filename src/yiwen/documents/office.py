@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import Final
 
@@ -24,13 +24,18 @@ _DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart)\d+"
 DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
 PPTX: Final = re.compile(rf"ppt/(?:(?:slides/slide|notesSlides/notesSlide)\d+|comments/\w+|{_DRAWN})\.xml")
 XLSX: Final = re.compile(
-    rf"xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}"
+    rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}"
     r"|(?:comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
 )
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
-_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField)\s[^>]*")
-_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel)="([^"]*)"')
+_STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:)?v(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?v>')
+"""A cell with its text and no formula before it, as SheetJS writes all of them."""
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter|data-pilot-field)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:source-field-name)="([^"]*)"')
+_FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condition|value)="([^"]*)"')
+_ASKS: Final = re.compile(r'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|list)\(')
+"""A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
@@ -63,14 +68,23 @@ def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
 
 def cells(source: str) -> list[Part]:
     """The units of one part of an Excel file; a line break of Windows is one line break."""
-    return list(_with_paragraphs(xml_pieces(source.replace("_x000D_", ""))))
+    source = _STRING.sub(r"\1inlineStr\3<\2is><\2t>\4</\2t></\2is>", source.replace("_x000D_", ""))
+    return list(_with_paragraphs(xml_pieces(source)))
 
 
-def names(sources: Sequence[str]) -> frozenset[str]:
-    """Lines of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
-    names = [name for source in sources for column in _COLUMN.findall(source) for name in _NAME.findall(column)]
-    names += [f"{author}:" for source in sources for author in _AUTHOR.findall(source)]
-    return frozenset(line.strip() for name in names for line in re.split("\n|_x000a_", html.unescape(name)))
+def names(sources: Iterable[str]) -> frozenset[str]:
+    """Lines of a workbook that something finds by what they say, in small letters, as case counts for no formula.
+
+    Names of columns, what filters show, what formulas compare with and lists hold, and authors.
+    """
+    names: list[str] = []
+    for source in sources:
+        names += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
+        names += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
+        for formula in filter(_ASKS.search, (html.unescape(m[m.lastindex or 0]) for m in _FORMULA.finditer(source))):
+            literals = re.findall(r'"((?:[^"]|"")*)"', formula)
+            names += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+    return frozenset(line.strip().casefold() for name in names for line in re.split("\n|_x000a_", name))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:

@@ -26,6 +26,8 @@ _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
 _AROUND: Final = frozenset(["span", "a", "meta"])
 _RANGE: Final = re.compile(r"(bookmark|reference-mark|toc-mark)-(?:(start)|end)")
+_TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^"]*)"(?=[^>]*><text:p[^>]*>\2<)')
+"""A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
 
 def asides(source: str, *, name: str) -> list[Part]:
@@ -38,7 +40,7 @@ def asides(source: str, *, name: str) -> list[Part]:
 
 def texts(source: str) -> list[Part]:
     """The units of everything else."""
-    return [*_with_paragraphs(xml_pieces(source))]
+    return [*_with_paragraphs(xml_pieces(_TWICE.sub(r"\1", source)))]
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
