@@ -19,7 +19,7 @@ HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textar
 """HTML elements that hold no running text."""
 VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """HTML elements without an end."""
-_ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
+_ATTRIBUTES: Final = r"(?:=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
 _CLOSED: Final = r"""<[^\s<>=]+(?:\s[^<>]*["'\s])?/>"""
 """An element without content as XHTML writes it, in which no value goes without quotes: not `<a href=/x/>`."""
