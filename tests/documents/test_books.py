@@ -6,7 +6,7 @@ import io
 import zipfile
 
 import pytest
-from papers import texts_of, translated_here, zipped
+from papers import Fake, texts_of, translated_here, zipped
 
 from yiwen.errors import DataError
 
@@ -60,6 +60,21 @@ def test_text_changes_and_everything_else_stays(book: bytes) -> None:
         assert new.read("OEBPS/x.png") == old.read("OEBPS/x.png")
 
 
+def test_tags_in_a_description_stay_tags() -> None:
+    said = '&lt;p&gt;A &lt;i class="x"&gt;red&lt;/i&gt; dog.&lt;/p&gt;'
+    book = zipped({"a.xhtml": PAGE, "b.opf": f"<package><dc:description>{said}</dc:description></package>"})
+    assert "A red dog." in texts_of(book, "epub")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(book, "epub"))).read("b.opf").decode()
+    assert said.replace("red", "RED").replace("dog", "DOG") in out
+
+
+@pytest.mark.parametrize("suffix", ["xml", "xht", "XHTML"])
+def test_pages_of_other_suffixes_are_texts(suffix: str) -> None:
+    book = zipped({"nav.xhtml": PAGE, f"one.{suffix}": PAGE.replace("The dog", "The cat"), "map.xml": "<map>a b</map>"})
+    assert {"The dog", "The cat"} <= {*texts_of(book, "epub")}
+    assert "a b" not in texts_of(book, "epub")
+
+
 def test_what_holds_no_page_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"OEBPS/b.opf": PACKAGE}), "epub")
@@ -68,3 +83,21 @@ def test_what_holds_no_page_is_refused() -> None:
 def test_a_book_whose_pages_are_encrypted_is_refused() -> None:
     with pytest.raises(DataError, match="is no utf-8: this is no text, or of another encoding"):
         texts_of(zipped({"OEBPS/a.xhtml": bytes(range(128, 256)), "META-INF/encryption.xml": "<encryption/>"}), "epub")
+
+
+@pytest.mark.parametrize("empty", ['<script src="a.js"/>', "<code/>", '<div translate="no"/>', "<style media='x' />"])
+def test_an_element_that_xhtml_closes_at_once_hides_nothing_behind_it(empty: str) -> None:
+    page = PAGE.replace("<h1>", f"{empty}<h1>").replace(
+        "</body>", "<style>no</style><script>no</script><div><code>x</code></div></body>"
+    )
+    data = zipped({"OEBPS/a.xhtml": page})
+    assert texts_of(data, "epub") == texts_of(zipped({"OEBPS/a.xhtml": PAGE}), "epub")
+
+
+def test_a_page_break_inside_of_formatting_does_not_end_it() -> None:
+    page = PAGE.replace("He <i>runs</i>", '<span class="b">Big <span id="p2"/>red</span> dogs')
+    known = {text: text for text in texts_of(zipped({"a.xhtml": page}), "epub")}
+    links = [(0, 1), (1, 0), (2, 2), (3, 3), (4, 4), (5, 5)]
+    fake = Fake(known | {"Big red dogs & sings.": "Rouge grand dogs & sings."}, {"Big red dogs & sings.": links})
+    out = zipfile.ZipFile(io.BytesIO(translated_here(zipped({"a.xhtml": page}), "epub", fake=fake))).read("a.xhtml")
+    assert '<p><span class="b"><span id="p2"/>Rouge grand</span> dogs &amp; sings.' in out.decode()

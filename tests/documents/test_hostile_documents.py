@@ -140,8 +140,9 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
         ("<p>x <b {% > %}" * 2_000 + "{%" * 100_000 + ">", "html"),
         ("{a:%" * 50_000 + "$A " * 50_000 + "$t(" * 50_000 + " x", "txt"),
         (docx_of(f"<w:p><w:r><w:t>x{' ' * 200_000}x</w:t></w:r></w:p>"), "docx"),
+        (f"<p x{' ' * 200_000}y={' ' * 200_000}>x", "html"),
     ],
-    ids=range(30),
+    ids=range(31),
 )
 def test_what_is_deep_or_repeats_without_end_is_done(data: bytes | str, suffix: str) -> None:
     """Within 10 seconds of a processor and 256 MB: the child's own limits see to it."""

@@ -78,9 +78,19 @@ def test_how_a_word_is_read_is_no_part_of_its_sentence() -> None:
 def test_comments_of_a_presentation_are_texts() -> None:
     a = "http://schemas.openxmlformats.org/drawingml/2006/main"
     text = f'<x xmlns:a="{a}"><a:p><a:r><a:t>{{}}</a:t></a:r></a:p></x>'
-    files = {"ppt/slides/slide1.xml": "a slide", "ppt/comments/modernComment_100_0.xml": "a remark"}
-    deck = zipped({name: text.format(said) for name, said in files.items()})
-    assert texts_of(deck, "pptx") == ["a slide", "a remark"]
+    files = {
+        "slides/slide1": "a slide",
+        "comments/modernComment_100_0": "a remark",
+        "comments/modernComment_7F_CE": "b",
+    }
+    deck = {f"ppt/{name}.xml": text.format(said) for name, said in files.items()}
+    assert texts_of(zipped(deck), "pptx") == ["a slide", "a remark", "b"]
+    older = '<p:cmLst xmlns:p="p"><p:cm idx="1"><p:pos x="2" y="2"/><p:text>%s</p:text></p:cm></p:cmLst>'
+    deck = zipped(deck | {"ppt/comments/comment1.xml": older % "one &amp; two\nthree"})
+    assert texts_of(deck, "pptx")[3:] == ["one & two", "three"]
+    out = zipfile.ZipFile(io.BytesIO(translated_here(deck, "pptx"))).read("ppt/comments/comment1.xml").decode()
+    assert out == older % "ONE &amp; TWO\nTHREE"
+    assert translated_here(deck, "pptx", str) == deck
 
 
 def test_text_changes_and_structure_stays(word: bytes) -> None:

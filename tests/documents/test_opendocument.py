@@ -115,6 +115,44 @@ def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
     assert translated(row, "ods") == row.replace("a dog", "A DOG").replace("Is it red?", "IS IT RED?")
 
 
+def test_a_comment_in_a_footnote_is_a_text() -> None:
+    note = NOTE.replace("See there.", f"See {REMARK} there.")
+    assert texts_of(packed(f"<text:p>A dog{note} runs.</text:p>"), "odt") == ["See there.", "Is it red?", "A dog runs."]
+    said = note.replace("See", "SEE").replace(" there", " THERE").replace("Is it red?", "IS IT RED?")
+    assert translated(f"<text:p>A dog{note} runs.</text:p>") == f"<text:p>A DOG{said} RUNS.</text:p>"
+
+
+def test_texts_at_the_edges_of_slides_are_texts() -> None:
+    footer = '<presentation:footer-decl presentation:name="f">For us alone</presentation:footer-decl>'
+    body = f"<x xmlns:presentation='p'>{footer}<draw:page/></x>"
+    assert translated(body, "odp") == body.replace("For us alone", "FOR US ALONE")
+
+
+def test_a_cell_that_says_its_text_twice_says_the_translation() -> None:
+    """LibreOffice shows the attribute, and computes a formula anew that has none."""
+    cell = '<table:table-cell%s office:value-type="string"%s><text:p>a dog</text:p></table:table-cell>'
+    for formula in ("", ' table:formula="of:=[.A1]"'):
+        body = cell % (formula, ' office:string-value="a dog"')
+        assert translated(body, "ods") == (cell % (formula, "")).replace("a dog", "A DOG")
+        assert translated_here(packed(body), "ods", str) == packed(body)
+    other = cell % ("", ' office:string-value="dog"')  # shown by a format
+    assert 'office:string-value="dog"' in translated(other, "ods")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '<table:table-cell table:formula="of:=COUNTIF([.A1:.A9];&quot;Done&quot;)"/>',
+        '<table:content-validation table:condition="of:cell-content-is-in-list(&quot;Done&quot;;&quot;No&quot;)"/>',
+        '<table:data-pilot-field table:source-field-name="Done"/>',
+    ],
+)
+def test_what_formulas_lists_and_pivot_tables_go_by_stays_in_its_cells(source: str) -> None:
+    cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Done", "a bird"))
+    assert texts_of(packed(cells + source), "ods") == ["a bird"]
+    assert texts_of(packed(cells), "ods") == ["Done", "a bird"]
+
+
 def test_what_is_no_opendocument_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"word/document.xml": "<x/>"}), "odt")

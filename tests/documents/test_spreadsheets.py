@@ -116,6 +116,65 @@ def test_strings_that_stand_in_their_cells(prefix: str) -> None:
     assert (out.count("<is>") + out.count("<x:is>"), "rPh" in out, "_x000D_" in out) == (1, False, False)
 
 
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+def workbook(cells: str, *, rest: str = "", properties: str = "", **others: str) -> bytes:
+    """A workbook of one sheet, as raw XML."""
+    sheet = f'<worksheet xmlns="{SHEETS}"><sheetData><row>{cells}</row></sheetData>{rest}</worksheet>'
+    files = {"workbook": f'<workbook xmlns="{SHEETS}">{properties}</workbook>', "worksheets/sheet1": sheet, **others}
+    return zipped({f"xl/{name}.xml": content for name, content in files.items()})
+
+
+def part(data: bytes, name: str) -> str:
+    return zipfile.ZipFile(io.BytesIO(data)).read(f"xl/{name}.xml").decode()
+
+
+def test_strings_without_a_formula_are_text_as_sheetjs_writes_them_and_results_of_formulas_are_not() -> None:
+    result = '<c r="B1" t="str"><f>A1&amp;"!"</f><v>a dog!</v></c>'
+    data = workbook(f'<c r="A1" s="2" t="str"><v>a dog &amp; more</v></c>{result}')
+    assert texts_of(data, "xlsx") == ["a dog & more"]
+    out = part(translated_here(data, "xlsx"), "worksheets/sheet1")
+    assert '<c r="A1" s="2" t="inlineStr"><is><r><t xml:space="preserve">A DOG &amp; MORE</t></r></is></c>' in out
+    assert result in out
+    assert translated_here(data, "xlsx", str) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("Done", '<c><f>IF(A1="done",1,2)</f><v>1</v></c>'),
+        ("Done", '<c><f t="shared" si="0">COUNTIF(A:A,&quot;Done&quot;)</f></c>'),
+        ("Big dogs", '<c><f>SUMIFS(B:B,A:A,"&lt;&gt;Big dogs",C:C,"x")</f></c>'),
+        ("Red & big", '<c><f>VLOOKUP("Red &amp; big",A:B,2)</f></c>'),
+        ("no way", '<dataValidation type="list"><formula1>"by all means,no way"</formula1></dataValidation>'),
+        ("Done", '<cfRule type="containsText"><formula>NOT(ISERROR(SEARCH("Done",A1)))</formula></cfRule>'),
+        ("Done", '<autoFilter><filterColumn><filters><filter val="Done"/></filters></filterColumn></autoFilter>'),
+    ],
+)
+def test_what_formulas_lists_and_filters_go_by_stays_in_its_cells(name: str, formula: str) -> None:
+    strings = f'<sst xmlns="{SHEETS}"><si><t>{name.replace("&", "&amp;")}</t></si><si><t>a bird</t></si></sst>'
+    assert texts_of(workbook(formula, sharedStrings=strings), "xlsx") == ["a bird"]
+    assert texts_of(workbook('<c><f>IF(A1&gt;0,"Done","x")</f></c>', sharedStrings=strings), "xlsx")[1:] == ["a bird"]
+
+
+def test_names_of_files_are_read_in_any_case_as_excel_does() -> None:
+    strings = f'<sst xmlns="{SHEETS}"><si><t>a bird</t></si></sst>'
+    assert texts_of(workbook("<c/>", SharedStrings=strings), "xlsx") == ["a bird"]
+
+
+def test_excel_computes_formulas_anew_where_a_cell_has_changed() -> None:
+    strings = f'<sst xmlns="{SHEETS}"><si><t>a bird</t></si></sst>'
+    for before, after in (
+        ('<calcPr calcId="7"/>', '<calcPr fullCalcOnLoad="1" calcId="7"/>'),
+        ('<calcPr calcId="7" fullCalcOnLoad="1"/>', '<calcPr calcId="7" fullCalcOnLoad="1"/>'),
+        ("", ""),
+    ):
+        data = workbook("<c/>", properties=before, sharedStrings=strings)
+        assert f">{after}</workbook>" in part(translated_here(data, "xlsx"), "workbook")
+        assert translated_here(data, "xlsx", str) == data
+
+
 def test_a_workbook_of_numbers_comes_back_as_it_was() -> None:
     made = openpyxl.Workbook()
     made.active["A1"] = 7

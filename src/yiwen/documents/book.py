@@ -8,10 +8,10 @@ from typing import Final
 
 from yiwen.documents import web
 from yiwen.documents.assembling import units_of
-from yiwen.documents.markup import escaped
-from yiwen.documents.unit import Part, Token
+from yiwen.documents.markup import escaped, string_tokens
+from yiwen.documents.unit import Part
 
-PAGES: Final = re.compile(r"(?!META-INF/).+\.(?:x?html?|opf|ncx)", re.IGNORECASE)
+PAGES: Final = re.compile(r"(?!META-INF/).+\.(?:x?html?|xht|xml|opf|ncx)", re.IGNORECASE)
 
 _HTML: Final = re.compile(r"<(?:\w+:)?html[\s>]", re.IGNORECASE)
 _SAID: Final = re.compile(r"<(?:dc:title|dc:description|text)\b[^>]*>([^<]+)")
@@ -32,7 +32,7 @@ def texts(source: str) -> list[Part]:
         return web.texts(source)
     out, at = list[Part](), 0
     for match in _SAID.finditer(source):
-        token = Token("text", match[1], html.unescape(match[1]))
-        out += [source[at : match.start(1)], *units_of([token], escape=escaped, is_collapsed=True)]
+        tokens = string_tokens(html.unescape(match[1]), escape=escaped)
+        out += [source[at : match.start(1)], *units_of(tokens, escape=escaped, is_collapsed=True)]
         at = match.end()
     return [*out, source[at:]]

@@ -63,10 +63,8 @@ def translate_document(
     if len(data) > limits.max_bytes:
         raise DataError(f"the document has {len(data):,} bytes, allowed are {limits.max_bytes:,}; split it")
     header = {"suffix": suffix, "src_lang": src_lang or "", "tgt_lang": tgt_lang or ""}
-    units = [
-        Unit(text, tuple(Mark(*mark) for mark in marks), tuple((start, end) for start, end in keep))
-        for text, marks, keep in asked(data, limits=limits, header=header)["units"]
-    ]
+    found = asked(data, limits=limits, header=header)["units"]
+    units = [Unit(text, tuple(Mark(*mark) for mark in marks), tuple(map(tuple, keep))) for text, marks, keep in found]
     answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag, again=again))
     return base64.b64decode(asked(data, limits=limits, header=header, answers=answers)["data"])
 

@@ -189,7 +189,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
     for inner in elements(pieces, _is_whole):
         piece, raw = inner[0], source_of(inner)
         if piece.kind == "text":
-            tokens += map(_escaped, string_tokens(piece.text))  # of a program that puts its own texts into the file
+            tokens += string_tokens(piece.text, escape=escaped)  # of a program that puts its own texts into the file
         elif len(inner) > 1 and piece.attributes.get("mtype") == "seg":
             tokens += [piece.raw, *_running(inner[1:-1]), inner[-1].raw]
         elif len(inner) > 1 and piece.name in _OPENS:
@@ -208,8 +208,3 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
 def _is_whole(piece: Piece) -> bool:
     is_apart = piece.attributes.get("translate") == "no" or piece.attributes.get("mtype") in ("protected", "seg")
     return piece.kind == "open" and (is_apart or piece.name not in _OPENS)
-
-
-def _escaped(token: Token) -> Token:
-    """A tag or a text of HTML that stands in XML."""
-    return token._replace(raw=escaped(token.raw), text=escaped(token.text) if token.kind == "break" else token.text)

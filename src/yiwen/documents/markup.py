@@ -12,19 +12,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
-from yiwen.documents.unit import Token
+from yiwen.documents.unit import Escape, Token
 from yiwen.errors import DataError
 
 HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textarea"
 """HTML elements that hold no running text."""
 VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """HTML elements without an end."""
-_ATTRIBUTES: Final = r"(?:\s*+=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
+_ATTRIBUTES: Final = r"(?:=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
+_CLOSED: Final = r"""<[^\s<>=]+(?:\s[^<>]*["'\s])?/>"""
+"""An element without content as XHTML writes it, in which no value goes without quotes: not `<a href=/x/>`."""
 _OTHER: Final = r"(?P<other><!--.*?-->|<\?.*?\?>|<%.*?%>|<![^>]*>)"
 _XML: Final = re.compile(rf"(?:<!\[CDATA\[.*?\]\]>|[^<]++)+|{_OTHER}|{_TAG}", re.DOTALL)
 _HTML: Final = re.compile(
-    rf"{_OTHER}|(?:(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
+    rf"{_OTHER}|(?:(?!{_CLOSED})(?=<(?P<element>{HIDDEN})[\s/>])|){_TAG}(?(element).*?</(?P=element)\s*>)|[^<]+|<",
     re.DOTALL | re.IGNORECASE,
 )
 _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"), _HTML.flags)
@@ -106,7 +108,7 @@ def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = Fals
         for key, *values in _ATTRIBUTE.findall(match["attributes"])
     }
     name = name.lower() if is_html else name.rpartition(":")[2]
-    is_empty = name in VOID if has_void else raw.endswith("/>")
+    is_empty = name in VOID or bool(re.match(_CLOSED, raw)) if has_void else raw.endswith("/>")
     kind = "close" if match["slash"] else "empty" if is_empty else "open"
     return Piece("other" if is_html and match["element"] else kind, raw, name, "", attributes)
 
@@ -136,14 +138,14 @@ def source_of(pieces: Sequence[Piece | Token]) -> str:
     return "".join(piece.raw for piece in pieces)
 
 
-def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
+def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) -> list[Token]:
     """Tags in a string of a program or in a subtitle; anything that looks like none is text.
 
-    A sentence that goes on in the next line is one where its lines are to be joined.
+    A sentence that goes on in the next line is one where its lines are to be joined. `escape`: of HTML inside of XML.
     """
     tokens = []
     for match in _IN_STRING.finditer(source):
-        raw, name = match[0], match["name"]
+        raw, name = escape(match[0]), match["name"]
         if match["lines"] and (is_joined or raw.strip()):
             tokens.append(Token("break", raw, raw))
         elif match["point"] or (name and (match["rest"].endswith("/") or name.lower() in VOID)):
@@ -151,7 +153,7 @@ def string_tokens(source: str, *, is_joined: bool = True) -> list[Token]:
         elif name:  # </c> ends <c.red>
             tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
         else:
-            tokens.append(Token("text", raw, raw))
+            tokens.append(Token("text", raw, match[0]))
     return tokens
 
 

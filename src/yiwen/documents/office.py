@@ -10,8 +10,8 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile, islice
 from typing import Final
 
 from yiwen.documents import direction
@@ -20,20 +20,22 @@ from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, 
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text import scripts
 
-DOCX: Final = re.compile(
-    r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|(?:diagrams/(?:data|drawing)|charts/chart)\d+)\.xml"
-)
-PPTX: Final = re.compile(
-    r"ppt/(?:slides/slide|notesSlides/notesSlide|diagrams/(?:data|drawing)|charts/chart|comments/modernComment_\w*?)\d+\.xml"
-)
+_DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart)\d+"
+DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
+PPTX: Final = re.compile(rf"ppt/(?:(?:slides/slide|notesSlides/notesSlide)\d+|comments/\w+|{_DRAWN})\.xml")
 XLSX: Final = re.compile(
-    r"xl/(?:workbook|sharedStrings|worksheets/\w+|(?:comments/?(?:comment)?|diagrams/(?:data|drawing)|drawings/drawing"
-    r"|charts/chart|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
+    rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}"
+    r"|(?:comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
 )
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
-_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField)\s[^>]*")
-_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel)="([^"]*)"')
+_STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:)?v(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?v>')
+"""A cell with its text and no formula before it, as SheetJS writes all of them."""
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter|data-pilot-field)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:source-field-name)="([^"]*)"')
+_FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condition|value)="([^"]*)"')
+_ASKS: Final = re.compile(r'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|list)\(')
+"""A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
@@ -46,7 +48,6 @@ _PROOFING: Final = re.compile(
     r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
 )
 """Language and spelling of the source."""
-_CONTENT: Final = ("open", "sdtContent")
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
 _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
 """Fields that show text of the document: what stands behind their separator is translated."""
@@ -67,14 +68,23 @@ def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
 
 def cells(source: str) -> list[Part]:
     """The units of one part of an Excel file; a line break of Windows is one line break."""
-    return list(_with_paragraphs(xml_pieces(source.replace("_x000D_", ""))))
+    source = _STRING.sub(r"\1inlineStr\3<\2is><\2t>\4</\2t></\2is>", source.replace("_x000D_", ""))
+    return list(_with_paragraphs(xml_pieces(source)))
 
 
-def names(sources: Sequence[str]) -> frozenset[str]:
-    """Lines of an Excel file that are names: columns, by which formulas and pivot tables find them, and authors."""
-    names = [name for source in sources for column in _COLUMN.findall(source) for name in _NAME.findall(column)]
-    names += [f"{author}:" for source in sources for author in _AUTHOR.findall(source)]
-    return frozenset(line.strip() for name in names for line in re.split("\n|_x000a_", html.unescape(name)))
+def names(sources: Iterable[str]) -> frozenset[str]:
+    """Lines of a workbook that something finds by what they say, in small letters, as case counts for no formula.
+
+    Names of columns, what filters show, what formulas compare with and lists hold, and authors.
+    """
+    names: list[str] = []
+    for source in sources:
+        names += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
+        names += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
+        for formula in filter(_ASKS.search, (html.unescape(m[m.lastindex or 0]) for m in _FORMULA.finditer(source))):
+            literals = re.findall(r'"((?:[^"]|"")*)"', formula)
+            names += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+    return frozenset(line.strip().casefold() for name in names for line in re.split("\n|_x000a_", name))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
@@ -97,11 +107,9 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
         depth += {"begin": 1, "end": -1}.get(sign, 0)
-        if not depth:
-            yield Token("point", "".join(field))
-            field = []
-        elif depth == 1 and sign == "separate" and _SHOWN.search("".join(field)):
-            yield Token("open", "".join(field), key="field")
+        is_shown = depth == 1 and sign == "separate" and _SHOWN.search("".join(field))
+        if not depth or is_shown:
+            yield Token("open" if is_shown else "point", "".join(field), key="field")
             field, depth = [], 0
     yield "".join(field)  # it ends in another paragraph
 
@@ -114,16 +122,15 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         elif piece.name == "r" and piece.kind == "open":
             yield from _run(inner)
         elif piece.name == "t" and piece.kind == "open":  # of a cell, which may have text without a run
-            prefix = piece.raw[1:].partition("t")[0]
-            yield from _run([Piece("open", f"<{prefix}r>"), *inner, Piece("close", f"</{prefix}r>")])
-        elif piece.name == "sdt" and _CONTENT in (tags := [(p.kind, p.name) for p in inner]):
-            start = tags.index(_CONTENT) + 1
+            yield from _cut("".join(p.text for p in inner), _key("", piece.raw))
+        elif piece.name == "sdt" and (content := ("open", "sdtContent")) in (tags := [(p.kind, p.name) for p in inner]):
+            start = tags.index(content) + 1
             stop = end_of(inner, start - 1) - 1
-            yield source_of(inner[:start])
-            yield from running(_tokens(inner[start:stop]), _units)
-            yield source_of(inner[stop:])
+            yield from (source_of(inner[:start]), *running(_tokens(inner[start:stop]), _units), source_of(inner[stop:]))
         elif found := _RANGE.fullmatch(piece.name):
             yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))
+        elif piece.text.strip():  # a comment of PowerPoint has no runs
+            yield from _cut(piece.text, "")
         elif piece.name not in _IGNORED:
             yield raw if piece.name in _BREAKS else Token("point", raw)
 
@@ -137,13 +144,9 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             props = raw
         elif piece.name in ("t", "noBreakHyphen"):
             text = "".join(p.text for p in inner) if piece.name == "t" else "\u2011"
-            key = _key(props, opening)
-            for part in filter(None, _APART.split(text)):
-                run = escaped(part).join(_wrap(key))
-                yield run if re.search(r"[\t\n]", part) else Token("text", run, part, key=key)
+            yield from _cut(text, _key(props, opening))
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
-            names = [p.name for p in inner]
-            text = "".join(p.text for p in inner[names.index("rubyBase") :]) if "rubyBase" in names else ""
+            text = "".join(p.text for p in dropwhile(lambda p: p.name != "rubyBase", inner))
             yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
         elif any(p.name == "p" for p in inner):  # a text box
             yield from (f"{opening}{props}", *_with_paragraphs(inner), closing)
@@ -152,9 +155,15 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield run if piece.name in _BREAKS else Token("point", run)
 
 
+def _cut(text: str, key: str) -> Iterator[Token | Part]:
+    for part in filter(None, _APART.split(text)):
+        run = escaped(part).join(_wrap(key))
+        yield run if re.search(r"[\t\n]", part) else Token("text", run, part, key=key)
+
+
 def _key(props: str, opening: str) -> str:
     """Formatting as it is written around a text: what starts its run, up to the text."""
-    prefix = opening[1:].partition("r")[0]
+    prefix = re.findall(r"\A<(\w+:|)", opening)[0]
     props = _PROOFING.sub("", props)
     preserve = "" if prefix == "a:" else ' xml:space="preserve"'
     return f"<{prefix}r>{'' if _EMPTY.fullmatch(props) else props}<{prefix}t{preserve}>"
@@ -162,7 +171,7 @@ def _key(props: str, opening: str) -> str:
 
 def _wrap(key: str) -> Wrap:
     prefix = key[1:].partition("r>")[0]
-    return key, f"</{prefix}t></{prefix}r>"
+    return key, f"</{prefix}t></{prefix}r>" if key else ""
 
 
 def _units(tokens: Sequence[Token]) -> list[Part]:

@@ -1,7 +1,7 @@
 """OpenDocument (ODF 1.3, part 3), as LibreOffice writes it: paragraphs of text and spans, blanks as in HTML.
 
-Notes and comments stand inside of the paragraph that they belong to. So there are two rounds: theirs first, and then
-that of the texts around them, in which each is one piece.
+Notes and comments stand inside of the paragraph that they belong to, comments in notes, too. So there are three rounds:
+theirs first, and then that of the texts around them, in which each is one piece.
 """
 
 from __future__ import annotations
@@ -19,25 +19,28 @@ CONTENT: Final = re.compile(r"content\.xml")
 WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
 """With headers and footers; slides have there what a template says."""
 
-_PARAGRAPHS: Final = frozenset(["p", "h"])
+_PARAGRAPHS: Final = frozenset(["p", "h", "header-decl", "footer-decl"])
+"""With the texts that slides show at their edges."""
 _ASIDES: Final = frozenset(["note", "annotation"])
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
 _AROUND: Final = frozenset(["span", "a", "meta"])
 _RANGE: Final = re.compile(r"(bookmark|reference-mark|toc-mark)-(?:(start)|end)")
+_TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^"]*)"(?=[^>]*><text:p[^>]*>\2<)')
+"""A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
 
-def asides(source: str) -> list[Part]:
-    """The units of notes and comments."""
-    out: list[Part] = []
-    for inner in elements(xml_pieces(source), lambda piece: piece.kind == "open" and piece.name in _ASIDES):
-        out += [inner[0].raw, *_with_paragraphs(inner[1:])]
-    return out
+def asides(source: str, *, name: str) -> list[Part]:
+    """The units of notes (`note`) or comments (`annotation`)."""
+    if f":{name}" not in source:  # as in most sheets, which are long
+        return [source]
+    found = elements(xml_pieces(source), lambda piece: (piece.kind, piece.name) == ("open", name))
+    return [part for inner in found for part in (inner[0].raw, *_with_paragraphs(inner[1:]))]
 
 
 def texts(source: str) -> list[Part]:
     """The units of everything else."""
-    return [*_with_paragraphs(xml_pieces(source))]
+    return [*_with_paragraphs(xml_pieces(_TWICE.sub(r"\1", source)))]
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:

@@ -22,6 +22,8 @@ Parser = Callable[[str], list[Part]]
 _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
 _OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
 _PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES}
+_HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').search
+"""Of a sheet of Excel: true where strings stand in cells, not by themselves."""
 _BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
 """How the files begin without which there is hardly a document."""
 _MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
@@ -42,7 +44,7 @@ _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
-    """What finds the texts of each format, by suffix; a second one is given what the first has written."""
+    """What finds the texts of each format, by suffix; a later one is given what those before have written."""
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
@@ -50,7 +52,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "odp ods odt": (opendocument.asides, opendocument.texts),
+        "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
@@ -80,16 +82,15 @@ class Document(NamedTuple):
     suffix: str
     texts: dict[str, Text]
     names: frozenset[str]
-    """Texts of a workbook that something finds by what they say."""
+    """Texts of a workbook that something finds by what they say, in small letters."""
 
     def parts(self, parser: Parser, text: str) -> list[Part]:
         """What a text consists of; names and codes of a spreadsheet are no units."""
-        parts = parser(text)
-        if self.suffix in ("ods", "xlsx"):
-            for number, part in enumerate(parts):
-                if isinstance(part, Unit) and (part.text in self.names or tables.is_code(part.text)):
-                    parts[number] = part.raw or ""
-        return parts
+        return [p.raw or "" if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
+
+    def _stays(self, text: str) -> bool:
+        is_book = self.suffix in ("ods", "xlsx")
+        return is_book and (text.casefold() in self.names or tables.is_code(text))
 
     def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
         """All units, in the order in which `rebuilt` wants their translations."""
@@ -108,12 +109,15 @@ class Document(NamedTuple):
             for name, text in texts.items():
                 parts = self.parts(parser, text)
                 written = all_written(parts, left)
-                # Runs of Office documents are taken apart: equal in meaning, not in bytes.
+                # Runs are taken apart, cells say their text once: equal in meaning, not in bytes.
                 as_parsed = "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
-                texts[name] = text if self.suffix in _OFFICE and written == as_parsed else written
+                texts[name] = text if self.suffix in _OFFICE | _OPEN and written == as_parsed else written
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
             return changed.get("", self.data)
+        if book := texts.get("xl/workbook.xml"):  # formulas show what cells said before, until Excel computes them
+            book = re.sub(r"(<(?:\w+:)?calcPr\b)(?![^>]*fullCalcOnLoad)", r'\1 fullCalcOnLoad="1"', book)
+            changed["xl/workbook.xml"] = self._encoded("xl/workbook.xml", book)
         packed = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(self.data)) as old, zipfile.ZipFile(packed, "w") as new:
             for info in old.infolist():
@@ -139,8 +143,8 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
         DataError: If it is not what its suffix says, or unpacks to more than the limits allow.
     """
     files = _unpacked(data, _PACKED[suffix], limits) if suffix in _PACKED else {"": data}
-    texts = {name: _decoded(content, suffix) for name, content in files.items()}
-    names = office.names([text.text for text in texts.values()]) if suffix == "xlsx" else frozenset[str]()
+    names = office.names(file.decode(errors="replace") for file in files.values() if suffix in ("ods", "xlsx"))
+    texts = {n: _decoded(files[n], suffix) for n in files if "/worksheets/" not in n or _HAS_STRINGS(files[n])}
     return Document(data, suffix, texts, names)
 
 
@@ -183,7 +187,6 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
             files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no document of its suffix, or a damaged one ({error}); save it again") from error
-    files = {name: files[name] for name in files if "/worksheets/" not in name or b"inlineStr" in files[name]}
     if not any(map(_BODY.match, files)):
         raise DataError(f"a document without {_BODY.pattern}; is its suffix right? If so, save it again")
     return files

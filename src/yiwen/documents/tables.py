@@ -30,7 +30,6 @@ line by which Excel knows the separator."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")
-Row = tuple[str, str]
 _ROW: Final = re.compile(r"(\s*(?:(?:[-*•·#>|]+|\d+[.)])\s+)?)(.*)", re.DOTALL)
 """Indentation and bullet of a line, and its text."""
 _WIDTHS: Final = range(40, 121)
@@ -44,7 +43,7 @@ def lines(source: str) -> list[Part]:
         if is_blank:
             out += [f"{row}\n" for row in group]
             continue
-        rows: list[Row] = [_ROW.findall(row)[0] for row in group]
+        rows: list[tuple[str, str]] = [_ROW.findall(row)[0] for row in group]
         starts = [number for number, (head, _) in enumerate(rows) if number == 0 or head.strip()]
         for start, end in pairwise([*starts, len(rows)]):
             item = rows[start:end]
@@ -59,7 +58,7 @@ def lines(source: str) -> list[Part]:
     return out
 
 
-def _is_wrapped(rows: Sequence[Row]) -> bool:
+def _is_wrapped(rows: Sequence[tuple[str, str]]) -> bool:
     """True where each line ends because the next word had no room, and not each because a sentence does.
 
     The lines below the first are indented alike: as far as it or less, and under a bullet at least a little.
