@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
+import torch
 
 from random_models import exported, fake_subword, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import CheckpointError, DataError
-from yiwen.export.ct2_spec import build_spec, write_model
+from yiwen.export.ct2_spec import build_spec, write_encoder, write_model
 from yiwen.files import MANIFEST
 from yiwen.model.config import ModelConfig
 from yiwen.search.config import SearchConfig
+from yiwen.tasks.heads import EncoderModel
 
 SHAPE = ModelConfig(
     d_model=22, n_heads=2, d_ff=13, n_encoder_layers=2, n_decoder_layers=1, norm_order="pre", max_len=41
@@ -33,6 +38,31 @@ def test_export_leaves_the_trained_weights_untouched(tmp_path: Path) -> None:
     source, target = vocabularies(model)
     write_model(tmp_path, model, source=source, target=target, dtype="int8", alignment=None)
     assert all(np.array_equal(before[name], value.detach()) for name, value in model.named_parameters())
+
+
+ALIKE = """
+import sys, ctranslate2, numpy as np
+ids = ctranslate2.StorageView.from_array(np.random.default_rng(1).integers(4, 29, (31, 7), dtype=np.int32))
+lengths = ctranslate2.StorageView.from_array(np.full(31, 7, dtype=np.int32))
+states = [
+    np.array(ctranslate2.Encoder(f"{sys.argv[1]}/{dtype}").forward_batch(ids, lengths).last_hidden_state)
+    for dtype in ("float32", "int8")
+]
+a, b = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in states)
+print((a * b).sum(axis=-1).min())
+"""
+
+
+def test_no_sum_of_rounded_products_is_cut_off_on_a_processor_without_vnni(tmp_path: Path) -> None:
+    # There two products are added in 16 bits, where 2 x 255 x 127 has no room.
+    torch.manual_seed(1)
+    body = EncoderModel(SHAPE, vocab_size=29, n_labels=0).body.eval()
+    for dtype in ("float32", "int8"):
+        (tmp_path / dtype).mkdir()
+        write_encoder(tmp_path / dtype, body, subword=fake_subword(29), dtype=dtype)
+    old = {"CT2_USE_MKL": "0", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"}
+    done = subprocess.run([sys.executable, "-c", ALIKE, tmp_path], env=os.environ | old, capture_output=True, text=True)
+    assert float(done.stdout) > 0.999, done.stderr
 
 
 def test_no_attention_is_asked_for_and_no_coverage_penalty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

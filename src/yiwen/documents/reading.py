@@ -89,8 +89,7 @@ class Document(NamedTuple):
         return [p.raw or "" if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
 
     def _stays(self, text: str) -> bool:
-        is_book = self.suffix in ("ods", "xlsx")
-        return is_book and (text.casefold() in self.names or tables.is_code(text))
+        return self.suffix in ("ods", "xlsx") and (text.casefold() in self.names or tables.is_code(text))
 
     def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
         """All units, in the order in which `rebuilt` wants their translations."""

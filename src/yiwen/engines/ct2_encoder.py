@@ -60,5 +60,4 @@ class CT2Encoder:
         src_ids = np.array([[*ids, EOS_ID, *[PAD_ID] * (longest - len(ids))] for ids in texts], dtype=np.int32)
         as_view = ctranslate2.StorageView.from_array
         states = self._encoder.forward_batch(as_view(src_ids), as_view(lengths)).last_hidden_state
-        on_cpu = states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu)
-        return np.array(on_cpu)
+        return np.array(states if states.device == "cpu" else states.to_device(ctranslate2.Device.cpu))

@@ -76,7 +76,21 @@ def _save(spec: Any, folder: Path, dtype: str) -> None:
     spec.config.layer_norm_epsilon = 1e-6
     spec.validate()
     spec.optimize(quantization=COMPUTE_TYPES[dtype])
+    _leave_room(spec)
     spec.save(str(folder))
+
+
+def _leave_room(spec: Any) -> None:
+    """Round weights of 8 bits to 64 steps each way instead of 127.
+
+    Processors without VNNI add two products in 16 bits before they go on in 32: 2 x 255 x 64 fits there, and what is
+    larger is cut off without a word.
+    """
+    for name, value in spec.variables().items():  # one that equals another is but the other's name
+        if name.endswith("weight") and getattr(value, "dtype", "") == "int8":
+            value.numpy()[:] = np.rint(value.numpy() * (64 / 127))
+        elif name.endswith("weight_scale") and not isinstance(value, str):
+            value.numpy()[:] *= 64 / 127
 
 
 def build_spec(model: Transformer, alignment: AlignmentHead | None = None) -> Any:

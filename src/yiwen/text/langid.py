@@ -90,9 +90,7 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
 
 
 def _is_own(prose: str, script: str) -> bool:
-    if script not in _OWN:
-        return False
-    letters, per_other, per_latin = _OWN[script]
+    letters, per_other, per_latin = _OWN.get(script, ("(?!)", 0, 0))  # other scripts share no characters
     n, n_latin, n_all = (len(re.findall(each, prose)) for each in (letters, "[A-Za-z]", LETTER.pattern))
     return bool(n > per_other * (n_all - n - n_latin) + per_latin * n_latin)
 
