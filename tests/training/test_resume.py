@@ -225,6 +225,27 @@ def test_a_mean_of_checkpoints_that_lacks_one_is_not_published(
     assert results(tmp_path) == results(tmp_path / "whole")
 
 
+def test_a_stop_that_costs_the_last_checkpoint_on_a_full_disk_comes_before_the_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, config = StopFlag(), replace(SMALL, average_last=2)
+
+    def full(folder: Path, *, progress: Progress, **rest: Any) -> None:
+        if progress.step == SMALL.max_steps:
+            stop.signum = signal.SIGTERM
+            raise OSError(FULL, "No space left on device")
+        save_checkpoint(folder, progress=progress, **rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("yiwen.training.loop.save_checkpoint", full)
+        with pytest.raises(Stopped, match="during the last checkpoint"):
+            trainer(tmp_path, config, stop=stop).train()
+    assert not (tmp_path / "final").exists()
+    train(tmp_path, config)
+    train(tmp_path / "whole", config)
+    assert results(tmp_path) == results(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("is_new", [True, False], ids=["another in its place", "nothing there"])
 def test_a_run_that_is_moved_away_while_it_trains_ends_and_writes_nothing_where_it_was(
     tmp_path: Path, is_new: bool
