@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib
 import importlib.util
@@ -13,11 +14,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import get_args, get_type_hints
 
 import pytest
 import typer
 
 from yiwen.cli.main import app
+from yiwen.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -75,6 +78,26 @@ def test_every_command_stands_in_the_manual() -> None:
         page = (ROOT / "docs" / language / "commands.md").read_text(encoding="utf-8")
         for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
             assert f"| `yiwen {name}` |" in page, f"{language}: {name}"
+
+
+def test_every_setting_named_exists() -> None:
+    """`training.max_steps`, alone or with a value or on a command line; the log also names settings of the past."""
+    tables = {
+        name: {key.name for key in dataclasses.fields(kind)}
+        for name, hint in get_type_hints(Recipe).items()
+        for kind in (hint, *get_args(hint))
+        if dataclasses.is_dataclass(kind)
+    }
+    setting = re.compile(rf"(?<![\w./-])({'|'.join(tables)})\.(?!py\b|safetensors\b)(\w+)(?![\w(/])")
+    named = [
+        (name_of(path), table, key)
+        for path in PAGES
+        if path.name not in ("log.md", "CHANGELOG.md")
+        for span in re.findall(r"`([^`\n]+)`", path.read_text(encoding="utf-8"))
+        for table, key in setting.findall(span)
+    ]
+    assert len(named) > 200
+    assert [found for found in named if found[2] not in tables[found[1]]] == []
 
 
 def test_every_make_target_shown_exists() -> None:
