@@ -62,7 +62,7 @@ def test_a_text_and_its_labels_may_be_given(
     assert json.loads(out.read_text("utf-8"))["scores"] == found["scores"]
     page = out.with_suffix(".html").read_text(encoding="utf-8")
     assert "da de &lt;b&gt;" in page
-    assert "<h2>Confusions · 混淆</h2>" in page
+    assert "<h2>Confusions · 混淆矩阵</h2>" in page
     (tmp_path / "a.labels").write_text("b\nb\nsomething\n", encoding="utf-8")
     assert main(["evaluate", str(tiny_classifier), *files]) == 3
     assert "a text 3 has the label 'something', which no training text has" in capfd.readouterr().err
@@ -165,7 +165,7 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
         assert text in page
     assert "<script" not in page
     assert 'style="max-width: none"' in picture  # 30 labels are wider than the page, which would cut off the last eight
-    assert 'role="img" aria-label="Confusions · 混淆"' in picture
+    assert 'role="img" aria-label="Confusions · 混淆矩阵"' in picture
     many = evaluate_labels([["0"]], [["0"]], labels=tuple(map(str, range(50))), n_bootstrap=0)
     assert "<svg" not in label_report(many, title="many")
 

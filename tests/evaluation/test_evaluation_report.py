@@ -73,7 +73,7 @@ def whole_page() -> str:
 
 def test_the_page_is_whole_and_in_both_languages() -> None:
     reader = read(whole_page())
-    for heading in ("Scores · 分数", "Compared · 对比", "Flags · 标记", "Confidence · 置信度", "Lowest scores"):
+    for heading in ("Scores · 得分", "Compared · 对比", "Flags · 标记", "Confidence · 置信度", "Lowest scores"):
         assert heading in reader.text
     assert "By length of the source · 按原文长度" in reader.text
     assert "Gains against the other model" in reader.text

@@ -30,7 +30,7 @@ def label_report(found: Classification, *, title: str, mistakes: Sequence[tuple[
     sections = [section("Scores", "得分", table(("score", "%", "95 % interval"), scores))]
     if len(found.labels) <= _MOST:
         note = "A row for each right label, a column for each predicted one."
-        sections.append(section("Confusions", "混淆", confusion_svg(found), note=note))
+        sections.append(section("Confusions", "混淆矩阵", confusion_svg(found), note=note))
     if bins:
         parts = table(("probability", "texts", "mean, %", "right, %"), bins), reliability(found.bins)
         note = "How sure the model was, and how often it was right."
@@ -46,7 +46,7 @@ def confusion_svg(found: Classification) -> str:
     side = left + _CELL * len(found.labels)
     # As wide as it is, whatever the page's width: the section scrolls, and no label is cut off or too small to read.
     shape = f'width="{side}" height="{side}" style="max-width: none" font-size="12"'
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {shape} role="img" aria-label="Confusions · 混淆">']
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {shape} role="img" aria-label="Confusions · 混淆矩阵">']
     for i, (label, row) in enumerate(zip(found.labels, found.confusion, strict=True)):
         middle = left + _CELL * i + _CELL // 2
         name = escape(label)

@@ -99,7 +99,7 @@ def translation_sections(
         (score.name, score.value, "" if score.low is None else f"{score.low:.2f} – {score.high:.2f}", score.signature)
         for score in evaluation.scores
     ]
-    yield section("Scores", "分数", table(("", "value · 分数", "95 %", "signature · 签名"), rows), note=note)
+    yield section("Scores", "得分", table(("", "value · 分数", "95 %", "signature · 签名"), rows), note=note)
     if comparison is not None:
         yield section("Compared", "对比", _differences(comparison))
     if details.buckets:
