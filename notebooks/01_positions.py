@@ -25,7 +25,7 @@ show(sinusoids)
 # sentence: together they count, like the digits of a number, only smoothly. A position is a row.
 
 # %% [markdown] lang="zh"
-# 每一列都是一个波。前几列转得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是平滑地变化。一行就是一个位置。
+# 每一列都是一个波。前几列变化得快，后几列慢到在一句话里几乎不动：合在一起像数字的各位一样计数，只是变化平滑。一行就是一个位置。
 
 # %%
 table = sinusoids(100, 64)
@@ -91,7 +91,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 后来的几种做法
 #
-# *可学习*的位置是一张权重表（表 3，E 行：不更好也不更差）。*旋转*位置把查询和键各转一个角度，于是不论矩阵是什么，点积都只取决于距离。*ALiBi* 干脆按距离逐步扣分，每个头的斜率不同。在 yiwen 里，选哪一种只是一项设置：`model.positions`。
+# *可学习*的位置编码是一张权重表（表 3 的 E 行：效果相当）。*旋转*位置编码把查询和键各转一个角度，于是不论矩阵是什么，点积都只取决于距离。*ALiBi* 干脆按距离逐步扣分，每个头的斜率不同。在 yiwen 里，选哪一种只是一项设置：`model.positions`。
 
 # %%
 from yiwen.model.positions import RotaryPositions
@@ -116,7 +116,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 试一试
 #
-# 论文选用正弦，是因为有一个矩阵，对每个 $p$ 都相同，能把 $PE(p)$ 变成 $PE(p+1)$。它由许多 2 x 2 的小块组成，每对（正弦，余弦）一块。$\omega$ 的那一块是哪四个数？先写下来（用和角公式：$\sin(a+b)$、$\cos(a+b)$），再用下一格验证。
+# 论文选用正弦和余弦，是因为有一个对每个 $p$ 都相同的矩阵，能把 $PE(p)$ 变成 $PE(p+1)$。它由许多 2 x 2 的小块组成，每对（正弦，余弦）一块。$\omega$ 的那一块是哪四个数？先写下来（用和角公式：$\sin(a+b)$、$\cos(a+b)$），再用下一格验证。
 
 # %%
 angles = 10000 ** (-torch.arange(0, 64, 2) / 64)

@@ -9,7 +9,7 @@
 # %% [markdown] lang="zh"
 # # 2. 掩码：谁可以看谁
 #
-# 掩码是一张“可以 / 不可以”的表。Transformer 有三种：源端不得看填充，目标端不得看后面的词，目标端不得看源端的填充。每一种都防止某样东西泄漏。第一种和第三种相同，由 `padding_mask` 得出；第二种由 `target_mask` 得出：它用到 `causal_mask`，同时遮住目标端自己的填充。我们把这两个函数逐一拿掉，看看漏了什么。
+# 掩码是一张“可以 / 不可以”的表。Transformer 有三种：源端不得看填充，目标端不得看后面的词，目标端不得看源端的填充。每一种都防止一种泄漏。第一种和第三种相同，由 `padding_mask` 得出；第二种由 `target_mask` 得出：它用到 `causal_mask`，同时遮住目标端自己的填充。我们把这两个函数逐一拿掉，看看漏了什么。
 
 # %%
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ show(padding_mask, causal_mask, target_mask)
 # attend; it is yellow below. Rows look, columns are looked at.
 
 # %% [markdown] lang="zh"
-# 两个长短不一的句子组成一个带填充（编号 0）的批次，另有开头（2）或结尾（3）。True 表示“可以看”，图中为黄色。行在看，列被看。
+# 两个长短不一的句子组成一个带填充（编号 0）的批次，另有开头（2）或结尾（3）。True 表示“可以看”，图中为黄色。每一行是看的位置，每一列是被看的位置。
 
 # %%
 batch = collate([[5, 6, 7, 8, 9], [5, 6]], [[11, 12, 13, 14], [11, 12]])
@@ -80,7 +80,7 @@ assert difference[:4].max() == 0 < difference[4]
 # %% [markdown] lang="zh"
 # ## 没有掩码时
 #
-# 把每种掩码换成“全部允许”，再测同样的两个差值。没有因果掩码，训练损失会降到几乎为零，因为每个位置都能直接读到要猜的词；而翻译时那里还什么都没有，于是失败。
+# 把每种掩码换成“全部允许”，再测同样的两个差值。没有因果掩码，训练损失会降到几乎为零，因为每个位置都能直接读到要猜的词；而翻译时那些词还不存在，模型就不会翻译了。
 
 # %%
 import yiwen.model.transformer as home

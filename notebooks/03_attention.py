@@ -32,7 +32,7 @@ show(attention_weights, plain_attention)
 # %% [markdown] lang="zh"
 # ## 手算
 #
-# 一个查询，两个键，$d_k = 4$。查询与第一个键相合（点积 2），与第二个不合（点积 0）。乘以 $1/\sqrt 4$ 后得分为 1 和 0，权重是 $e/(e+1) = 0.731$ 和 $1/(e+1) = 0.269$。
+# 一个查询，两个键，$d_k = 4$。查询与第一个键匹配（点积为 2），与第二个不匹配（点积为 0）。乘以 $1/\sqrt 4$ 后得分为 1 和 0，权重是 $e/(e+1) = 0.731$ 和 $1/(e+1) = 0.269$。
 
 # %%
 query = torch.tensor([1.0, 1, 0, 0]).view(1, 1, 1, 4)
@@ -63,7 +63,7 @@ print("largest difference", float((plain_attention(q, k, v) - fused_attention(q,
 # %% [markdown] lang="zh"
 # ## 为什么要除以 $\sqrt{d_k}$？
 #
-# 如果 $q$ 与 $k$ 的各分量独立、均值 0、方差 1，那么点积的方差是 $d_k$。先测量这一点，再看这么大的得分会对 softmax，尤其是它的梯度，做些什么。
+# 如果 $q$ 与 $k$ 的各分量独立，均值为 0，方差为 1，那么点积的方差是 $d_k$。先测量这一点，再看这么大的得分对 softmax，尤其是对 softmax 的梯度，有什么影响。
 
 # %%
 sizes = [4, 16, 64, 256, 1024]
@@ -99,7 +99,7 @@ assert gradients["scaled"][-1] > 5 * gradients["not scaled"][-1]
 # weights of ten queries over 32 keys.
 
 # %% [markdown] lang="zh"
-# 不缩放时，$d_k = 1024$ 的 softmax 把全部权重放在一个键上，对变化几乎没有反应：没有梯度，就学不到东西。缩放之后曲线保持平直：头的宽度不再有影响。同样的事画成一张图：十个查询在 32 个键上的权重。
+# 不缩放时，$d_k = 1024$ 的 softmax 把全部权重放在一个键上，对变化几乎没有反应：没有梯度，就学不到东西。缩放之后曲线保持平直：头的宽度不再有影响。画成一张图就是：十个查询在 32 个键上的权重。
 
 # %%
 q, k = torch.randn(1, 1, 10, 1024), torch.randn(1, 1, 32, 1024)

@@ -8,7 +8,7 @@
 # %% [markdown] lang="zh"
 # # 4. 四步看懂多头注意力
 #
-# 一个注意力一次只能看一样东西。论文 3.2.2 节让 $h$ 个注意力并排地看，各自在一个狭窄的空间里：**投影、切分、注意、合并**。我们用 yiwen 自己的部件走完这四步，再把整体与 `torch.nn.MultiheadAttention` 对比。
+# 一个注意力一次只能看一样东西。论文 3.2.2 节让 $h$ 个注意力并行，各自在一个较窄的子空间里计算：**投影、切分、计算注意力、合并**。我们用 yiwen 自己的部件走完这四步，再把整体与 `torch.nn.MultiheadAttention` 对比。
 
 # %%
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ show(split_heads, merge_heads)
 # move the heads in front of the positions. The other way round mixes positions.
 
 # %% [markdown] lang="zh"
-# **1. 投影。** 查询、键、值来自一次乘积（三个矩阵叠在一起，比三次乘积快）。**2. 切分**：宽度 $D = 12$ 切成 $H = 3$ 个头，每个 $K = 4$。注意次序：先切最后一维，再把头移到位置之前。反过来就会把位置混在一起。
+# **1. 投影。** 查询、键、值由一次矩阵乘法得出（三个矩阵叠在一起，比乘三次快）。**2. 切分**：宽度 $D = 12$ 切成 $H = 3$ 个头，每个 $K = 4$。注意次序：先切最后一维，再把头移到位置之前。反过来就会把位置混在一起。
 
 # %%
 q_BLD, k_BLD, v_BLD = attention.qkv_proj(x_BLD).split(D, dim=2)
@@ -45,7 +45,7 @@ print("the tempting shortcut gives the same shape and other numbers:", not torch
 # only here do the heads meet.
 
 # %% [markdown] lang="zh"
-# **3. 注意**：每个头各算各的，头只是又一个批次维。**4. 合并**，再投影一次：头与头只在这里相遇。
+# **3. 计算注意力**：每个头各算各的，头只是多出来的一个批次维。**4. 合并**，再投影一次：头与头只在这里相遇。
 
 # %%
 out_BHLK = plain_attention(q_BHLK, k_BHLK, v_BHLK)
@@ -74,7 +74,7 @@ assert torch.allclose(theirs, out_BLD, atol=1e-6)
 # Three heads, three ways of looking at the same sentence (untrained: no meaning yet).
 
 # %% [markdown] lang="zh"
-# 三个头，以三种方式看同一个句子（尚未训练：还没有意义）。
+# 三个头，以三种方式看同一个句子（尚未训练，还没有意义）。
 
 # %%
 figure, axes = plt.subplots(1, H, figsize=(12, 3))
@@ -89,9 +89,9 @@ plt.show()
 # cost: 1 head 24.9 BLEU, 8 heads 25.8, 32 heads 25.4. The parameters stay the same; count them:
 
 # %% [markdown] lang="zh"
-# ## 头不额外花费
+# ## 多头不增加计算量
 #
-# 8 个 64 宽的头与 1 个 512 宽的头，乘法次数一样多。论文表 3（A）在同等代价下改变头数：1 个头 24.9 BLEU，8 个 25.8，32 个 25.4。参数量不变，数数看：
+# 8 个 64 宽的头与 1 个 512 宽的头，乘法次数一样多。论文表 3（A）在计算量相同的前提下改变头数：1 个头 24.9 BLEU，8 个 25.8，32 个 25.4。参数量不变，数数看：
 
 # %%
 for n_heads in (1, 8, 32):

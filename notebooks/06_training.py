@@ -32,7 +32,7 @@ for language in ("en", "zh"):
 # %% [markdown] lang="zh"
 # ## 文本的旅程
 #
-# 原始文本 → 子词 → 编号 → 长度相近的批次。填充是浪费，所以长度相近的句子一起走。
+# 原始文本 → 子词 → 编号 → 长度相近的批次。填充是浪费，所以长度相近的句子放在同一批。
 
 # %%
 from yiwen.data.batching import epoch_updates
@@ -94,7 +94,7 @@ show(compute_gradients, apply_gradients, learning_rate)
 # %% [markdown] lang="zh"
 # ## 曲线
 #
-# 损失以每个目标词元的纳特（nat）计。学习率在前 60 次更新里上升，然后降到零。BLEU 从 0 到 100，衡量验证集的译文与参考译文有多少共同的词，以及共同的连续两个、三个、四个词；中文里一个字算一个词。
+# 损失的单位是纳特（nat），按每个目标词元计算。学习率在前 60 次更新里上升，然后降到零。BLEU 从 0 到 100，衡量验证集的译文与参考译文有多少共同的词，以及共同的连续两个、三个、四个词；中文里一个字算一个词。
 
 # %%
 lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").strip().split("\n")]
@@ -118,7 +118,7 @@ assert scores[-1][1] > 30
 # %% [markdown] lang="zh"
 # ## 检查点里有什么
 #
-# 权重、权重的滑动平均、优化器状态，以及说明训练进行到哪里的几个数。没有 pickle：加载的任何东西都不能执行代码。清单最后写入，所以检查点要么完整，要么不存在。
+# 权重、权重的滑动平均、优化器状态，以及说明训练进行到哪里的几个数。没有 pickle：加载时不会执行任何代码。清单最后写入，所以检查点要么完整，要么不存在。
 
 # %%
 checkpoint = sorted((run / "checkpoints").glob("step-*"))[-1]
@@ -162,7 +162,7 @@ assert losses[0] == losses[1], "digit for digit"
 # BLEU is close to 100, yet the loss stays above 1. Label smoothing is the reason (section 5.4 of the paper): the target
 # is not 1 at the right token but 0.9, and 0.1 is spread over all $V$ tokens. The loss is least where the model gives
 # exactly these probabilities. How large is it then, for $V = 2400$? Calculate, then run the next cell. (What is left of
-# the difference: mistakes, dropout, and the lesson for the one head that the demo teaches to align.)
+# the difference: mistakes, dropout, and the loss that teaches one head of the demo to align.)
 
 # %% [markdown] lang="zh"
 # ## 试一试

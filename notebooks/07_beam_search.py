@@ -83,7 +83,7 @@ def told(hypothesis):
 # probability $0.28\cdot 0.8\cdot 0.8\cdot 0.8 = 0.143$.
 
 # %% [markdown] lang="zh"
-# 贪心：先 *a*，再从三个并列里取第一个，如此等等。束宽为 2 的束搜索找到 *b c a .*，概率 $0.28\cdot 0.8\cdot 0.8\cdot 0.8 = 0.143$。
+# 贪心：先取 *a*，再从三个并列的词里取第一个，依此类推。束宽为 2 的束搜索找到 *b c a .*，概率 $0.28\cdot 0.8\cdot 0.8\cdot 0.8 = 0.143$。
 
 # %%
 print("greedy", told(translate(greedy_search, beam_size=1, penalty="none")[0]))
@@ -123,7 +123,7 @@ for penalty in ("none", "average", "gnmt"):
 # %% [markdown] lang="zh"
 # ## 搜索本身
 #
-# 它不认识任何模型：只得到一个步进函数和一个可以重排的状态，所以这张表才能扮演 Transformer。
+# 搜索不认识任何模型：得到的只有一个步进函数和一个可以重新排序的状态，所以这张表才能扮演 Transformer。
 
 # %%
 show(beam_search)

@@ -7,7 +7,7 @@
 # %% [markdown] lang="zh"
 # # 8. 读懂训练好的模型
 #
-# 打开第 6 课的模型：各个头在看什么，每个译词来自哪个源词，训练又把位置变成了什么。
+# 打开第 6 课的模型：各个头在看什么，译文的每个词来自原文的哪个词，训练又把位置变成了什么。
 
 # %%
 import os
@@ -43,12 +43,12 @@ print(text, "->", translation, f"(score {translation.score:.2f})")
 # ## Heads
 #
 # Every attention of the model is recorded while it reads this pair, and two are drawn. Rows look, columns are looked at.
-# A row of the decoder bears the token that is about to be written there; what it has read ends one token earlier.
+# A row of the decoder is labelled with the token that is about to be written; what it has read ends one token earlier.
 
 # %% [markdown] lang="zh"
 # ## 头
 #
-# 模型读这一对句子时，每一个注意力都被记录下来，这里画出其中两个。行在看，列被看。解码器的一行标的是即将写出的词元，它读到的内容止于前一个词元。
+# 模型读这一对句子时，每一个注意力都被记录下来，这里画出其中两个。每一行是看的位置，每一列是被看的位置。解码器的一行标的是即将写出的词元，它读到的内容止于前一个词元。
 
 # %%
 (src_ids,), (tgt_ids,) = translator.bundle.source.encode([text]), translator.bundle.target.encode([str(translation)])
@@ -141,7 +141,7 @@ plt.show()
 # first, at 0.
 
 # %% [markdown] lang="zh"
-# 真正重要的是头怎么处理真实的句子：在 200 句上平均，每个头看的地方离自己的位置有多远？峰在 1 就是看后一个词元，在 -1 就是看前一个；这个模型的多数头最先看的是自己的位置，也就是 0。
+# 真正重要的是各个头怎么处理真实的句子：在 200 句上平均，每个头看的地方离自己的位置有多远？峰在 1 就是看后一个词元，在 -1 就是看前一个；这个模型的多数头最先看的是自己的位置，也就是 0。
 
 # %%
 sources = translator.bundle.source.encode((folder / "test.en").read_text(encoding="utf-8").split("\n")[:200])

@@ -72,7 +72,7 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 
 # %% [markdown] lang="en"
 # The curves may cross at a shorter length than that, as they did where this was written: the soft-max and the writing of
-# $n^2$ weights are no multiplications of matrices, and were not counted.
+# $n^2$ weights are not matrix multiplications and were not counted.
 #
 # ## Memory, and the fused kernel
 #
@@ -85,7 +85,7 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 #
 # ## 内存与融合内核
 #
-# 每个头的权重有 $n^2$ 个数：2,048 个位置、4 个头，在 float32 下就是 64 MiB，训练时还要为反向传播留着。融合内核从不保存它们。在处理器上，短句用它不一定更快，所以 yiwen 用测量代替猜测。
+# 每个头的权重有 $n^2$ 个数：2,048 个位置、4 个头，在 float32 下就是 64 MiB，训练时还要为反向传播留着。融合内核从不保存这些权重。在处理器上，短句用融合内核不一定更快，所以 yiwen 用测量代替猜测。
 
 # %%
 show(plain_attention, fused_attention)
