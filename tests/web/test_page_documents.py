@@ -114,7 +114,7 @@ def test_a_document_speaks_the_language_of_the_interface(page: Page) -> None:
     ("code", "chinese"),
     [
         ("invalid", "服务给出的原因是“line 7 is no XML”。"),
-        ("quota", "剩余的字数不够，请等到下个月。"),
+        ("quota", "剩余的额度不够，请等到下个月。"),
         (None, "line 7 is no XML"),
     ],
 )

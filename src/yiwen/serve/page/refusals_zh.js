@@ -4,7 +4,7 @@
 export const REFUSALS_ZH = {
   language: "这里没有这个翻译方向，请另选语言。",
   too_long: "上限为 {limit}，请分成几部分。",
-  quota: "剩余的字数不够，请等到下个月。",
+  quota: "剩余的额度不够，请等到下个月。",
   glossary: "这个方向要经过另一种语言，不能使用术语表，请先清空术语表。",
   document: "无法翻译这种文件，请选择列出的格式。",
   invalid: "服务给出的原因是“{told}”。",
