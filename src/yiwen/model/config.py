@@ -17,8 +17,8 @@ class ModelConfig:
     """An encoder-decoder Transformer; the defaults are the base model of Vaswani et al. 2017, Table 3."""
 
     preset: Literal["tiny", "small", "base", "big", "tiny-fast", "base-fast"] | None = None
-    """Named shape that supplies the settings not given here; in Python `ModelConfig(**PRESETS["small"])` does. If
-    `--set` changes it, settings that only repeat the old one's give way."""
+    """Named shape that supplies the settings not given here; in Python use `ModelConfig(**PRESETS["small"])`. If
+    `--set` changes it, settings that only repeat the old preset's give way to the new one's."""
     d_model: int = 512
     """Width of embeddings and layers."""
     n_heads: int = 8

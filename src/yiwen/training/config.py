@@ -57,7 +57,7 @@ class TrainingConfig:
     """How much one head of the cross-attention is taught to look at the word being translated (Garg et al. 2019):
     weight of that part of the loss, 0.05 there, so that word alignments can be relied on. 0: not at all."""
     clip_norm: float = 1.0
-    """Longest gradient; longer ones are scaled down to it. 0: no limit."""
+    """Greatest norm of the gradient; a longer one is scaled down to it. 0: no limit."""
     ema_decay: float = 0.998
     """Decay of the exponential moving average of the weights, which is what gets validated and kept; 0: none."""
     average_last: int = 0
@@ -87,11 +87,11 @@ class TrainingConfig:
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 ..."""
     threads: int = 0
-    """Processor threads; 0: OMP_NUM_THREADS, or all; beside a GPU, one."""
+    """Processor threads; 0: OMP_NUM_THREADS, or all; with a GPU, one."""
     attention: Literal["auto", "plain", "fused", "packed"] = "auto"
     """How attention is computed: as matrix products, or by PyTorch's fused kernel; auto: the faster here.
-    packed (translation, on CUDA, in bf16; auto there, below a d_model of 1,024): the fused kernel, of sentences that
-    follow one another without padding, each kind of batch recorded as a CUDA graph."""
+    packed (for translation on CUDA in bf16; what auto is there below a d_model of 1,024): the fused kernel on
+    sentences that follow one another without padding, each kind of batch recorded as a CUDA graph."""
     products: Literal["auto", "torch", "onednn"] = "auto"
     """Who computes the products of linear layers: PyTorch, or oneDNN called directly; auto: the faster here."""
 
