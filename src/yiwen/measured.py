@@ -1,4 +1,4 @@
-"""What the fastest way is, measured instead of guessed: once per machine, the answer kept in the user's cache folder.
+"""Which way is fastest, measured instead of guessed: once per machine, the answer kept in the user's cache folder.
 
 Answers lie in XDG_CACHE_HOME/yiwen, else ~/.cache/yiwen: a small JSON file for each question. Removing them is safe.
 """

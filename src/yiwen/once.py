@@ -1,4 +1,4 @@
-"""Things that take long to load: when they are first asked for, and once, whoever asks at the same time."""
+"""Things that take long to load: loaded when first asked for, and only once, however many ask at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from a translator: a translated text and what there is to know about it, or how likely one is."""
+"""What comes back from a translator: a translation and what there is to know about it, or how likely a given one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How right word alignments are: the alignment error rate against gold alignments (Och and Ney 2003, section 5).
+"""How good word alignments are: the alignment error rate against gold alignments (Och and Ney 2003, section 5).
 
 A gold file has a JSON object a line, as `yiwen demo` writes them for its test set:
 `{"src": "A dog runs.", "tgt": "狗在跑。", "src_spans": [[0, 1], [2, 5], ...], "tgt_spans": [[0, 1], ...],

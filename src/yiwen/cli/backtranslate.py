@@ -1,4 +1,4 @@
-"""`yiwen backtranslate`: training text from text in one language alone."""
+"""`yiwen backtranslate`: training text from text in one language only."""
 
 from __future__ import annotations
 

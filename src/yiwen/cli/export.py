@@ -1,4 +1,4 @@
-"""`yiwen export`: a trained model as a fast engine that has shown that it translates alike."""
+"""`yiwen export`: a trained model as a fast engine, verified to translate as the model does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`yiwen inspect`: how a model translates one sentence, and how right its word alignments are."""
+"""`yiwen inspect`: how a model translates one sentence, and how good its word alignments are."""
 
 from __future__ import annotations
 

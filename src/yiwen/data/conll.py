@@ -1,4 +1,4 @@
-"""The CoNLL form: a word a line with its tag in another column, sentences apart by an empty line.
+"""The CoNLL form: a word a line with its tag in another column, sentences separated by an empty line.
 
 A sentence is handed on as its words with blanks between them, and its tags likewise. `-DOCSTART-` lines and comments
 of the form `# key = value`, `# id ...`, `# newdoc` and `# newpar` are no words, nor is any other line with `#` and

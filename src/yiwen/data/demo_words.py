@@ -1,4 +1,4 @@
-"""Words of the demo grammar that know both languages: fillers, their forms, and number words.
+"""Words of the demo grammar in both languages: fillers, their forms, and number words.
 
 A *filler* is what stands in a slot of a synchronous rule: forms on the English side (`books`, `bought`), forms on the
 Chinese side (`书`, the measure word `本`), and labels that say which word of one side renders which of the other.

@@ -1,4 +1,4 @@
-"""Held-out text: read from files of its own, or kept of the pairs that were split off."""
+"""Held-out text: read from files of its own, or taken from the pairs that were split off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EPUB 3.3: pages of XHTML, and of what lists them the title, the description, the language and the headings."""
+"""EPUB 3.3: its XHTML pages, and title, description, language and headings in the files that list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsing in a child process: a hostile document can hurt what holds nothing and lives for seconds."""
+"""Parsing in a child process: a hostile document can hurt only what holds nothing and lives for seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Back-translation (Sennrich et al. 2016): pairs for a model from text that exists in one of its languages alone.
+"""Back-translation (Sennrich et al. 2016): pairs for a model from text that exists in only one of its languages.
 
 Of text in the target language: a model of the other direction translates what people wrote; the new model then learns
 to make what people wrote from what a machine wrote. A tag before every such source tells it which is which (Caswell et

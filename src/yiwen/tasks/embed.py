@@ -1,4 +1,4 @@
-"""Embeddings: a text and its translation get similar vectors, the other texts of the batch others.
+"""Embeddings: a text and its translation get similar vectors, other texts of the batch different ones.
 
 The loss is the symmetric cross-entropy of each pair among all of the batch (InfoNCE, van den Oord et al. 2018; for
 translations Yang et al. 2019). The batches are the negatives: larger ones teach more.
