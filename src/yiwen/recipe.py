@@ -123,7 +123,7 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
 
     Args:
         name_or_path: `multi30k-en-de`, or `my/recipe.toml`.
-        settings: `key.path=value` overrides, as given to `--set`; one may come without a list.
+        settings: `key.path=value` overrides, as given to `--set`; a single one needs no list.
 
     Raises:
         ConfigError: With every problem found; an unknown name lists the known ones.

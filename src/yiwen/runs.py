@@ -124,7 +124,7 @@ def train_recipe(
 
     Args:
         loaded: The recipe.
-        run: Folder of the run; by its name below the folder of all runs where not given.
+        run: Folder of the run; where not given, that of the recipe's name in the folder of all runs.
         root: Folder of all runs; the usual one where not given.
         resume: Go on with an existing run.
         stop: Polled in every long loop.

@@ -59,8 +59,8 @@ class Translator:
             bundle: An opened bundle.
             engine: What computes; its ids are the bundle's.
             n_at_once: Blocks of a stream that the engine is given at the same time.
-            note: What a user should know of how the engine was chosen.
-            tgt_lang: The other kind of Chinese than the model writes, to have it converted.
+            note: What a user should know about how the engine was chosen.
+            tgt_lang: The script of Chinese that the model does not write, to have its translations converted.
             finder: Opens an engine for glossaries, where neither `engine` nor the model's symbols can keep to one.
 
         Raises:
@@ -109,7 +109,7 @@ class Translator:
 
         Raises:
             CheckpointError: If anything is wrong with a bundle.
-            ConfigError: If engine, device or dtype is not to be had, or the models of an ensemble do not fit.
+            ConfigError: If engine, device or dtype is not available, or the models of an ensemble do not fit together.
             MissingDependencyError: If torch is needed and not installed.
         """
         expect(ensemble, Iterable, "ensemble", "a list of folders", but=str)
@@ -154,15 +154,15 @@ class Translator:
             search: Search rules; those of the bundle where not given.
             prefixes: What each translation must start with, as raw text; `""` for a free choice.
             glossary: How terms must be translated, or that they must not be. A model with symbols
-                (`tokenizer.placeholders`) is given one for each; without, a search of the trained model is told.
+                (`tokenizer.placeholders`) is given one for each term; else the trained model searches for the terms.
             by_sentence: Translate each sentence by itself, as documents are best translated, and keep blanks at the
-                edges of lines; a text with a prefix is not cut so. False: a line is a sentence, as in a test set.
+                edges of lines; a text with a prefix is not cut that way. False: a line is a sentence, as in a test set.
             with_scores: False where nobody will look at them: an exported engine is then 8 % faster in greedy search.
             checks: Check each translation, and look once more for one that has a fault (`evaluation.review`).
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If texts is no list of strings, prefixes are not as many, or one is too long or given for a
+            ConfigError: If texts is not a list of strings, prefixes are not as many, or one is too long or given for a
                 text of several lines; or if neither search nor model can keep to a glossary.
         """
         texts = as_texts(texts, "translate")
@@ -212,12 +212,12 @@ class Translator:
         """Translate a stream of lines with flat memory: one translation a line, in order.
 
         Args:
-            lines: UTF-8 without line ends. Bytes that are no UTF-8 are replaced and flagged.
+            lines: UTF-8 without line ends. Bytes that are not UTF-8 are replaced and flagged.
             search, glossary, by_sentence, with_scores, checks: As in `translate`.
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If lines are no bytes; else as in `translate`, and of search and glossary before any is read.
+            ConfigError: If lines are not bytes; else as in `translate`, for search and glossary before any is read.
         """
         expect(search, SearchConfig | None, "search", "a yiwen.search.config.SearchConfig, or None")
         config = search or self.bundle.info.search
@@ -257,7 +257,7 @@ class Translator:
         Args:
             sources: Raw text.
             targets: Its translations.
-            first_line: What messages count the lines from.
+            first_line: Number of the first line, for messages.
             skipped: Where given, a pair with a side longer than the model has positions for gets NaN, and its line is
                 added here.
             stop: Polled between batches.

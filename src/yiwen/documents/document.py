@@ -43,7 +43,7 @@ def translate_document(
         align: As `Translator.align`: puts marks inside of a text on the right words. Without it they go where the
             same part of the text has been said.
         limits: What the document may cost.
-        src_lang: Language of the text; TMX is asked for it, XLIFF of another one refused.
+        src_lang: Language of the text; TMX is read in it, XLIFF in another one is refused.
         tgt_lang: Language of the translation; TMX needs it, HTML says it in `<html lang>`.
         progress: Told the share that is done, from 0 to 1.
         flag: Told the flags of each text; `placeholders` where one was changed and could not be put back.

@@ -87,7 +87,7 @@ class Encoder:
 
         Raises:
             CheckpointError: If anything is wrong with the bundle.
-            ConfigError: If engine, device, dtype or threads is not to be had.
+            ConfigError: If engine, device, dtype or threads is not available.
         """
         check_means(dtype, threads)
         bundle = open_bundle(folder)
@@ -133,7 +133,7 @@ class Encoder:
             layer: Whose states: 0 the embeddings, 1 the first layer, -1 the last.
             pooling: `mean` (over all subwords and the end mark), `max`, `first` or `attention` (where it was learnt);
                 the bundle's where not given.
-            normalised: Whether vectors get length 1, so that their products are cosines; where not given, those of
+            normalised: Whether vectors get length 1, so that their products are cosines; where not given, only those of
                 a bundle of the task embed do.
             flags: Where to count those that texts would have as a `Prediction`.
             stop: Polled between batches.
@@ -153,7 +153,7 @@ class Encoder:
         """Probability of each label for each text, (N, K).
 
         Raises:
-            ConfigError: If the bundle is no classifier.
+            ConfigError: If the bundle is not a classifier.
         """
         self.require("classify")
         return self._soft_max(self._pooled(self._pieces(texts), stop=stop))
@@ -162,7 +162,7 @@ class Encoder:
         """The likeliest label of each text.
 
         Raises:
-            ConfigError: If the bundle is no classifier.
+            ConfigError: If the bundle is not a classifier.
         """
         self.require("classify")
         pieces = self._pieces(texts)
@@ -183,7 +183,7 @@ class Encoder:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If the bundle is no tagger, or a sentence no list of words.
+            ConfigError: If the bundle is not a tagger, or a sentence is not a list of words.
         """
         self.require("tag")
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")

@@ -44,7 +44,7 @@ class Glossary:
 
         Raises:
             DataError: If a line has no source term or more than two columns, or a term has two translations.
-            ConfigError: If it is no text.
+            ConfigError: If it is not text.
         """
         # Of these each line would be a term that is kept, and nobody would know.
         if found := _FOREIGN.match(expect(text, str, source, "its text")):
