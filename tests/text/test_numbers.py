@@ -39,6 +39,12 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("3만 5천", {35000}),
         ("1만 2000명", {12000}),
         ("1억 2345만", {123450000}),
+        ("1億2千万", {120000000}),
+        ("1억 2천만", {120000000}),
+        ("4千500万", {45000000}),
+        ("5千3百万", {53000000}),
+        ("3千500", {3500}),
+        ("1万2千亿", {1200000000000}),
         ("12,34,567", {1234567}),
         ("٣٫٥", {3.5}),
         ("3만", {3, 30000}),
@@ -129,6 +135,27 @@ def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:
     assert numbers_in("um zehn vor drei", "de").hints == {50, 2}
     assert numbers_in("三点一刻，五点三刻", "zh") == Numbers((), frozenset({3.0, 5.0}), frozenset({15.0, 45.0}))
     assert numbers_in("two to Berlin", "en").hints == frozenset()
+
+
+def test_half_an_hour_before_is_said_of_each_hour_in_german() -> None:
+    words = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
+    for hour, word in enumerate(words, 1):
+        for said in (word, str(hour), str(hour + 12)):
+            assert numbers_in(f"um halb {said}", "de").digits == ({float(hour - 1 or 12)}, {30.0})
+
+
+def test_half_past_is_thirty_minutes_in_french() -> None:
+    assert numbers_in("à deux heures et demie", "fr").hints >= {30}
+
+
+def test_a_month_is_no_part_of_a_million() -> None:
+    assert 5_000_000 not in numbers_in("In May a million people came.", "en").hints
+
+
+def test_a_wide_comma_groups_wide_digits_where_chinese_characters_are_written() -> None:
+    for language in ("zh", "ja"):
+        assert numbers_in("１，２３４，５６７", language).digits == ({1234567.0},)
+        assert [set(values) for values in numbers_in("１，２３", language).digits] == [{1}, {23}]
 
 
 def test_a_number_before_another_may_be_of_the_same_unit() -> None:
@@ -244,6 +271,15 @@ def test_a_chinese_numeral_is_the_number_that_it_spells(value: int) -> None:
             spelt += "零" * (was_zero and bool(spelt)) + digits[int(digit)] + units[place]
         was_zero = digit == "0"
     assert value in numbers_in(f"共{spelt}个", "zh").words
+
+
+@given(st.integers(min_value=0, max_value=9999_9999_9999_9999))
+def test_digits_in_groups_of_four_with_their_units_are_one_number(value: int) -> None:
+    groups = [f"{value:016d}"[at : at + 4].lstrip("0") for at in range(0, 16, 4)]
+    if sum(map(bool, groups)) > 1 and len(groups[-1]) not in (1, 2):
+        for language, units, blank in (("ja", "兆億万", ""), ("ko", "조억만", " ")):
+            said = [f"{group}{unit}" for group, unit in zip(groups, (*units, ""), strict=True) if group]
+            assert numbers_in(blank.join(said), language).digits == (frozenset({float(value)}),)
 
 
 @given(st.text(max_size=40), st.sampled_from(["en", "de", "fr", "zh", "ja", "it"]))
