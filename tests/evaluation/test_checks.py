@@ -172,6 +172,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-ar", "1,234 books, 3.5 metres", "١٬٢٣٤ كتاب، ٣٫٥ متر"),
         ("en-fa", "13.5", "۱۳٫۵"),
         ("en-hi", "12,34,567 rupees", "1,234,567 रुपये"),
+        ("hi-en", "₹12,34,567.50", "₹1,234,567.50"),
         ("en-ja", "35,000 yen, 12,000 yen", "3万5000円、1万2000円"),
         ("ja-en", "12万3456人、1億2345万6789人", "123,456 people, 123,456,789 people"),
         ("ko-en", "3만 명, 200만 원, 1억 명", "30,000 people, 2,000,000 won, 100,000,000 people"),

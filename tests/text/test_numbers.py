@@ -46,6 +46,8 @@ from yiwen.text.numbers import Numbers, knows_words, numbers_in
         ("3千500", {3500}),
         ("1万2千亿", {1200000000000}),
         ("12,34,567", {1234567}),
+        ("12,34,567.89", {1234567.89}),
+        ("1,23,45,678.5", {12345678.5}),
         ("٣٫٥", {3.5}),
         ("3만", {3, 30000}),
     ],
@@ -273,7 +275,7 @@ def test_a_chinese_numeral_is_the_number_that_it_spells(value: int) -> None:
     assert value in numbers_in(f"共{spelt}个", "zh").words
 
 
-@given(st.integers(min_value=0, max_value=9999_9999_9999_9999))
+@given(st.integers(min_value=0, max_value=999_9999_9999_9999))
 def test_digits_in_groups_of_four_with_their_units_are_one_number(value: int) -> None:
     groups = [f"{value:016d}"[at : at + 4].lstrip("0") for at in range(0, 16, 4)]
     if sum(map(bool, groups)) > 1 and len(groups[-1]) not in (1, 2):

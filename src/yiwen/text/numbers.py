@@ -160,9 +160,9 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
     """The values that a number in digits may have; several numbers where it is a version or a date."""
     parts = _SEPARATOR.split(number.replace(" ", ""))
     sizes = [*map(len, parts)]
-    is_indian = "," in number and {*sizes[1:-1]} == {2} and sizes[-1] == 3  # 12,34,567
-    is_grouped = sizes[0] <= 3 and (is_indian or {*sizes[1:]} <= {3})
-    if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
+    indian = re.fullmatch(r"\d{1,3}(?:,\d\d)+,\d{3}(\.\d+)?", number)  # 12,34,567.89
+    is_grouped = (sizes[0] <= 3 and {*sizes[1:]} <= {3}) or (indian is not None and indian[1] is None)
+    if len(parts) > 2 and not (is_grouped or indian) and any(len(part) != 3 for part in parts[1:-1]):
         return [frozenset((float(part),)) for part in parts if part]
     values = {float("".join(parts))} if is_grouped else set()
     if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
