@@ -75,6 +75,16 @@ def test_pages_of_other_suffixes_are_texts(suffix: str) -> None:
     assert "a b" not in texts_of(book, "epub")
 
 
+@pytest.mark.parametrize("name", ["a.htm", "a.html", "a.xhtml"])
+def test_a_book_of_pages_of_one_suffix_is_one(name: str) -> None:
+    assert texts_of(zipped({name: PAGE}), "epub") == texts_of(zipped({"a.xhtml": PAGE}), "epub")
+
+
+def test_what_a_book_says_of_itself_as_a_package_is_no_page() -> None:
+    book = zipped({"a.xhtml": PAGE, "META-INF/a.xhtml": PAGE.replace("The dog", "The cat")})
+    assert texts_of(book, "epub") == texts_of(zipped({"a.xhtml": PAGE}), "epub")
+
+
 def test_what_holds_no_page_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"OEBPS/b.opf": PACKAGE}), "epub")

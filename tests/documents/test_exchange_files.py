@@ -99,6 +99,9 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
         ('<x id="START_LINK_1"/>', '<x id="CLOSE_LINK"/>', ONE.format("<source>{}</source>")),  # Angular
         ('<sm id="1" type="comment"/>', '<em startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
         ('<sc id="1"/>', '<ec startRef="1"/>', TWO.format("<segment><source>{}</source></segment>")),
+        ('<g id="1">', "</g>", ONE.format("<source>{}</source>")),
+        ('<mrk mtype="term">', "</mrk>", ONE.format("<source>{}</source>")),
+        ('<pc id="1">', "</pc>", TWO.format("<segment><source>{}</source></segment>")),
     ],
 )
 def test_codes_that_open_and_close_stand_around_the_words_of_their_own(opening: str, closing: str, unit: str) -> None:

@@ -125,6 +125,26 @@ def test_attributes_of_images_and_code_stay_with_them() -> None:
     assert "`x = 1`{.py}" in out
 
 
+def test_attributes_of_a_link_move_with_it() -> None:
+    links = [(0, 0), (1, 2), (2, 1)]
+    fake = Fake({"a red dog": "un chien rouge", "a red dog.": "un chien rouge."}, {"a red dog": links})
+    out = translated_here("a [red](u){.new} dog\n", "md", fake=fake).decode()
+    assert out == "un chien [rouge](u){.new}\n"
+
+
+def test_attributes_inside_of_a_heading_end_no_text() -> None:
+    assert texts_of("# A {.red} dog {#one}\n", "md") == ["A {.red} dog"]
+
+
+def test_an_address_is_not_escaped_whatever_it_begins_with() -> None:
+    for address in ("http://a.b/c_d*e", "https://a.b/c_d*e", "www.a.b/c_d*e"):
+        source = f"Look at {address} now.\n"
+        assert (
+            translated_here(source, "md", lambda text: text.replace("Look", "See")).decode()
+            == f"See at {address} now.\n"
+        )
+
+
 def test_a_link_that_its_own_words_name_is_named_with_the_marks_in_them() -> None:
     out = translated_here("Use [a *b* c][] now.\n\n[a *b* c]: u\n", "md").decode()
     assert out == "USE [A *B* C][a *b* c] NOW.\n\n[a *b* c]: u\n"

@@ -51,6 +51,14 @@ def test_without_a_change_the_file_is_the_same(word: bytes) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["proofErr", "lastRenderedPageBreak", "softHyphen"])
+def test_what_a_speller_and_a_printer_left_in_a_text_goes_where_it_changes(name: str) -> None:
+    mark = f"<w:{name}/>" if name == "proofErr" else f"<w:r><w:{name}/></w:r>"
+    data = docx_of(f"<w:p><w:r><w:t>one </w:t></w:r>{mark}<w:r><w:t>dog</w:t></w:r></w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    assert ("ONE DOG" in out, name in out) == (True, False)
+
+
 @pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm"])
 def test_what_a_comment_or_a_bookmark_is_about_moves_with_its_words(name: str) -> None:
     def run(text: str) -> str:

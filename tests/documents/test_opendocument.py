@@ -94,6 +94,16 @@ def test_what_a_bookmark_is_about_moves_with_its_words_and_how_a_word_is_read_is
     assert (texts_of(data, "odt"), translated_here(data, "odt", str)) == (["我住在北京。"], data)
 
 
+@pytest.mark.parametrize("name", ["span", "a", "meta", "bookmark", "reference-mark", "toc-mark"])
+def test_what_is_around_several_words_stays_around_them_where_these_change_places(name: str) -> None:
+    start, end = f"<text:{name}>", f"</text:{name}>"
+    if "mark" in name:
+        start, end = (f'<text:{name}-{which} text:name="b"/>' for which in ("start", "end"))
+    fake = Fake({"a big red dog": "chien rouge grand un"}, {"a big red dog": [(0, 3), (1, 2), (2, 1), (3, 0)]})
+    out = translated(f"<text:p>a {start}big red{end} dog</text:p>", fake=fake)
+    assert out == f"<text:p>chien {start}rouge grand{end} un</text:p>"
+
+
 def test_fields_and_deleted_text_stay_and_text_boxes_are_texts() -> None:
     gone = "<text:tracked-changes><text:deletion><text:p>it was here</text:p></text:deletion></text:tracked-changes>"
     box = "<draw:frame><draw:text-box><text:p>in a box</text:p></draw:text-box></draw:frame>"

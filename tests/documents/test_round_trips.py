@@ -157,6 +157,9 @@ def test_old_encodings_are_kept_and_characters_they_lack_are_written_as_numbers(
     assert out.decode("cp1252") == '<meta charset="windows-1252"><p>caf\u00e9 &#33590;</p>'
     chinese = '<meta charset="gb2312"><p>\u8336</p>'.encode("gb18030")
     assert translated_here(chinese, "html", lambda text: "tea").decode("gb18030") == '<meta charset="gb2312"><p>tea</p>'
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=GB2312\\n"\n\nmsgid "A dog"\n'
+    out = translated_here(f'{head}msgstr ""\n', "po", lambda text: "乔治·奥威尔——作家", tgt_lang="zh")
+    assert out == f'{head}msgstr "乔治·奥威尔——作家"\n'.encode("gb18030")  # both signs as GB 2312 has them
 
 
 def test_what_an_old_encoding_lacks_is_told_where_no_number_can_stand_for_it() -> None:

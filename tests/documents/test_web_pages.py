@@ -313,3 +313,15 @@ def test_a_tag_of_a_template_inside_of_a_tag_is_part_of_it() -> None:
     source = '<p {% if x > 1 %}class="a"{% endif %} title="b c">one</p>'
     assert texts_of(source, "html") == ["b c", "one"]
     assert translated_here(source, "html").decode() == source.replace("b c", "B C").replace("one", "ONE")
+
+
+def test_what_is_not_to_be_translated_may_say_so_in_capitals() -> None:
+    source = '<p translate="NO">one dog</p><p>two dogs</p>'
+    assert translated_here(source, "html").decode() == source.replace("two dogs", "TWO DOGS")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_link_that_says_its_address_in_parts_is_one_name(scheme: str) -> None:
+    source = f'<p>see <a href="{scheme}://a.b/red"><span>{scheme}://</span>a.b<span>/red</span></a> red</p>'
+    out = translated_here(source, "html", lambda text: text.replace("red", "RED")).decode()
+    assert out == source.replace(" red", " RED")

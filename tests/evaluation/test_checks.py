@@ -93,6 +93,7 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-zh", "two or three years", "四年或三年"),
         ("en-de", "Take 0.5 mg.", "Nehmen Sie 0,8 mg."),
         ("en-it", "It weighs 2.5 kilos.", "Pesa 2,8 chili."),
+        ("zh-lv", "它花费200万欧元。", "Tas maksā 2 miljardus eiro."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -171,6 +172,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-ar", "1,234 books, 3.5 metres", "١٬٢٣٤ كتاب، ٣٫٥ متر"),
         ("en-fa", "13.5", "۱۳٫۵"),
         ("en-hi", "12,34,567 rupees", "1,234,567 रुपये"),
+        ("hi-en", "₹12,34,567.50", "₹1,234,567.50"),
         ("en-ja", "35,000 yen, 12,000 yen", "3万5000円、1万2000円"),
         ("ja-en", "12万3456人、1億2345万6789人", "123,456 people, 123,456,789 people"),
         ("ko-en", "3만 명, 200만 원, 1억 명", "30,000 people, 2,000,000 won, 100,000,000 people"),
@@ -200,6 +202,9 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("hi-en", "1.5 करोड़ रुपये, 20 हज़ार, 2 लाख करोड़", "15,000,000 rupees, 20,000, 2,000,000,000,000"),
         ("en-bn", "5 lakh taka", "৫,০০,০০০ টাকা"),
         ("en-ja", "1,234,567 yen, 3 trillion yen", "１，２３４，５６７円、3兆円"),
+        ("ja-en", "売上は1兆5000億円、1億2千万人", "Sales were 1.5 trillion yen, 120 million people"),
+        ("ko-en", "3조 5천억 원, 2천500만 명", "3.5 trillion won, 25 million people"),
+        ("zh-lv", "它花费20亿欧元。", "Tas maksā 2 miljardus eiro."),
         ("ko-en", "5백만 명, 3조 원, 제13조", "5,000,000 people, 3,000,000,000,000 won, Article 13"),
         ("en-lzh", "300 poems", "詩三百"),
         ("sv-en", "kl. 14.30", "at 14:30"),

@@ -74,6 +74,7 @@ def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) ->
         ("tHe MaN iS sLEePing iN tHE rOoM", "The man is sleeping in the room"),
         ("THE FILE README.md IS IN THE HOUSE", "The file README.md is in the house"),
         ("ZXQ VKJ QXV", "Zxq vkj qxv"),  # words that no vocabulary knows
+        ("Two Dogs Are Running", "Two dogs are running"),
         ("SLEEPING MAN", "Sleeping man"),  # headings and buttons
         ("SLEEPING", "Sleeping"),
     ],
@@ -121,7 +122,12 @@ def test_a_sharp_s_between_capitals_is_one_of_them() -> None:
 
 def test_a_term_at_the_beginning_begins_as_its_language_does(english: Subword) -> None:
     names = (("tr", "insan", "İnsan"), ("ka", "ბავშვი", "ბავშვი"), ("de", "hund", "Hund"), ("de", "a.txt", "a.txt"))
-    names += (("de", "ein Hund", "Ein Hund"), ("de", "iPhone", "iPhone"), ("de", "eBay in Berlin", "eBay in Berlin"))
+    names += (
+        ("de", "ein Hund", "Ein Hund"),
+        ("de", "igel", "Igel"),
+        ("de", "iPhone", "iPhone"),
+        ("de", "eBay in Berlin", "eBay in Berlin"),
+    )
     for lang, term, written in names:
         work = replace(reader(english, "en", lang), glossary=Glossary({"man": term, "here": "X"}))
         assert work.write(work.read("Man is here."), f"{term} X") == f"{written} X"
@@ -142,7 +148,7 @@ def test_what_looks_at_a_text_reads_it_as_the_translator_does_where_each_charact
 @pytest.mark.parametrize(
     "text",
     [*SENTENCES, "USA, UK, EU", "NASA", "Angela Merkel, John Smith", "Das Haus und der Mann", "the man is sleeping",
-     "The API of HTTP and JSON", "I", "A4 B5", "I am OK.", "iPhone", "New York", "SLEEP"],
+     "The API of HTTP and JSON", "I", "A4 B5", "I am OK.", "iPhone", "iPhone SE", "New York", "SLEEP"],
 )  # fmt: skip
 def test_usual_case_is_left_alone(text: str, english: Subword) -> None:
     found = reader(english, tgt="fr").read(text)

@@ -238,7 +238,7 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
         ("bn", "ডা. রহমান এসেছেন।"),
         ("bn", "মো. করিম এসেছেন।"),
         ("cs", "Bydlí např. Praha tady."),
-        ("da", "Vi mødes kl. 10 i dag."),
+        ("da", "Vi mødes kl. 10 i dag, fx. Odense, tlf. 12 her."),
         ("el", "Ο κ. Νικόλαος ήρθε."),
         ("el", "Βλ. σελ. 5, αρ. 7 και κεφ. 3 εδώ."),
         ("de", "Ca. Mitte Mai kommt lt. Gesetz Müller et al. Recht zu."),
@@ -254,8 +254,8 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
         ("id", "Harganya Rp. 3.500 saja."),
         ("id", "Rumah Bpk. Joko di Jl. Sudirman, Kec. Beji, hlm. 5 besar."),
         ("ko", "날짜는 2024. 12. 31. 이다."),
-        ("nb", "Det er f.eks. Oslo som er stor."),
-        ("no", "Det er f.eks. Oslo som er stor."),
+        ("nb", "Det er f.eks. Oslo som er stor, ca. Halvparten, tlf. 12 her."),
+        ("no", "Det er f.eks. Oslo som er stor, ca. Halvparten, tlf. 12 her."),
         ("pl", "Prof. dr hab. Jan i ok. 20 tys. Polaków przyszli."),
         ("pt", "Veja núm. 7 aqui."),
         ("ro", "Dl. Pop și Dna. Ion stau pe str. Sf. Maria, vezi pag. 3 aici."),
@@ -268,8 +268,30 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
         ("tr", "Bu 19. Yüzyıl'da oldu."),
         ("tr", "Doç. Dr. Ali ve Hz. Ali geldi."),
         ("uk", "Це напр. Львів."),
+        ("be", "Гэта вул. Якуба Коласа."),
+        ("bs", "Npr. Tuzla je velika."),
+        ("ca", "Mireu la pàg. 5, i la Dra. Puig ve."),
+        ("et", "Linnad, nt. Tartu, vt. Lisa."),
+        ("fr", "Voir Mgr. Dupont, boul. Voltaire, éd. Gallimard."),
+        ("gl", "Ver páx. 5, e a Dra. Castro vén."),
+        ("gu", "ડૉ. પટેલ આવ્યા."),
+        ("it", "Il Sig. Rossi e l'Ing. Bianchi vanno."),
+        ("kn", "ಡಾ. ರಾವ್ ಬಂದರು."),
+        ("lt", "Pvz. Vilnius yra didelis, žr. Kaunas."),
+        ("ml", "ഡോ. നായർ വന്നു."),
+        ("mr", "डॉ. जोशी आले."),
+        ("ne", "डा. शर्मा आए।"),
+        ("nl", "Dhr. Jansen en Mw. Vries wonen bijv. Leiden in."),
+        ("sl", "Npr. Ljubljana je velika."),
+        ("te", "డా. రావు వచ్చారు."),
+        ("vi", "Tôi gặp PGS. TS. Nguyễn hôm nay."),
     ],
 )
 def test_no_sentence_ends_with_an_abbreviation_of_its_language(lang: str, text: str) -> None:
     both = f"{text} {text}"
     assert [both[start:end].strip() for start, end in sentences(both, lang)] == [text, text]
+
+
+def test_a_full_stop_behind_a_thai_letter_ends_no_sentence() -> None:
+    text = "พ.ศ. 2567 ดร. สมชาย มาแล้ว"
+    assert [text[start:end] for start, end in sentences(text, "th")] == [text]

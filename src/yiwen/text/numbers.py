@@ -41,15 +41,15 @@ _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
 _NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
 _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四]|四五|五六|六七|七八|八九)(.*)")
-_NO_NUMERAL: Final = re.compile(
-    "[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|(?<=[十百千])[多余餘来來几幾](?=[万萬亿億])"  # 一百多万
-)
+_NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|[多余餘来來几幾](?=[万萬亿億])")
+"""A share, a day of the week, and the 多 of 一百多万."""
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
-_COMPOUND: Final = re.compile(
-    r"(?<![\d.,])\d+(?:(?:[万萬亿億]|[만억] ?)\d+){0,2}(?:[万萬亿億]|[만억] ?)"  # Korean puts a blank there
-    r"(?:\d{3,}(?![\d.,千万萬亿億천만억])|\d+[千万萬천만])"
+_SECTION: Final = r"(\d++(?:[百千천](?:\d++百?)?)?)"
+_COMPOUND: Final = re.compile(  # 1億2千万; Korean puts a blank behind its units, and 兆 is 万亿 here
+    rf"(?<![\d.,])(?=\d)(?:{_SECTION}万[亿億] ?)?(?:((?:\d++[万萬만] ?)?{_SECTION})(?:[亿億]|억 ?))?"
+    rf"(?:{_SECTION}(?:[万萬]|만 ?))?((?:\d{{3,}}+|\d++[千천](?:\d++百|\d{{3}})?)(?![.,]?\d|[百千万萬亿億천만억]))?"
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
@@ -150,18 +150,19 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    parts = [(float(number), _HAN_UNITS.get(unit, 1.0)) for number, unit in re.findall(r"(\d+)(\D?)", found[0])]
-    is_one = all(number * below < size for (number, below), (_, size) in zip(parts[1:], parts, strict=False))
-    return f"{sum(number * size for number, size in parts):.0f}" if is_one else found[0]
+    parts = zip(found.group(1, 2, 4, 5), (1e12, 1e8, 1e4, 1.0), strict=True)
+    numbers = [(size, *each) for part, size in parts for each in re.findall(r"(\d+)(\D?)", part or "")]
+    value = sum(size * float(number) * _HAN_UNITS.get(unit, 1.0) for size, number, unit in numbers)
+    return f"{value:.0f}" if len(numbers) > 1 else found[0]
 
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
     parts = _SEPARATOR.split(number.replace(" ", ""))
     sizes = [*map(len, parts)]
-    is_indian = "," in number and {*sizes[1:-1]} == {2} and sizes[-1] == 3  # 12,34,567
-    is_grouped = sizes[0] <= 3 and (is_indian or {*sizes[1:]} <= {3})
-    if len(parts) > 2 and not is_grouped and any(len(part) != 3 for part in parts[1:-1]):
+    indian = re.fullmatch(r"\d{1,3}(?:,\d\d)+,\d{3}(\.\d+)?", number)  # 12,34,567.89
+    is_grouped = (sizes[0] <= 3 and {*sizes[1:]} <= {3}) or (indian is not None and indian[1] is None)
+    if len(parts) > 2 and not (is_grouped or indian) and any(len(part) != 3 for part in parts[1:-1]):
         return [frozenset((float(part),)) for part in parts if part]
     values = {float("".join(parts))} if is_grouped else set()
     if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
@@ -174,8 +175,7 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
 def _numeral(numeral: str) -> tuple[float, ...]:
     """Values of a Chinese numeral: 两千零五 is 2005, 两千五 is 2500, 二〇一〇 is 2010, 三四十 is 30 or 40."""
     has_units = any(sign in _HAN_UNITS for sign in numeral)
-    about = _ABOUT.fullmatch(numeral) if has_units or len(numeral) == 2 else None
-    if about:
+    if (has_units or len(numeral) == 2) and (about := _ABOUT.fullmatch(numeral)):
         return tuple(value for digit in about[2] for value in _numeral(f"{about[1]}{digit}{about[3]}"))
     if not has_units:
         return (float("".join(str(_HAN_DIGITS[sign]) for sign in numeral)),)
