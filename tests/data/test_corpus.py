@@ -252,10 +252,10 @@ def test_an_arrow_file_whose_texts_lie_outside_of_it_is_damaged(tmp_path: Path, 
 
 
 def test_a_line_break_among_the_codes_of_tmx_is_a_blank(tmp_path: Path) -> None:
-    unit = '<tuv xml:lang="{}"><seg>one<ph>&lt;br/></ph>two <ph>{{1}}</ph></seg></tuv>'
+    unit = '<tuv xml:lang="{}"><seg>one<ph>&lt;br/></ph>two<ph type="lb"/>three <ph>{{1}}</ph></seg></tuv>'
     text = f"<tmx><body><tu>{unit.format('en')}{unit.format('zh')}</tu></body></tmx>"
     (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
-    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two ", b"one two ")]
+    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two three ", b"one two three ")]
 
 
 def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:

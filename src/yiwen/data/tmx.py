@@ -79,7 +79,8 @@ def _text(segment: Any) -> bytes | None:
         if not isinstance(child.tag, str):  # an entity that was not expanded
             return None
         is_code = child.tag.rpartition("}")[2] in _CODES
-        inner = (b" " if "<br" in (child.text or "") else b"") if is_code else _text(child)
+        is_break = "<br" in (child.text or "") or child.get("type") == "lb"
+        inner = (b" " if is_break else b"") if is_code else _text(child)
         if inner is None:
             return None
         parts += [inner.decode("utf-8"), child.tail or ""]
