@@ -139,6 +139,19 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("header", [b"id,zh-CN,EN", b"n,Chinese,English"])
+def test_columns_that_nobody_named_are_found_by_the_languages_in_any_order(tmp_path: Path, header: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(header + "\n1,是,yes\n".encode())
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(2, b"yes", "是".encode())]
+    (tmp_path / "a.jsonl").write_text('{"translation": {"zh": "是", "en": "yes"}}\n', encoding="utf-8")
+    assert read(CorpusConfig(path="a.jsonl"), tmp_path) == [(1, b"yes", "是".encode())]
+    pq.write_table(pa.table({"zh": ["是"], "en": ["yes"]}), tmp_path / "a.parquet")
+    assert read(CorpusConfig(path="a.parquet"), tmp_path) == [(1, b"yes", "是".encode())]
+    (tmp_path / "b.csv").write_bytes(b"zh,en,tgt,src\na,b,c,d\n")
+    assert read(CorpusConfig(path="b.csv"), tmp_path) == [(2, b"d", b"c")]
+    assert read(CorpusConfig(path="b.csv", src_column="zh", tgt_column="en"), tmp_path) == [(2, b"a", b"b")]
+
+
 def test_entities_are_characters_where_a_corpus_says_so(tmp_path: Path) -> None:
     rows = [
         (b"mom &apos;s &amp;amp; &#91; &#x4e2d;", b"\xe5\xa6\x88&nbsp;\xe5\xa6\x88"),
@@ -314,7 +327,7 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
         ("a.csv", b"A dog, a big one\tEin Hund, ein grauer\n", "with a comma, not a semicolon or a tab"),
         ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
         ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
-        ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
+        ("a.jsonl", b'{"de": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"de\": "),
         ("a.jsonl", b"", "the first line has no text under 'src'"),
         (
             "a.json",
