@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.config import read_toml, toml_text
-from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, read_blocks
+from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, column_pair, read_blocks
 from yiwen.data.lines import find, plain_suffix
-from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
 from yiwen.files import absolute_path, write_text
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag, poll
 from yiwen.text.chinese import shortened
 from yiwen.text.langid import is_in
-from yiwen.text.languages import best_match, canonical
+from yiwen.text.languages import canonical
 from yiwen.text.protect import masked
 from yiwen.text.scripts import script_of
 
@@ -129,7 +128,7 @@ def new_recipe(
         raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
     if plain_suffix(found[0]) == ".tmx":  # which may hold pt-PT and pt-BR
         src_lang, tgt_lang = (code if {*code} & {*"-_"} else canonical(code) for code in typed)
-    corpus = _corpus(files, columns or _columns(found, *typed))
+    corpus = _corpus(files, columns or column_pair(found, *typed))
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:
         raise ConfigError(f"{files[0]} is named for {tgt_lang} and comes first; swap the files, or --from and --to")
@@ -241,17 +240,6 @@ def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
     if len(files) == 2:
         return CorpusConfig(src=str(files[0]), tgt=str(files[1]))
     return CorpusConfig(path=str(files[0]), src_column=columns[0], tgt_column=columns[1])
-
-
-def _columns(files: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
-    """The pair of column names that the file has: after the languages, however they are spelt, or src and tgt."""
-    usual = ("src", "tgt")
-    if len(files) == 2 or plain_suffix(files[0]) not in {*ONE_FILE} - {".tmx"}:
-        return usual
-    names = column_names(files[0])
-    codes = [name.rpartition(".")[2] for name in names]
-    src, tgt = best_match(codes, src_lang), best_match(codes, tgt_lang)
-    return usual if src is None or tgt is None or src == tgt else (names[src], names[tgt])
 
 
 def _length(survey: Survey, size: Size, letterlike: list[bool]) -> tuple[int, int]:

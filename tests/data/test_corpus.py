@@ -139,6 +139,19 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("header", [b"id,zh-CN,EN", b"n,Chinese,English"])
+def test_columns_that_nobody_named_are_found_by_the_languages_in_any_order(tmp_path: Path, header: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(header + "\n1,是,yes\n".encode())
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(2, b"yes", "是".encode())]
+    (tmp_path / "a.jsonl").write_text('{"translation": {"zh": "是", "en": "yes"}}\n', encoding="utf-8")
+    assert read(CorpusConfig(path="a.jsonl"), tmp_path) == [(1, b"yes", "是".encode())]
+    pq.write_table(pa.table({"zh": ["是"], "en": ["yes"]}), tmp_path / "a.parquet")
+    assert read(CorpusConfig(path="a.parquet"), tmp_path) == [(1, b"yes", "是".encode())]
+    (tmp_path / "b.csv").write_bytes(b"zh,en,tgt,src\na,b,c,d\n")
+    assert read(CorpusConfig(path="b.csv"), tmp_path) == [(2, b"d", b"c")]
+    assert read(CorpusConfig(path="b.csv", src_column="zh", tgt_column="en"), tmp_path) == [(2, b"a", b"b")]
+
+
 def test_entities_are_characters_where_a_corpus_says_so(tmp_path: Path) -> None:
     rows = [
         (b"mom &apos;s &amp;amp; &#91; &#x4e2d;", b"\xe5\xa6\x88&nbsp;\xe5\xa6\x88"),
@@ -252,10 +265,10 @@ def test_an_arrow_file_whose_texts_lie_outside_of_it_is_damaged(tmp_path: Path, 
 
 
 def test_a_line_break_among_the_codes_of_tmx_is_a_blank(tmp_path: Path) -> None:
-    unit = '<tuv xml:lang="{}"><seg>one<ph>&lt;br/></ph>two <ph>{{1}}</ph></seg></tuv>'
+    unit = '<tuv xml:lang="{}"><seg>one<ph>&lt;br/></ph>two<ph type="lb"/>three <ph>{{1}}</ph></seg></tuv>'
     text = f"<tmx><body><tu>{unit.format('en')}{unit.format('zh')}</tu></body></tmx>"
     (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
-    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two ", b"one two ")]
+    assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two three ", b"one two three ")]
 
 
 def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:
@@ -308,12 +321,13 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
         (
             "a.csv",
             b"A dog, a big one;Ein Hund, ein grauer\n",
-            "2 are needed: .*; separate .* with a comma, not a semicolon",
+            "2 are needed: .*; separate .* with a comma, not a semicolon or a tab",
         ),
         ("a.csv", b"Yes;Ja, das ist es\n", "with a comma, not a semicolon"),
+        ("a.csv", b"A dog, a big one\tEin Hund, ein grauer\n", "with a comma, not a semicolon or a tab"),
         ("a.tsv", b"only one column\n", "the first line has 1 columns, 2 are needed: 'only one column'"),
         ("a.tsv", b"", "the first line is empty; it needs text, or names of columns"),
-        ("a.jsonl", b'{"en": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"en\": "),
+        ("a.jsonl", b'{"de": "x", "zh": "y"}\n', "the first line has no text under 'src', it begins '{\"de\": "),
         ("a.jsonl", b"", "the first line has no text under 'src'"),
         (
             "a.json",
@@ -322,7 +336,9 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
         ),
         ("a.parquet", b"PAR1 no", r"a\.parquet cannot be read \(.*\); write it again"),
         ("a.arrow", b"ARROW1 no", r"a\.arrow cannot be read \(.*\); write it again"),
-        ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is no well-formed TMX: .*; export it again"),
+        ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is no well-formed TMX: .*; mend it there, or export it again"),
+        ("a.tmx", b"<tmx>\n<body><tu>&nbsp;</tu></body></tmx>", "Entity 'nbsp' not defined, line 2; mend it there"),
+        ("a.tmx", b"", r"a\.tmx is no well-formed TMX: .*; mend it there"),
         ("a.tmx", b"<tmx><body/></tmx>", "has no unit in both en and zh, it holds no languages"),
         ("a.tmx", b'<tmx><tu><tuv xml:lang="fr"><seg>x</seg></tuv></tu></tmx>', "in both en and zh, it holds fr;"),
     ],

@@ -164,6 +164,7 @@ def test_nothing_is_prepared_twice_and_every_change_is_noticed(tmp_path: Path) -
     assert (first.reused, again.reused) == (False, True)
     assert again.folder == first.folder
     assert again.report.dropped == first.report.dropped
+    assert first.report.seconds > again.report.seconds == 0.0  # nothing was read: there is no rate to tell
     others = [
         run(tmp_path, corpus, max_tokens=99),
         run(tmp_path, corpus, cleaning=CleaningConfig(min_letters=0.5)),

@@ -64,9 +64,8 @@ class Job:
     @property
     def names(self) -> list[str]:
         """What each corpus is called in the report: its first file, with the folder where two would be called alike."""
-        names = [files[0].name for files in self.paths]
-        is_clear = len(set(names)) == len(names)
-        return names if is_clear else [f"{files[0].parent.name}/{files[0].name}" for files in self.paths]
+        names = [file.name for file, *_ in self.paths]
+        return names if len({*names}) == len(names) else [f"{file.parent.name}/{file.name}" for file, *_ in self.paths]
 
 
 @dataclass(frozen=True)

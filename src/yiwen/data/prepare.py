@@ -11,13 +11,12 @@ and settings, so that nothing is prepared twice.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -109,7 +108,7 @@ def prepare(
                 if fingerprint_of(data, tokenizer, base=base, targets=targets) != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
-    return Prepared(folder, dataclasses.replace(report, seconds=time.perf_counter() - started), reused)
+    return Prepared(folder, report if reused else replace(report, seconds=time.perf_counter() - started), reused)
 
 
 def _n_workers(data: DataConfig, base: Path) -> int:

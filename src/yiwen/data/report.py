@@ -90,7 +90,7 @@ class Report:
     notes: tuple[str, ...]
     """What else a reader should know."""
     seconds: float = 0.0
-    """Wall time of this call; 0 in the stored report, which holds no clock values."""
+    """Wall time of this call; 0 where the store was there already, and in its report, which holds no clock values."""
 
     @property
     def pairs_per_second(self) -> float:

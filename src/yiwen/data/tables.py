@@ -106,7 +106,7 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
     """Where the columns stand, and whether the first line names them."""
-    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma, not a semicolon", ",")
+    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma, not a semicolon or a tab", ",")
     shown = repr(separator.join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
@@ -122,8 +122,9 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
         )
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
-    # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas.
-    glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]", ",".join(names))  # not as in &amp;c, &#39;s or ;)
+    # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas; nor
+    # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
+    glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
     is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
     if max(indices) >= len(names) or is_torn:
         raise DataError(

@@ -55,13 +55,15 @@ def _units(path: Path) -> Iterator[Any]:
         from lxml import etree
     with lines.opened(path) as file:
         try:
-            for _, unit in etree.iterparse(file, tag="{*}tu", no_network=True, **_PLAIN):
+            for _, unit in (units := etree.iterparse(file, tag="{*}tu", no_network=True, **_PLAIN)):
                 yield unit
                 unit.clear()
                 while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat
                     del unit.getparent()[0]
         except etree.XMLSyntaxError as error:
-            raise DataError(f"{path} is no well-formed TMX: {error}; export it again") from error
+            # The error tells the last one: behind an entity that nobody declared, that there is no element at all.
+            first = next((f"{entry.message}, line {entry.line}" for entry in units.error_log), error)
+            raise DataError(f"{path} is no well-formed TMX: {first}; mend it there, or export it again") from error
 
 
 def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:
@@ -77,7 +79,8 @@ def _text(segment: Any) -> bytes | None:
         if not isinstance(child.tag, str):  # an entity that was not expanded
             return None
         is_code = child.tag.rpartition("}")[2] in _CODES
-        inner = (b" " if "<br" in (child.text or "") else b"") if is_code else _text(child)
+        is_break = "<br" in (child.text or "") or child.get("type") == "lb"
+        inner = (b" " if is_break else b"") if is_code else _text(child)
         if inner is None:
             return None
         parts += [inner.decode("utf-8"), child.tail or ""]
