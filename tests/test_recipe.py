@@ -350,3 +350,15 @@ def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:
         load_recipe(Path("x"))
     with pytest.raises(ConfigError, match="a recipe is a NoneType; give its name or its path, not None"):
         load_recipe(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (None, "settings is a NoneType; give a list of KEY=VALUE, not None"),
+        ([1], "a setting is a int; give KEY=VALUE as one text, not 1"),
+    ],
+)
+def test_settings_are_texts(settings: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_recipe("demo-en-zh", settings)

@@ -247,6 +247,8 @@ def test_a_model_writes_the_other_kind_of_chinese_where_asked(translator: Transl
     for wrong in ("fr", "yue"):
         with pytest.raises(ConfigError, match=f"translates into zh, not into {wrong}; leave the language out"):
             Translator(bundle, translator.engine, tgt_lang=wrong)
+    with pytest.raises(ConfigError, match="tgt_lang is a list; give a code such as 'zh-Hant', not "):
+        translator.written_in(["zh"])  # type: ignore[arg-type]
 
 
 def test_a_text_of_several_lines_keeps_its_lines(translator: Translator, sources: list[str]) -> None:

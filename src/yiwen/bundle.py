@@ -220,9 +220,9 @@ def require_language(bundle: Bundle, tgt_lang: str) -> None:
     """Make sure that a bundle writes a language.
 
     Raises:
-        ConfigError: If it writes another one.
+        ConfigError: If it writes another one, or the language is no text.
     """
-    both = tgt_lang, bundle.info.tgt_lang
+    both = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
     if canonical(both[0]) != canonical(both[1]) and {*map(base, both)} != {"zh"}:
         raise ConfigError(
             f"{bundle.folder} translates into {both[1]}, not into {both[0]}; leave the language out, or use "

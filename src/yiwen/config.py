@@ -20,12 +20,12 @@ import textwrap
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from yiwen.errors import CheckpointError, ConfigError
+from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.files import read_json
 
 STRICT: Final[Any] = {"extra": "forbid", "strict": True, "use_attribute_docstrings": True}
@@ -178,8 +178,8 @@ def override(table: Table, settings: Sequence[str]) -> Table:
     {'training': {'max_steps': 100}, 'data': {'src_lang': 'en'}}
     """
     result: Table = copy.deepcopy(table)
-    for setting in settings:
-        key, separator, text = setting.partition("=")
+    for setting in expect(settings, Iterable, "settings", "a list of KEY=VALUE"):
+        key, separator, text = expect(setting, str, "a setting", "KEY=VALUE as one text").partition("=")
         if not separator or not key.strip():
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE; write for example --set training.max_steps=100")
         *parents, name = key.strip().split(".")

@@ -467,6 +467,10 @@ def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
         translate_document(path, suffix="html", translate=fake.translate)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"'none' is no format of documents here; convert it to one of .csv"):
         translate_document(b"x", suffix=nothing, translate=fake.translate)
+    with pytest.raises(ConfigError, match=r"translate is a Fake; give a function, as Translator.translate is, not"):
+        translate_document(b"x", suffix="html", translate=cast(Any, fake))
+    with pytest.raises(ConfigError, match=r"limits is a int; give a yiwen.documents.sandbox.Limits, or None, not 9"):
+        translate_document(b"x", suffix="html", translate=fake.translate, limits=cast(Any, 9))
     with pytest.raises(ConfigError, match="markup takes a list of texts; give a column of strings"):
         translate_markup("<b>x</b>", is_html=True, translate=fake.translate)
 

@@ -18,6 +18,12 @@ def test_a_good_translation_has_no_faults_and_faults_are_named_in_order() -> Non
     assert found == ("cut", "length_ratio", "loop", "numbers", "omission", "placeholders")
 
 
+def test_a_blank_translation_of_a_text_is_an_omission() -> None:
+    assert check("Two dogs.", " ", src_lang="en", tgt_lang="zh", more=["omission"]) == ("omission",)
+    assert check("Two dogs.", "", src_lang="en", tgt_lang="zh") == ("omission",)
+    assert check("", "", src_lang="en", tgt_lang="zh") == ()
+
+
 @pytest.mark.parametrize(
     ("source", "translation"),
     [
@@ -267,7 +273,8 @@ def test_a_text_beside_itself_has_no_fault(text: str) -> None:
     st.text(alphabet="abc {}%d0123 一二三百，", max_size=40), st.text(alphabet="abc {}%d0123 一二三百，", max_size=40)
 )
 def test_any_two_texts_can_be_checked(source: str, translation: str) -> None:
-    assert set(check(source, translation, src_lang="en", tgt_lang="zh")) <= {"loop", "numbers", "placeholders"}
+    found = check(source, translation, src_lang="en", tgt_lang="zh")
+    assert set(found) <= {"loop", "numbers", "omission", "placeholders"}
 
 
 def test_chinese_may_stand_at_an_address_without_a_blank() -> None:

@@ -184,6 +184,15 @@ def test_an_omission_that_no_hypothesis_mends_is_told(bundle: Bundle) -> None:
     assert (found.texts, found.flags) == (["Reta."], ("omission",))
 
 
+def test_a_subword_that_stands_for_a_blank_gives_way_to_words(bundle: Bundle) -> None:
+    # What most Chinese sentences begin with: it goes round the rule that a translation has one subword or more.
+    blank = bundle.target.pieces(range(bundle.target.vocab_size)).index("▁")
+    group = [Hypothesis(tuple(ids), -0.1, -0.2, True) for ids in ([blank], *bundle.target.encode(["Reta lire."]))]
+    rules = Rules(bundle=bundle, engine=Engine([]), usual=None, search=SearchConfig())  # type: ignore[arg-type]
+    (found,) = review([Answer(group, [""])], sources_of(bundle, SOURCES[:1]), rules=rules)
+    assert (found.texts, found.flags) == (["Reta lire."], ("repaired",))
+
+
 def test_reviews_need_no_torch() -> None:
     text = Path(review.__code__.co_filename).read_text(encoding="utf-8")
     assert "torch" not in text

@@ -187,6 +187,11 @@ def test_two_vocabularies_cannot_be_tied_into_one(make_model: MakeModel) -> None
     assert model.logits(model(src_ids, tgt_in)).shape == (1, T, 31)
 
 
+def test_a_model_is_made_from_a_config_alone() -> None:
+    with pytest.raises(ConfigError, match=r"config is a dict; give a yiwen.model.config.ModelConfig, not \{'d_model'"):
+        Transformer({"d_model": 8}, src_vocab_size=9, tgt_vocab_size=9)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("positions", POSITIONS)
 @torch.no_grad()
 def test_the_longest_sequence_fits_and_one_more_is_refused(make_model: MakeModel, positions: str) -> None:

@@ -54,7 +54,8 @@ def translate_document(
         DataError: If the document is too large, damaged or not what its suffix says.
     """
     expect(data, bytes | bytearray, "a document", "its bytes, as Path.read_bytes returns")
-    limits = limits or Limits()
+    expect(translate, Callable, "translate", "a function, as Translator.translate is")
+    limits = expect(limits or Limits(), Limits, "limits", "a yiwen.documents.sandbox.Limits, or None")
     suffix = str(suffix).removeprefix(".").lower()
     if f".{suffix}" not in formats():
         raise ConfigError(f"{suffix!r} is no format of documents here; convert it to one of {', '.join(formats())}")

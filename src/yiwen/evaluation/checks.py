@@ -3,7 +3,7 @@
     cut            the length limit ended it
     loop           it says a phrase again and again that the source says less often
     length_ratio   it is far shorter or longer than translations of such a text are
-    omission       it weighs less than translations of such a text do, as where a clause is missing
+    omission       it weighs less than translations of such a text do, as where a clause is missing, or is blank
     numbers        a number of one side is missing on the other
     placeholders   so is a placeholder, a tag or an address
 
@@ -48,18 +48,18 @@ def check(source: str, translation: str, *, src_lang: str, tgt_lang: str, more: 
         more: Those that its subwords tell: `cut`, and what a calibration says (`Usual.faults`), where there is one.
     """
     found = {
+        "omission": not translation.strip() and bool(source.strip()),  # of a subword that stands for a blank alone
         "loop": has_loop(source, translation),
         "numbers": changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang),
         "placeholders": changes_placeholders(source, translation),
     }
-    return tuple(sorted([*more, *(name for name, is_there in found.items() if is_there)]))
+    return tuple(sorted({*more, *(name for name, is_there in found.items() if is_there)}))
 
 
 def changes_placeholders(source: str, translation: str) -> bool:
     """True where the sides do not hold the same placeholders, tags and addresses, each as often."""
-    if not (_MAY_HOLD_ONE.search(source) or _MAY_HOLD_ONE.search(translation)):
-        return False
-    return sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(translation))
+    may_hold_one = any(map(_MAY_HOLD_ONE.search, (source, translation)))
+    return may_hold_one and sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(translation))
 
 
 def has_loop(source: str, translation: str) -> bool:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Packing
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, expect
 from yiwen.model.attention import Packed
 from yiwen.model.cache import DecoderCache
 from yiwen.model.config import ModelConfig
@@ -43,15 +43,15 @@ class Transformer(nn.Module):
             pad_id: Id that fills short sequences, in both languages.
 
         Raises:
-            ConfigError: If all embeddings are tied but the vocabularies differ in size.
+            ConfigError: If all embeddings are tied but the vocabularies differ in size, or config is of another kind.
         """
         super().__init__()
+        self.config = expect(config, ModelConfig, "config", "a yiwen.model.config.ModelConfig")
         if config.tied_embeddings == "all" and src_vocab_size != tgt_vocab_size:
             raise ConfigError(
                 f"tied_embeddings='all' needs one vocabulary, but source has {src_vocab_size} entries and target "
                 f"{tgt_vocab_size}; share the tokenizer or tie 'target'"
             )
-        self.config = config
         self.pad_id = pad_id
         self.activation_dtype: torch.dtype | None = None  # set where layers compute in another type than the weights
         rotary = RotaryPositions(config.max_len, config.d_head) if config.positions == "rotary" else None
