@@ -71,18 +71,18 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    fsync(path.parent)
+        fsync(path.parent)
 
 
 @contextmanager
 def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
-    """Around the writing of what becomes `path`: a full disk must not stay full of our halves, and is told by name."""
+    """Around the writing of what becomes `path`: a full disk must not stay full of our halves; errors tell its name."""
     try:
         yield
     except BaseException as error:
         remove(temporary)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            error.filename = error.filename or str(path)  # which no error of `write` has
+        if isinstance(error, OSError) and error.errno:  # a library's own words would be lost
+            error.filename = error.filename or str(path)  # which no error of `write` and `fsync` has
         raise
 
 
@@ -134,7 +134,7 @@ def new_folder(path: Path) -> Iterator[Path]:
                 remove(aside)
             elif aside.exists():
                 aside.rename(path)
-    fsync(path.parent)
+        fsync(path.parent)
 
 
 def put_back(folder: Path) -> None:
