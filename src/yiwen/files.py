@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from yiwen.errors import CheckpointError, TrainingError
+from yiwen.errors import CheckpointError, ConfigError, TrainingError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
@@ -247,6 +247,22 @@ def may_write(path: Path) -> bool:
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
     return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
+
+
+def require_place(path: Path, *, name: str) -> None:
+    """Make sure, before long work, that its result can be written.
+
+    Args:
+        path: Where.
+        name: What the user calls that, as in `--output`.
+
+    Raises:
+        ConfigError: If its folder is not there, or it is a folder or may not be written.
+    """
+    if not path.parent.is_dir():
+        raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
+    if path.is_dir() or not may_write(path):
+        raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
 
 
 def swap_link(link: Path, target: Path) -> None:

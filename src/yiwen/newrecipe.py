@@ -12,7 +12,7 @@ from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.data.tables import column_names
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import absolute_path, write_text
+from yiwen.files import absolute_path, require_place, write_text
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag, poll
 from yiwen.text.chinese import shortened
@@ -123,7 +123,11 @@ def new_recipe(
     if src_lang == tgt_lang:
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
-    _check_output(output)
+    if output.suffix != ".toml":
+        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
+    if output.exists():
+        raise ConfigError(f"{output} exists already; give another --output, or remove it first")
+    require_place(output, name="--output")
     found = tuple(find(str(file), base=Path()) for file in files)
     if len(files) == 2 and plain_suffix(found[0]) in ONE_FILE:
         raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
@@ -226,15 +230,6 @@ def what_next(output: Path, survey: Survey, size: Size) -> str:
   yiwen prepare {recipe}   # what is dropped, and why
   yiwen train {recipe}
   yiwen evaluate {model}"""
-
-
-def _check_output(output: Path) -> None:
-    if output.suffix != ".toml":
-        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
-    if output.exists():
-        raise ConfigError(f"{output} exists already; give another --output, or remove it first")
-    if not output.parent.is_dir():
-        raise ConfigError(f"--output {output}: the folder {output.parent} does not exist; make it first")
 
 
 def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:
