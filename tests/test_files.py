@@ -78,6 +78,21 @@ def test_whatever_fails_while_something_is_written_its_name_is_told(
     assert not list(tmp_path.glob(".tmp-*"))
 
 
+@pytest.mark.parametrize(
+    "first", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()], ids=["EIO", "a stop"]
+)
+def test_of_a_disk_that_then_cannot_even_be_cleared_what_came_first_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: BaseException
+) -> None:
+    def remount(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "weights.json")
+
+    monkeypatch.setattr(files, "remove", remount)
+    with pytest.raises(type(first)) as caught, files.new_folder(tmp_path / "b"):
+        raise first
+    assert caught.value is first
+
+
 def test_what_a_library_says_of_an_error_without_a_number_is_kept(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught, files.new_folder(tmp_path / "b"):
         raise OSError("Not found: a vocabulary")

@@ -80,7 +80,8 @@ def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        remove(temporary)
+        with suppress(OSError):  # on a disk that fails this does, too: what came first is told
+            remove(temporary)
         if isinstance(error, OSError) and error.errno:  # a library's own words would be lost
             error.filename = error.filename or str(path)  # which no error of `write` and `fsync` has
         raise
