@@ -56,14 +56,9 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
     path = output or Path(f"{name}.argosmodel")
     if output is None and path.exists():
         raise ConfigError(f"{path} exists already, maybe of another model; to replace it, give it by --output")
-    metadata = {
-        "package_version": "1.0",
-        "argos_version": "1.9",
-        "from_code": src,
-        "from_name": name_of(bundle.info.src_lang)[0],
-        "to_code": tgt,
-        "to_name": name_of(bundle.info.tgt_lang)[0],
-    }
+    from_name, to_name = (name_of(code)[0] for code in (bundle.info.src_lang, bundle.info.tgt_lang))
+    metadata = {"package_version": "1.0", "argos_version": "1.9"}
+    metadata |= {"from_code": src, "from_name": from_name, "to_code": tgt, "to_name": to_name}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
 
