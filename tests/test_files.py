@@ -53,6 +53,52 @@ def test_a_write_that_fails_keeps_the_old_content_and_frees_the_disk(
     assert names(tmp_path) == ["a.txt"]
 
 
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("place", ["file", "folder", "above"])
+def test_whatever_fails_while_something_is_written_its_name_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, place: str
+) -> None:
+    """The system names no file where it can force none to the disk: be it a file, a new folder or the one above."""
+
+    def refuse(descriptor: int) -> None:
+        what = os.fstat(descriptor)
+        is_above = os.path.samestat(what, tmp_path.stat())
+        if place == ("above" if is_above else "folder" if stat.S_ISDIR(what.st_mode) else "file"):
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    if place != "folder":
+        with pytest.raises(OSError, match=os.strerror(error)) as caught:
+            files.write_text(tmp_path / "a.txt", "text")
+        assert caught.value.filename == str(tmp_path / "a.txt")
+    if place != "file":
+        with pytest.raises(OSError, match=os.strerror(error)) as caught, files.new_folder(tmp_path / "b") as folder:
+            (folder / "inside").mkdir()
+        assert caught.value.filename == str(tmp_path / "b")
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+@pytest.mark.parametrize(
+    "first", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()], ids=["EIO", "a stop"]
+)
+def test_of_a_disk_that_then_cannot_even_be_cleared_what_came_first_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: BaseException
+) -> None:
+    def remount(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "weights.json")
+
+    monkeypatch.setattr(files, "remove", remount)
+    with pytest.raises(type(first)) as caught, files.new_folder(tmp_path / "b"):
+        raise first
+    assert caught.value is first
+
+
+def test_what_a_library_says_of_an_error_without_a_number_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as caught, files.new_folder(tmp_path / "b"):
+        raise OSError("Not found: a vocabulary")
+    assert str(caught.value) == "Not found: a vocabulary"
+
+
 @pytest.mark.parametrize("error", [errno.EINVAL, errno.EIO])
 def test_a_file_system_that_forces_no_folders_to_the_disk_is_written_to_and_a_broken_disk_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int

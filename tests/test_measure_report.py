@@ -74,8 +74,8 @@ def test_a_measured_model_is_calibrated_once(model: Path, tmp_path: Path, monkey
     calibrate_once(Translator.load(model, threads=1))
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EFBIG])
-def test_what_may_not_be_written_stays_uncalibrated(model: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.EIO])
+def test_what_cannot_be_written_stays_uncalibrated(model: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, "may not be written")
 

@@ -314,6 +314,17 @@ def test_swapped_sides_are_noticed() -> None:
         new_recipe((write("a.zh", CHINESE), write("a.en", ENGLISH)), src_lang="en", tgt_lang="zh")
 
 
+def test_of_a_text_without_line_ends_the_beginning_tells_its_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr("yiwen.newrecipe.is_in", lambda prose, *_, **__: seen.append(len(prose)) or True)
+    endless = " ".join(ENGLISH * 100)
+    write("a.en", [*ENGLISH, endless])
+    write("a.zh", [*CHINESE, endless])
+    _, survey, _ = new_recipe((Path("a.en"), Path("a.zh")), src_lang="en", tgt_lang="zh")
+    assert survey.n_pairs == len(ENGLISH) + 1
+    assert max(seen) == 10_000 < len(endless)
+
+
 def test_swapped_sides_in_one_script_are_noticed() -> None:
     french = [f"Voici la phrase numéro {n} de cette longue collection." for n in range(120)]
     english = [f"This is sentence number {n} of this long collection." for n in range(120)]

@@ -509,6 +509,17 @@ def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
         average_run(tmp_path / "none", output=tmp_path / "other", last=1)
 
 
+def test_the_mean_of_one_checkpoint_is_the_same_model_in_a_recipe_and_by_the_command(
+    text: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert train(text, run, settings=[*FAST, "average_last=1"]) == 0
+    average_run(run, output=tmp_path / "mean", last=1)
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (run / "final", tmp_path / "mean")]
+    assert weights[0] == weights[1]
+    assert weights[0] != (run / "best" / "model.safetensors").read_bytes()  # which is of the moving average
+
+
 def test_a_stopped_average_says_so_and_leaves_nothing(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from yiwen.errors import CheckpointError, TrainingError
+from yiwen.errors import CheckpointError, ConfigError, TrainingError
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".tmp-"
@@ -71,18 +71,19 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    fsync(path.parent)
+        fsync(path.parent)
 
 
 @contextmanager
 def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
-    """Around the writing of what becomes `path`: a full disk must not stay full of our halves, and is told by name."""
+    """Around the writing of what becomes `path`: a full disk must not stay full of our halves; errors tell its name."""
     try:
         yield
     except BaseException as error:
-        remove(temporary)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            error.filename = error.filename or str(path)  # which no error of `write` has
+        with suppress(OSError):  # on a disk that fails this does, too: what came first is told
+            remove(temporary)
+        if isinstance(error, OSError) and error.errno:  # a library's own words would be lost
+            error.filename = error.filename or str(path)  # which no error of `write` and `fsync` has
         raise
 
 
@@ -134,7 +135,7 @@ def new_folder(path: Path) -> Iterator[Path]:
                 remove(aside)
             elif aside.exists():
                 aside.rename(path)
-    fsync(path.parent)
+        fsync(path.parent)
 
 
 def put_back(folder: Path) -> None:
@@ -247,6 +248,22 @@ def may_write(path: Path) -> bool:
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
     return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
+
+
+def require_place(path: Path, *, name: str) -> None:
+    """Make sure, before long work, that its result can be written.
+
+    Args:
+        path: Where.
+        name: What the user calls that, as in `--output`.
+
+    Raises:
+        ConfigError: If its folder is not there, or it is a folder or may not be written.
+    """
+    if not path.parent.is_dir():
+        raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
+    if path.is_dir() or not may_write(path):
+        raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
 
 
 def swap_link(link: Path, target: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -267,18 +267,15 @@ def write_report(path: Path, measurements: Sequence[Measurement]) -> None:
 def calibrate_once(translator: Translator, *, stop: StopFlag | None = None) -> None:
     """Calibrate a model that is not calibrated yet, where the text that it was trained on lies prepared.
 
-    A bundle that may not be written stays as it is.
+    A bundle that cannot be written stays as it is: that is no reason to lose what it was loaded for.
     """
     from yiwen.data.store import Store
     from yiwen.evaluation.calibration import calibrate
 
     folder = prepared_folder(translator.bundle)
     if translator.usual is None and folder.is_dir():
-        try:
+        with suppress(OSError):
             translator.usual = calibrate(translator.bundle, translator.engine, Store.open(folder), stop=stop)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
 
 
 def print_measurement(measurement: Measurement, console: Console) -> None:

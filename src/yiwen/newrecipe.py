@@ -11,7 +11,7 @@ from yiwen.config import read_toml, toml_text
 from yiwen.data.corpus import ENTITY, ONE_FILE, CorpusConfig, column_pair, read_blocks
 from yiwen.data.lines import find, plain_suffix
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import absolute_path, write_text
+from yiwen.files import absolute_path, require_place, write_text
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag, poll
 from yiwen.text.chinese import shortened
@@ -30,6 +30,8 @@ _MANY_ENTITIES: Final = 0.01
 _TEMPLATE: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 _CHECKED: Final = 1000
 """Pairs whose language is looked at, to notice two sides that are swapped."""
+_SEEN: Final = 10_000
+"""Characters of each that are: a file without line ends is one text, whose language takes minutes to tell."""
 _CONVERT: Final = "from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`, from Western Europe: `-f WINDOWS-1252`"
 """What makes other encodings UTF-8. Read as GB18030, the ü of über and the letter behind it are a Chinese character."""
 FEWEST_STEPS: Final = 500
@@ -122,7 +124,11 @@ def new_recipe(
     if src_lang == tgt_lang:
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
-    _check_output(output)
+    if output.suffix != ".toml":
+        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
+    if output.exists():
+        raise ConfigError(f"{output} exists already; give another --output, or remove it first")
+    require_place(output, name="--output")
     found = tuple(find(str(file), base=Path()) for file in files)
     if len(files) == 2 and plain_suffix(found[0]) in ONE_FILE:
         raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
@@ -169,7 +175,7 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
             if len(survey.samples) < N_SAMPLES:
                 survey.samples.append((src, tgt))
             if survey.n_pairs <= _CHECKED:
-                (src_prose, src_spans), (tgt_prose, tgt_spans) = masked(src), masked(tgt)
+                (src_prose, src_spans), (tgt_prose, tgt_spans) = masked(src[:_SEEN]), masked(tgt[:_SEEN])
                 survey.n_spans += any(span in tgt_spans and span[0] != "&" for span in src_spans)  # no entities
                 survey.n_escaped += len(ENTITY.findall(raw_src)) != len(ENTITY.findall(raw_tgt))
                 for prose, right, wrong in ((src_prose, src_lang, tgt_lang), (tgt_prose, tgt_lang, src_lang)):
@@ -225,15 +231,6 @@ def what_next(output: Path, survey: Survey, size: Size) -> str:
   yiwen prepare {recipe}   # what is dropped, and why
   yiwen train {recipe}
   yiwen evaluate {model}"""
-
-
-def _check_output(output: Path) -> None:
-    if output.suffix != ".toml":
-        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
-    if output.exists():
-        raise ConfigError(f"{output} exists already; give another --output, or remove it first")
-    if not output.parent.is_dir():
-        raise ConfigError(f"--output {output}: the folder {output.parent} does not exist; make it first")
 
 
 def _corpus(files: tuple[Path, ...], columns: tuple[str, str]) -> CorpusConfig:

@@ -279,7 +279,7 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     run, recipe = cell.folder, cell.loaded.recipe
     valid = Store.open(runs_root() / ".prepared" / data).valid
     training = recipe.training
-    model = run / ("final" if training.average_last > 1 else "best")
+    model = run / ("final" if training.average_last > 0 else "best")
     translator = Translator.load(model, engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
     found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)

@@ -34,6 +34,25 @@ def test_inspect_writes_reports_and_json(run: Commands, tiny_run: TinyRun, sente
     assert (table["target"], table["is_given"]) == ("Nobu.", True)
 
 
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ("report.pdf", "ends in '.pdf'; a report is .html, .json, .svg or .png"),
+        ("none/report.json", "the folder {folder}/none does not exist; make it first"),
+        ("taken.json", "is a folder or may not be written; give the path of a file of yours"),
+    ],
+)
+def test_of_several_reports_none_is_written_where_one_cannot_be(
+    run: Commands, tiny_run: TinyRun, sentence: str, tmp_path: Path, second: str, told: str
+) -> None:
+    (tmp_path / "taken.json").mkdir()
+    first = tmp_path / "report.html"
+    done = run("inspect", tiny_run.folder, sentence, "--output", first, "--output", tmp_path / second)
+    assert done.code == 2
+    assert told.format(folder=tmp_path) in done.err
+    assert not first.exists()
+
+
 def test_inspect_measures_alignments(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text(

@@ -248,9 +248,9 @@ def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.Ca
     fail_with(OSError(errno.ENOENT, "No such file or directory", f"/none/.tmp-{os.getpid()}.0a1b2c3d-x.toml"))
     assert main([]) == 1
     assert "No such file or directory: /none/x.toml; give one whose folder" in capsys.readouterr().err
-    fail_with(OSError(errno.EIO, "Input/output error", "/root/x"))
+    fail_with(OSError(errno.ENXIO, "No such device", "/root/x"))
     assert main([]) == 1
-    assert "error: Input/output error: /root/x; YIWEN_TRACEBACK=1 shows where" in capsys.readouterr().err
+    assert "error: No such device: /root/x; YIWEN_TRACEBACK=1 shows where" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,7 @@ def test_other_system_errors_name_the_file(fail_with: Failing, capsys: pytest.Ca
         (errno.ENOTDIR, "give one whose folder is there and that you may read or write"),
         (errno.ENOTEMPTY, "another process wrote the same at the same moment; run the same command again"),
         (errno.EISDIR, "give the path of a file"),
+        (errno.EIO, "the disk, or the way to it, fails: look at the system's log, and use another one"),
         (errno.ENAMETOOLONG, "give a shorter name"),
         (errno.EFBIG, "write to a file system, and with a `ulimit -f`, that allows files of this size"),
         (errno.EMFILE, "let the process open more files: `ulimit -n 1024`"),

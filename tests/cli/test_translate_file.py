@@ -78,9 +78,9 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
     ("source", "out", "code", "message"),
     [
         ("missing.md", "b.md", 3, "missing.md is no file"),
-        ("a.md", "no/folder/b.md", 2, "cannot be written; give the path of a file in an existing folder"),
-        ("a.md", ".", 2, "cannot be written"),
-        ("a.md", "sealed/b.md", 2, "cannot be written"),
+        ("a.md", "no/folder/b.md", 2, "no/folder does not exist; make it first"),
+        ("a.md", ".", 2, "is a folder or may not be written; give the path of a file of yours"),
+        ("a.md", "sealed/b.md", 2, "sealed does not exist; make it first"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
         ("a.exe", "b.exe", 2, "'exe' is no format of documents here; convert it to one of .csv, .docx"),
         ("bad.json", "b.json", 3, "no JSON"),
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_translated(
     (tmp_path / "a.txt").write_text("text", encoding="utf-8")
     monkeypatch.setattr("yiwen.files.may_write", lambda path: False)  # the user of a container may write anywhere
     done = run("translate-file", tmp_path / "a.txt", tmp_path / "b.txt", "--model", tmp_path / "missing")
-    assert (done.code, "b.txt cannot be written" in done.err) == (2, True)
+    assert (done.code, "b.txt is a folder or may not be written; give" in done.err) == (2, True)
 
 
 def test_a_beam_for_a_model_that_samples_is_refused(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -95,6 +95,19 @@ def test_the_command_says_how_to_install_it(
     assert zipfile.is_zipfile(tmp_path / "translate-en_de-1_0.argosmodel")
 
 
+def test_a_package_of_another_model_of_the_same_languages_is_replaced_only_where_it_is_named(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = Path("translate-en_de-1_0.argosmodel")
+    other.write_bytes(b"of another model")
+    with pytest.raises(ConfigError, match=f"{other} exists already, .*; to replace it, give it by --output"):
+        package_argos(open_bundle(exported_bundle))
+    assert other.read_bytes() == b"of another model"
+    assert package_argos(open_bundle(exported_bundle), other) == other
+    assert zipfile.is_zipfile(other)
+
+
 ARGOS = """
 import json, sys
 from argostranslate import package, translate

@@ -655,8 +655,9 @@ def test_the_command_makes_lists_and_revokes(
     assert main(["keys", "revoke", key_id]) == 0
     assert main(["keys", "list"]) == 0
     assert "\trevoked 20" in capsys.readouterr().out
-    assert main(["keys", "create"]) == 2
-    assert "yiwen keys create needs a name" in capsys.readouterr().err
+    for name in ("", "  "):
+        assert main(["keys", "create", name]) == 2
+        assert "yiwen keys create needs a name" in capsys.readouterr().err
     assert main(["keys", "revoke"]) == 2
     assert "yiwen keys revoke needs the id of a key" in capsys.readouterr().err
 

@@ -21,25 +21,35 @@ from yiwen.analysis import plots
 from yiwen.analysis.attention import between_words
 from yiwen.analysis.inspection import MAX_SALIENCY, Inspection
 from yiwen.errors import ConfigError
-from yiwen.files import write_json, write_text
+from yiwen.files import require_place, write_json, write_text
+
+
+def require_report(path: Path) -> None:
+    """Make sure, before anything is computed or written, that a report can be.
+
+    Raises:
+        ConfigError: If the name ends in something else than .html, .json, .svg or .png, or may not be written.
+    """
+    if path.suffix not in (".html", ".json", ".svg", ".png"):
+        raise ConfigError(f"{path} ends in {path.suffix!r}; a report is .html, .json, .svg or .png")
+    require_place(path, name="--output")
 
 
 def write_report(seen: Inspection, path: Path) -> None:
     """Write a report whose form the end of the name decides.
 
     Raises:
-        ConfigError: If the name ends in something else than .html, .json, .svg or .png.
+        ConfigError: As in `require_report`.
         MissingDependencyError: If a picture is asked for and matplotlib is not installed.
     """
+    require_report(path)
     match path.suffix:
         case ".html":
             write_text(path, to_html(seen))
         case ".json":
             write_json(path, seen.to_json())
-        case ".svg" | ".png":
-            plots.save(plots.sentence(seen), path)
         case _:
-            raise ConfigError(f"{path} ends in {path.suffix!r}; a report is .html, .json, .svg or .png")
+            plots.save(plots.sentence(seen), path)
 
 
 def to_html(seen: Inspection) -> str:

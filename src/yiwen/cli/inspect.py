@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import AsJson, BeamSize, Model, Penalty, refuse
+from yiwen.cli.options import AsJson, BeamSize, Model, Penalty, refuse, stoppable
 
 
 def inspect(
@@ -36,16 +36,15 @@ def inspect(
         raise ConfigError("give a sentence to look into, or gold alignments with --gold; one of the two")
     if gold is not None:
         from yiwen.analysis.gold import measure_alignment
-        from yiwen.stop import stop_on_signals
 
         unused = {"--target": target, "--output": output, "--beam-size": beam_size, "--length-penalty": length_penalty}
         refuse(unused, "for a sentence, which --gold has none of; leave one of them out")
-        with stop_on_signals() as stop:
+        with stoppable() as (stop, _):
             rate = measure_alignment(open_bundle(model), gold, stop=stop)
         print(json.dumps(dataclasses.asdict(rate)) if as_json else rate)
         return
     from yiwen.analysis.inspection import inspect_sentence
-    from yiwen.analysis.report import write_report
+    from yiwen.analysis.report import require_report, write_report
     from yiwen.analysis.terminal import show
 
     assert text is not None
@@ -54,6 +53,8 @@ def inspect(
     bundle = open_bundle(model)
     rules = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": 1, "mbr": 0, "sampling": False}
     search = bundle.info.search.changed(**rules)
+    for path in output or ():  # all, before the first is written
+        require_report(path)
     seen = inspect_sentence(bundle, text, target=target, search=search)
     for path in output or ():
         write_report(seen, path)

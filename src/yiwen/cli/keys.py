@@ -25,7 +25,7 @@ def keys(
     from yiwen.serve.store import open_store
 
     store = open_store(database, folder=state_folder())
-    if action != "list" and not name:
+    if action != "list" and not name.strip():
         raise ConfigError(f"yiwen keys {action} needs {'a name' if action == 'create' else 'the id of a key'}")
     match action:
         case "create":

@@ -56,6 +56,7 @@ _FULL: Final = "free some, or write to another disk (runs are in the folder YIWE
 _REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR), _NO_ACCESS),
+    errno.EIO: "the disk, or the way to it, fails: look at the system's log, and use another one",
     errno.ENOTEMPTY: "another process wrote the same at the same moment; run the same command again",
     errno.EISDIR: "give the path of a file",
     errno.ENAMETOOLONG: "give a shorter name",

@@ -15,7 +15,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from yiwen.data.lines import BLOCK_LINES, COMPRESSED, blocks, decoded, lines_of, read_lines
 from yiwen.errors import ConfigError, DataError
-from yiwen.files import may_write, new_file
+from yiwen.files import new_file, require_place
 from yiwen.stop import StopFlag, stop_on_signals
 from yiwen.text.glossary import Glossary
 
@@ -61,12 +61,9 @@ def output_stream(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if not path.parent.is_dir():
-        raise ConfigError(f"--output {path}: the folder {path.parent} does not exist; make it first")
     if path.suffix.lower() in COMPRESSED:
         raise ConfigError(f"--output {path} is written as it is, not compressed; leave {path.suffix!r} out")
-    if path.is_dir() or not may_write(path):  # found now, not after an hour of translating
-        raise ConfigError(f"--output {path} is a folder or may not be written; give the path of a file of yours")
+    require_place(path, name="--output")
     with new_file(path) as file:
         yield file
 

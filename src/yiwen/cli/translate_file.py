@@ -9,21 +9,21 @@ from typing import Annotated
 
 import typer
 
-from yiwen.cli.options import BeamSize, Device, DType, Engine, GlossaryFile, Penalty, TargetLanguage, Threads
+from yiwen.cli import options
 
 
 def translate_file(
     input_file: Annotated[Path, typer.Argument(metavar="IN", help="The document; its suffix says its format.")],
     output_file: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the translation.")],
     model: Annotated[Path, typer.Option("--model", help="Folder of a model, or of a run: its best model.")],
-    beam_size: BeamSize = None,
-    length_penalty: Penalty = None,
-    tgt_lang: TargetLanguage = "",
-    glossary_file: GlossaryFile = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    dtype: DType = "auto",
-    threads: Threads = 0,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.Penalty = None,
+    tgt_lang: options.TargetLanguage = "",
+    glossary_file: options.GlossaryFile = None,
+    engine: options.Engine = "auto",
+    device: options.Device = "auto",
+    dtype: options.DType = "auto",
+    threads: options.Threads = 0,
 ) -> None:
     """Translate a document, its structure kept.
 
@@ -31,21 +31,17 @@ def translate_file(
     EPUB, PO, XLIFF, TMX, JSON, CSV and TSV. Formatting, placeholders, times,
     encoding and line ends stay as they are.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from yiwen.cli.streams import read_glossary, tell_flags, tell_note
     from yiwen.documents import translate_document
     from yiwen.errors import ConfigError, DataError
-    from yiwen.files import may_write, write_bytes
-    from yiwen.stop import stop_on_signals
+    from yiwen.files import require_place, write_bytes
     from yiwen.translator import Translator
 
     if not input_file.is_file():
         raise DataError(f"{input_file} is no file; give an existing document")
-    # Found now, not after an hour of translating.
-    if output_file.is_dir() or not output_file.parent.is_dir() or not may_write(output_file):
-        raise ConfigError(f"{output_file} cannot be written; give the path of a file in an existing folder")
+    require_place(output_file, name="OUT")
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")
     glossary = None if glossary_file is None else read_glossary(glossary_file)
@@ -53,10 +49,11 @@ def translate_file(
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     flags: Counter[str] = Counter()
-    console = Console(stderr=True)
-    bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task("translating", total=1.0)
-    with stop_on_signals() as stop, bar:
+    with (
+        options.stoppable() as (stop, console),
+        Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
+    ):
+        task = bar.add_task("translating", total=1.0)
         content = translate_document(
             input_file.read_bytes(),
             suffix=input_file.suffix,

@@ -30,14 +30,14 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
 
     Args:
         bundle: A bundle with an exported engine.
-        output: Where; `translate-SRC_TGT-1_0.argosmodel` here if not given.
+        output: Where; `translate-SRC_TGT-1_0.argosmodel` here if not given, if none is there.
 
     Returns:
         Where it is.
 
     Raises:
         CheckpointError: If the bundle is no translator, or the exported engine is damaged or of another model.
-        ConfigError: If there is none, or each language has subwords of its own.
+        ConfigError: If there is none, each language has subwords of its own, or a package that was not named is there.
     """
     require_translator(bundle)
     exported = bundle.folder / EXPORTED
@@ -53,14 +53,12 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
     check_origin(bundle)
     src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))
     name = f"translate-{src}_{tgt}-1_0"
-    metadata = {
-        "package_version": "1.0",
-        "argos_version": "1.9",
-        "from_code": src,
-        "from_name": name_of(bundle.info.src_lang)[0],
-        "to_code": tgt,
-        "to_name": name_of(bundle.info.tgt_lang)[0],
-    }
+    path = output or Path(f"{name}.argosmodel")
+    if output is None and path.exists():
+        raise ConfigError(f"{path} exists already, maybe of another model; to replace it, give it by --output")
+    from_name, to_name = (name_of(code)[0] for code in (bundle.info.src_lang, bundle.info.tgt_lang))
+    metadata = {"package_version": "1.0", "argos_version": "1.9"}
+    metadata |= {"from_code": src, "from_name": from_name, "to_code": tgt, "to_name": to_name}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
 
@@ -75,6 +73,5 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         for file in sorted(exported.iterdir()):
             if file.name not in _NOT_FOR_ARGOS:
                 add(f"model/{file.name}", file.read_bytes())
-    output = output or Path(f"{name}.argosmodel")
-    write_bytes(output, packed.getvalue())
-    return output
+    write_bytes(path, packed.getvalue())
+    return path

@@ -61,7 +61,8 @@ class TrainingConfig:
     ema_decay: float = 0.998
     """Decay of the exponential moving average of the weights, which is what gets validated and kept; 0: none."""
     average_last: int = 0
-    """The final bundle holds the mean of the last N scheduled checkpoints (section 6.1); 0: of the last one alone."""
+    """The final bundle holds the mean of the weights in the last N scheduled checkpoints (section 6.1), as `yiwen
+    average` makes it; 0: their moving average (`ema_decay`) at the end."""
     validate_every: int = 500
     """Updates between validations."""
     checkpoint_every: int = 500

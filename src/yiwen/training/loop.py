@@ -263,7 +263,7 @@ class Trainer:
                 folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
             )
         except OSError as error:
-            is_needed = self.saved_step < 0 or (self.config.average_last > 1 and not self.stop)
+            is_needed = self.saved_step < 0 or (self.config.average_last > 0 and not self.stop)
             if is_needed or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             self.log.say(f"step {self.progress.step}: no room for a checkpoint ({error}); the last one is kept")
@@ -290,7 +290,7 @@ class Trainer:
         if self.saved_step < self.progress.step:  # stopped early, between two checkpoints, or had no room
             self._save()
             self.stop.check("the last checkpoint")  # which a stop may have cost on a full disk
-        snapshot = self._averaged() if self.config.average_last > 1 else self._snapshot({})
+        snapshot = self._averaged() if self.config.average_last > 0 else self._snapshot({})
         self._publish("final", snapshot)
         if self.job.subwords is not None:
             self.log.embeddings(*self.job.subwords(snapshot.weights))
