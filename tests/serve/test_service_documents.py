@@ -328,6 +328,28 @@ def test_a_document_that_fails_costs_nothing(
         assert service.store.used("") == len("Deti gedi.")
 
 
+def test_a_document_that_is_given_up_while_it_is_put_together_costs_nothing(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_translated, is_given_up = threading.Event(), threading.Event()
+
+    def translate(data: bytes, *, translate: Callable[[list[str]], list[Translation]], **options: Any) -> bytes:
+        text = translate([data.decode()])[0].text
+        is_translated.set()
+        assert is_given_up.wait(60)
+        return text.encode()
+
+    monkeypatch.setattr(jobs, "translate_document", translate)
+    service = service_of(tmp_path, exported_bundle)
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        document = f"/v1/documents/{post(http).json()['id']}"
+        assert is_translated.wait(60)
+        assert http.delete(document).status_code == 200
+        is_given_up.set()
+    assert service.store.used("") == 0
+    assert b"yiwen_characters_total 0.0" in service.metrics.exposition()
+
+
 @pytest.mark.parametrize(
     ("error", "status", "of_libre"),
     [(DataError("torn"), 422, 400), (ApiError(456, "quota", "no more"), 456, 403), (CheckpointError("new"), 503, 503)],

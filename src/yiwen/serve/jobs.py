@@ -207,12 +207,12 @@ class Jobs:
                 progress=partial(setattr, job, "progress"),
             )
             job.status, job.progress = "done", 1.0
-            job.call.service.metrics.characters.inc(job.paid.total())
         except Stopped:  # nobody asks for it any more
             job.status = "error"
         except Exception as error:
             job.status, job.error = "error", refusal_of(error, job.call.request.scope.get("request_id"))
         finally:
-            if job.status == "error":  # what fails costs nothing
+            if job.status == "error" or job.stop:  # what fails costs nothing, nor what was given up before its end
                 job.give_back()
+            job.call.service.metrics.characters.inc(job.paid.total())
             job.finished.set()
