@@ -56,7 +56,7 @@ def ask_for_terms(
     target: Subword,
     stop: StopFlag | None,
 ) -> dict[int, list[Hypothesis]]:
-    """The same where a translation lacks terms, by place, of a search that is told of them. Most hold them without.
+    """The same, by place, for translations that lack terms, found by a search that is told of these; most lack none.
 
     Args:
         finder: Gives the engine that is told, where one is needed; None for none.

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 WEIGHTS: Final = "model.safetensors"
 CARD: Final = "README.md"
 """The model card: for people, who may edit it, so that it is not verified."""
+_CARD: Final = Path(__file__).with_suffix(".template").read_text(encoding="utf-8")
 EXPORTED: Final = "ctranslate2"
 """Folder of the exported model inside a bundle."""
 CALIBRATION: Final = "calibration"
@@ -127,11 +128,9 @@ def check_room(room: int, *, first_line: int = 1, **sides: Sequence[Sequence[int
         DataError: If one does not; it is named by its side and its line, counted from first_line.
     """
     for side, sentences in sides.items():
-        for line, ids in enumerate(sentences, first_line):
-            if len(ids) > room:
-                raise DataError(
-                    f"{side} {line} has {len(ids)} subwords, the model has positions for {room}; shorten it"
-                )
+        for line, n_ids in enumerate(map(len, sentences), first_line):
+            if n_ids > room:
+                raise DataError(f"{side} {line} has {n_ids} subwords, the model has positions for {room}; shorten it")
 
 
 def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor], models: tuple[Path, Path]) -> None:
@@ -164,10 +163,8 @@ def find_bundle(folder: str | Path) -> Path:
     if (folder / "bundle.json").exists() or not (folder / "recipe.toml").is_file():
         return folder
     if not (folder / "best").is_dir():
-        raise CheckpointError(
-            f"{folder} is a run without a best model: its first validation is still to come; go on with "
-            "`yiwen train RECIPE --resume`"
-        )
+        remedy = "its first validation is still to come; go on with `yiwen train RECIPE --resume`"
+        raise CheckpointError(f"{folder} is a run without a best model: {remedy}")
     return folder / "best"
 
 
@@ -203,15 +200,13 @@ def load_model(bundle: Bundle) -> Transformer:
             over or of another shape; all are named.
     """
     require_translator(bundle)
-    path = weights_path(bundle)
+    path, info = weights_path(bundle), bundle.info
     import torch
 
     from yiwen.model.transformer import Transformer
 
     with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
-        model = Transformer(
-            bundle.info.model, src_vocab_size=bundle.info.src_vocab_size, tgt_vocab_size=bundle.info.tgt_vocab_size
-        )
+        model = Transformer(info.model, src_vocab_size=info.src_vocab_size, tgt_vocab_size=info.tgt_vocab_size)
     load_weights(dict(model.named_parameters()), path)
     return model.eval()
 
@@ -303,11 +298,8 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
     problems = [f"{name} is missing" for name in parameters.keys() - weights.keys()]
     if not has_more:
         problems += [f"{name} is not part of the model" for name in weights.keys() - parameters.keys()]
-    problems += [
-        f"{name} has shape {tuple(weights[name].shape)}, the model {tuple(parameter.shape)}"
-        for name, parameter in parameters.items()
-        if name in weights and weights[name].shape != parameter.shape
-    ]
+    shapes = [(name, weights[name].shape, parameter.shape) for name, parameter in parameters.items() if name in weights]
+    problems += [f"{name} has shape {tuple(a)}, the model {tuple(b)}" for name, a, b in shapes if a != b]
     if problems:
         raise CheckpointError(f"{path} does not fit the model: {'; '.join(sorted(problems))}")
     for name, parameter in parameters.items():
@@ -316,28 +308,25 @@ def load_weights(parameters: Mapping[str, Tensor], path: Path, *, has_more: bool
 
 def model_card(info: BundleInfo) -> str:
     """A short README for whoever is handed the folder."""
-    scores = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
-    table = f"\n| validation | value |\n|---|---|\n{scores}\n" if scores else ""
-    shape, is_translator = info.model, info.task == "translate"
+    rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in info.scores.items())
     evaluate = f"    yiwen evaluate THIS_FOLDER --src test.{info.src_lang} --ref test.{info.tgt_lang or 'labels'}"
-    return f"""---
-language: {json.dumps([lang for lang in (info.src_lang, info.tgt_lang) if lang])}
-tags: [{"translation" if is_translator else info.task}, yiwen]
----
-# {f"{info.src_lang} -> {info.tgt_lang}" if is_translator else f"{info.task}: {info.src_lang} {info.tgt_lang}".rstrip()}
-
-A Transformer trained with yiwen {info.yiwen_version}: \
-{shape.n_encoder_layers}{f" + {shape.n_decoder_layers}" if is_translator else " encoder"} layers, \
-d_model {shape.d_model}, d_ff {shape.d_ff}, {shape.n_heads} heads; {info.src_vocab_size} \
-{f"source and {info.tgt_vocab_size} target " if is_translator else ""}subwords; \
-{info.step} updates ({info.weights} weights).
-{f"{len(info.labels)} labels: {', '.join(info.labels[:20])}" if info.labels else ""}
-{table}
-The scores are those of the validation set that training looked at; measure on text of your own before you rely on it:
-
-    yiwen {COMMANDS[info.task]} THIS_FOLDER < input.{info.src_lang} > output.{info.tgt_lang if is_translator else "txt"}
-{evaluate if info.task != "mlm" else ""}
-
-Sources of up to {info.max_src_tokens} subwords were seen in training; longer ones are cut into pieces and marked.
-Training data fingerprint: `{info.data_fingerprint}`.
-"""
+    if info.task == "translate":
+        tag, title, suffix = "translation", f"{info.src_lang} -> {info.tgt_lang}", info.tgt_lang
+        layers = f"{info.model.n_encoder_layers} + {info.model.n_decoder_layers}"
+        subwords = f"{info.src_vocab_size} source and {info.tgt_vocab_size} target"
+    else:
+        tag, title, suffix = info.task, f"{info.task}: {info.src_lang} {info.tgt_lang}".rstrip(), "txt"
+        layers, subwords = f"{info.model.n_encoder_layers} encoder", str(info.src_vocab_size)
+    return _CARD.format(
+        info=info,
+        languages=json.dumps([lang for lang in (info.src_lang, info.tgt_lang) if lang]),
+        tag=tag,
+        title=title,
+        layers=layers,
+        subwords=subwords,
+        labels=f"{len(info.labels)} labels: {', '.join(info.labels[:20])}" if info.labels else "",
+        scores=f"\n| validation | value |\n|---|---|\n{rows}\n" if rows else "",
+        command=COMMANDS[info.task],
+        suffix=suffix,
+        evaluate=evaluate if info.task != "mlm" else "",
+    )

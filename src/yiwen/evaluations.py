@@ -45,10 +45,8 @@ def tests_of(bundle: Bundle, src: Path | None, ref: Path | None) -> list[Test]:
 
     folder = prepared_folder(bundle)
     if not folder.is_dir():
-        raise ConfigError(
-            f"{bundle.folder} was trained on data that is not prepared here ({folder}); give --src and --ref, or set "
-            "YIWEN_RUNS to the folder of its runs"
-        )
+        remedy = "give --src and --ref, or set YIWEN_RUNS to the folder of its runs"
+        raise ConfigError(f"{bundle.folder} was trained on data that is not prepared here ({folder}); {remedy}")
     store = Store.open(folder)
     tests = [Test(name, *pairs) for name, pairs in {"test": store.test, **store.more_tests}.items() if pairs.src]
     if not tests:

@@ -247,7 +247,9 @@ def may_write(path: Path) -> bool:
     """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-    return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
+    if not path.exists():
+        return is_free
+    return os.access(path, os.W_OK) and (is_free or not path.is_file())
 
 
 def require_place(path: Path, *, name: str) -> None:
@@ -318,9 +320,8 @@ def one_writer(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             holder = file.read().decode().strip() or "unknown"
-            raise TrainingError(
-                f"{folder} is being written by process {holder}; wait for it, stop it, or use another folder"
-            ) from None
+            remedy = "wait for it, stop it, or use another folder"
+            raise TrainingError(f"{folder} is being written by process {holder}; {remedy}") from None
         with suppress(OSError):  # a disk without a byte free is told by the name of a file that counts
             file.truncate(0)
             file.write(f"{os.getpid()}\n".encode())

@@ -191,15 +191,16 @@ class _Work:
     def unusual(self, engine: str, dtype: str) -> str:
         """What is not as it usually is, as part of a file's name."""
         usual = dataclasses.asdict(self.translator.bundle.info.search)
-        parts = [
-            "lowercase" * self.settings.lowercase,
-            f"ensemble{1 + len(self.ensemble)}" * bool(self.ensemble),
-            "unchecked" * (not self.checks),
-            "compared" * (self.other is not None),
-            *(name for name in (engine, dtype) if name != "auto"),
-            *(f"{key}-{value}" for key, value in dataclasses.asdict(self.search).items() if value != usual[key]),
-        ]
-        return "".join(f"-{part}" for part in parts if part)
+        is_so = {
+            "lowercase": self.settings.lowercase,
+            f"ensemble{1 + len(self.ensemble)}": bool(self.ensemble),
+            "unchecked": not self.checks,
+            "compared": self.other is not None,
+            engine: engine != "auto",
+            dtype: dtype != "auto",
+        }
+        is_so |= {f"{key}-{value}": value != usual[key] for key, value in dataclasses.asdict(self.search).items()}
+        return "".join(f"-{name}" for name, is_unusual in is_so.items() if is_unusual)
 
     def measure(self, test: Test, place: Path | None, asked: Mapping[str, Any]) -> Measurement:
         """Translate one test set with one or two models, and score the result, which is to be written to `place`."""

@@ -182,10 +182,8 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
                     straight += is_in(prose, right, rather_than=wrong) - is_in(prose, wrong, rather_than=right)
     if straight < -min(survey.n_pairs, _CHECKED) / 4:  # of two a pair, of which some are mistaken
         src, tgt = (shortened(text, WIDTH) for text in survey.samples[0])
-        raise DataError(
-            f"the sides seem to be swapped: {src!r} should be {src_lang} and {tgt!r} {tgt_lang}; "
-            "swap the files, the columns (--src-column, --tgt-column) or --from and --to"
-        )
+        remedy = "swap the files, the columns (--src-column, --tgt-column) or --from and --to"
+        raise DataError(f"the sides seem to be swapped: {src!r} should be {src_lang} and {tgt!r} {tgt_lang}; {remedy}")
     return survey
 
 
@@ -195,6 +193,11 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     n_checked = min(survey.n_pairs, _CHECKED)
     share, share_escaped = survey.n_spans / n_checked, survey.n_escaped / n_checked
     optional = _TABLE["optional"]
+    symbols = optional["symbols"].format(share) if share > _MANY_SPANS else ""
+    unescape = optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else ""
+    update, learnt = "", ", and what an update learns from"
+    if size.update_tokens:
+        update, learnt = optional["update"].format(size.update_tokens), ""
     steps, epochs = _length(survey, size, letterlike)
     return _TEMPLATE.format(
         src_lang=src_lang,
@@ -205,10 +208,10 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
         vocab_size=max(size.vocab_size, 8_000 if any(letterlike) else 0),
-        symbols=optional["symbols"].format(share) if share > _MANY_SPANS else "",
-        unescape=optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else "",
-        update=optional["update"].format(size.update_tokens) if size.update_tokens else "",
-        learnt="" if size.update_tokens else ", and what an update learns from",
+        symbols=symbols,
+        unescape=unescape,
+        update=update,
+        learnt=learnt,
         steps=steps,
         epochs=epochs,
         warmup_steps=min(size.warmup_steps, steps // 4),

@@ -79,10 +79,10 @@ def plan(
     """
     both = zip(texts, wholes, strict=True)
     spans_of = [cut(text, reader, by_sentence=by_sentence and not whole) for text, whole in both]
-    read = [
-        [reader.read(text[start:end].removesuffix("\r" if "\n" in text else ""), must=whole) for start, end in spans]
-        for text, spans, whole in zip(texts, spans_of, wholes, strict=True)
-    ]
+    read: list[list[Reading]] = []
+    for text, spans, whole in zip(texts, spans_of, wholes, strict=True):
+        line_end = "\r" if "\n" in text else ""
+        read.append([reader.read(text[start:end].removesuffix(line_end), must=whole) for start, end in spans])
     encoded = iter(reader.subword.encode([reading.text for readings in read for reading in readings if reading.text]))
     plans: list[list[Stretch]] = []
     for text, spans, readings in zip(texts, spans_of, read, strict=True):
@@ -154,7 +154,8 @@ def join(
 
 def between(gap: str, before: Sequence[str], after: str, tgt_lang: str, by_sentence: bool) -> str:
     """What stands between two translations, from what stood between their sources; `before` is all that was written."""
-    if "\n" in gap or not before or not after:
-        return gap if by_sentence else "\n" if "\n" in gap else ""
+    has_line_end = "\n" in gap
+    if has_line_end or not before or not after:
+        return gap if by_sentence else "\n" * has_line_end
     is_glued = before[-1][-1:].isascii() and before[-1][-1:].isalnum() and after[0].isascii() and after[0].isalnum()
     return "" if base(tgt_lang) in RUN_ON and not is_glued else " "

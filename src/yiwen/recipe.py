@@ -67,9 +67,8 @@ def _check_task(recipe: Recipe) -> None:
     """
     task, data = recipe.task, recipe.data
     if recipe.training.metric not in METRICS[task]:
-        raise ConfigError(
-            f"training.metric={recipe.training.metric!r} is no score of task={task!r}; use {' or '.join(METRICS[task])}"
-        )
+        remedy = f"use {' or '.join(METRICS[task])}"
+        raise ConfigError(f"training.metric={recipe.training.metric!r} is no score of task={task!r}; {remedy}")
     if TARGETS[task] in ("text", "read") and not data.tgt_lang:
         raise ConfigError(f"data.tgt_lang is missing; task={task!r} needs both languages")
     corpora = (*data.corpora, data.valid, data.test, *data.more_tests)
@@ -78,9 +77,8 @@ def _check_task(recipe: Recipe) -> None:
         raise ConfigError(f"task={task!r} needs a tgt beside each src, {alone[0]!r} has none")
     if task != "translate":
         if recipe.training.batch_tokens == "auto":
-            raise ConfigError(
-                f"training.batch_tokens='auto' is for translation alone; give task={task!r} a number, such as 4096"
-            )
+            remedy = f"give task={task!r} a number, such as 4096"
+            raise ConfigError(f"training.batch_tokens='auto' is for translation alone; {remedy}")
         for name in ("rdrop", "word_dropout", "guided_alignment"):
             if getattr(recipe.training, name):
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")
@@ -88,7 +86,8 @@ def _check_task(recipe: Recipe) -> None:
         raise ConfigError("[encoder] is for tasks without a decoder, task='translate' reads none of it; leave it out")
     if recipe.training.attention == "packed" and (found := against_packing(recipe)):
         raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
-    if recipe.encoder.is_frozen and (task == "mlm" or (task == "embed" and recipe.encoder.pooling != "attention")):
+    learns_head = task in ("classify", "tag") or (task == "embed" and recipe.encoder.pooling == "attention")
+    if recipe.encoder.is_frozen and task != "translate" and not learns_head:
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if task in ("tag", "mlm") and recipe.encoder.pooling == "attention":
         raise ConfigError(f"encoder.pooling='attention' learns by pooling, which task={task!r} does not; use 'mean'")
@@ -135,10 +134,8 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
     if path.suffix != ".toml" and not path.is_file():
         names = builtin_names()
         if str(path) not in names:
-            raise ConfigError(
-                f"{str(name_or_path)!r} is neither a file nor a built-in recipe; built in are {', '.join(names)}; "
-                "a file ends in .toml"
-            )
+            remedy = f"built in are {', '.join(names)}; a file ends in .toml"
+            raise ConfigError(f"{str(name_or_path)!r} is neither a file nor a built-in recipe; {remedy}")
         path, base = _RECIPES / f"{name_or_path}.toml", Path.cwd()  # nobody's text lies in the package
     table, settings = read_toml(path), [settings] if isinstance(settings, str) else settings
     match table, override(table, settings):

@@ -189,9 +189,8 @@ def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
         raise ConfigError(f"{run} is {what}; give a folder for the run with --run")
     if latest_checkpoint(run / "checkpoints") is None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
-            raise ConfigError(
-                f"{run} holds a model and no checkpoint to go on from; give another --run folder, or remove it first"
-            )
+            remedy = "give another --run folder, or remove it first"
+            raise ConfigError(f"{run} holds a model and no checkpoint to go on from; {remedy}")
         if training.device != "auto":
             hardware.check_device(training.device)
     elif not resume:
@@ -230,10 +229,8 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
             hardware.check_device(chosen.device)
             hardware.check_products(chosen.products, device=chosen.device, precision=chosen.precision)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{hardware_path} cannot be used ({error}); a run goes on where it began: restore the file or the "
-                f"device, or {NEW_RUN}"
-            ) from error
+            remedy = f"a run goes on where it began: restore the file or the device, or {NEW_RUN}"
+            raise CheckpointError(f"{hardware_path} cannot be used ({error}); {remedy}") from error
     else:
         training = recipe.training
         tokens = training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens

@@ -178,7 +178,7 @@ def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text, each with its gain and interval drawn on a line whose middle is zero."""
-    reach = max([abs(end) for row in rows for end in row.gain or ()] or [0.0]) or 1.0
+    reach = max((abs(end) for row in rows for end in row.gain or ()), default=0.0) or 1.0  # of the drawn line
     width = max(len(row.name) for row in rows)
     lines = [f"{'':{width}}  score  minutes  runs    gain  {'95 % interval':>16}  {'0':^31}".rstrip()]
     for row in rows:
@@ -188,7 +188,9 @@ def table(rows: Sequence[Row]) -> str:
         text = f"{row.name:{width}}  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
         if row.gain is not None:
             mean, low, high = (round(15 + 15 * end / reach) for end in row.gain)
-            marks = ("●" if x == mean else "─" if low <= x <= high else "│" if x == 15 else " " for x in range(31))
+            marks = [*f"{'│':^31}"]
+            marks[low : high + 1] = "─" * (high - low + 1)
+            marks[mean] = "●"
             text += "  {:+6.2f}  [{:+6.2f}, {:+6.2f}]  ".format(*row.gain) + "".join(marks)
         elif row is not rows[0] and rows[0].score is not None:
             text += "  other validation text or metric than above: not to be compared"
@@ -266,10 +268,8 @@ def _refuse_other_length(cell: Cell) -> None:
     now, before = cell.loaded.recipe.training, parse(Recipe, read_toml(path), source=str(path)).training
     is_longer = before.max_steps < now.max_steps and now.schedule not in ("polynomial", "cosine")
     if before.patience != now.patience or not (before.max_steps == now.max_steps or is_longer):
-        raise ConfigError(
-            f"trained with max_steps={before.max_steps} and patience={before.patience}; give another --folder, or "
-            "remove it"
-        )
+        remedy = "give another --folder, or remove it"
+        raise ConfigError(f"trained with max_steps={before.max_steps} and patience={before.patience}; {remedy}")
 
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:

@@ -99,19 +99,25 @@ def assemble(
             continue
         answer = next(answers)
         written.append([reader.write(stretch.reading, said) for said in answer.texts])
-        flags = {*stretch.flags, *answer.flags, *(() if answer.hypotheses[0].is_finished else ("cut",))}
-        flags |= {"glossary"} if reader.lacks_term(stretch.reading, answer.texts[0]) else set()
+        flags = {*stretch.flags, *answer.flags}
+        if not answer.hypotheses[0].is_finished:
+            flags.add("cut")
+        if reader.lacks_term(stretch.reading, answer.texts[0]):
+            flags.add("glossary")
         done.append(replace(stretch, flags=tuple(sorted(flags)), confidence=answer.confidence))
         given.append(answer)
     joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     whole, pieces = joined([texts[0] for texts in written])
     scores = [answer.hypotheses[0].score for answer in given]
-    is_choice = len(pieces) == len(given) == 1 < len(given[0].texts)  # blank lines around it are no pieces
-    others = enumerate(given[0].hypotheses if is_choice else ())
+    alternatives: list[Alternative] = []
+    if len(pieces) == len(given) == 1 < len(given[0].texts):  # blank lines around it are no pieces
+        for n, hypothesis in enumerate(given[0].hypotheses):
+            other, _ = joined([texts[n] if len(texts) > 1 else texts[0] for texts in written])
+            alternatives.append(Alternative(other, hypothesis.score))
     return Translation(
         text=whole,
         score=math.fsum(scores) / len(scores) if scores else 0.0,
-        alternatives=tuple(Alternative(joined([at[n % len(at)] for at in written])[0], h.score) for n, h in others),
+        alternatives=tuple(alternatives),
         flags=tuple(sorted({flag for stretch in done for flag in stretch.flags})),
         sentences=pieces,
         confidence=min((answer.confidence for answer in given if answer.confidence is not None), default=None),

@@ -315,8 +315,6 @@ class Translator:
         """How the model reads text, and how its answers are written."""
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
         if glossary is not None and self._finder is None and not self.bundle.reader.n_symbols:
-            raise ConfigError(
-                f"a glossary needs engine='torch', or a model with symbols; {self.bundle.folder} has none: train it "
-                "with tokenizer.placeholders = 10"
-            )
+            remedy = f"{self.bundle.folder} has none: train it with tokenizer.placeholders = 10"
+            raise ConfigError(f"a glossary needs engine='torch', or a model with symbols; {remedy}")
         return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=self._finder is None)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from papers import Aligned, words
 
 from yiwen.documents import placing
-from yiwen.documents.placing import Linked, place
+from yiwen.documents.placing import Linked, Piece, place
 from yiwen.documents.unit import Mark
 
 
-def linked(text: str, target: str, pieces: list[tuple[placing.Piece, Any]]) -> Linked:
+def linked(text: str, target: str, pieces: list[tuple[Piece, Any]]) -> Linked:
     """Without anything that stands in both."""
     return placing.linked(text, target, pieces, ())
 
@@ -23,7 +23,7 @@ def linked(text: str, target: str, pieces: list[tuple[placing.Piece, Any]]) -> L
 def placed(text: str, target: str, links: list[tuple[int, int]] | None, *marks: Mark) -> list[str]:
     """What of the target each mark stands on; `|` at a point's place."""
     alignment = None if links is None else Aligned(words(text), words(target), tuple((i, j, 1.0) for i, j in links))
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     spans = place(marks, linked(text, target, [(piece, alignment)]), [piece])
     return [target[start:end] if start < end else f"{target[:start]}|{target[start:]}" for start, end in spans]
 
@@ -71,7 +71,7 @@ def test_breaks_lie_between_words_that_are_known_where_no_blanks_are() -> None:
         known.append((start, start + len(word)))
         start += len(word)
     alignment = Aligned(words(text), tuple(known), ())
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     at = text.index(" the king")
     ((start, end),) = place([Mark(at, at + 1, is_break=True)], linked(text, target, [(piece, alignment)]), [piece])
     assert (start, end) == (len("ครูเห็นหนังสือ"),) * 2
@@ -80,7 +80,7 @@ def test_breaks_lie_between_words_that_are_known_where_no_blanks_are() -> None:
 def test_breaks_lie_between_letters_where_no_word_is_known() -> None:
     text, target = "the book, the city", "หนังสือเมือง"
     at = text.index(" the city")
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     ((start, end),) = place([Mark(at, at + 1, is_break=True)], linked(text, target, [(piece, None)]), [piece])
     assert start == end
     assert 0 < start < len(target)
@@ -145,7 +145,7 @@ def test_points_stand_before_the_next_word_or_cling_to_the_one_before() -> None:
 def test_a_number_takes_the_place_of_the_word_that_is_most_its_own() -> None:
     text, target = "see 7 here", "hier etwas ansehen"
     alignment = Aligned(words(text), words(target), ((0, 2, 1.0), (1, 1, 0.8), (1, 2, 0.1), (2, 0, 1.0)))
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     assert place([Mark(4, 5, is_number=True)], linked(text, target, [(piece, alignment)]), [piece]) == [(5, 10)]
 
 
@@ -153,7 +153,7 @@ def test_a_part_of_a_word_goes_to_the_same_part_of_the_other() -> None:
     text, target = "5 m2 of H2O2 in Rom1", "im Rom1 5 m2 an H2O2"
     links = [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
     marks = [Mark(3, 4), Mark(9, 10), Mark(11, 12), Mark(19, 20), Mark(19, 20, 3)]
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     alignment = Aligned(words(text), words(target), tuple((i, j, 1.0) for i, j in links))
     assert place(marks, linked(text, target, [(piece, alignment)]), [piece]) == [
         (11, 12),
@@ -181,7 +181,7 @@ def test_a_number_takes_the_place_of_a_word_that_was_surely_made_from_it(
     weight: float, place_of_number: tuple[int, int]
 ) -> None:
     text, target = "see 7 now", "sieh das jetzt"
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     alignment = Aligned(words(text), words(target), ((1, 1, weight),))
     assert place([Mark(4, 5, is_number=True)], linked(text, target, [(piece, alignment)]), [piece]) == [place_of_number]
 
@@ -190,22 +190,22 @@ def test_breaks_lie_at_ends_of_words_where_the_same_share_is_said() -> None:
     text = "aaaa bbbb cccc dddd"
     target = "eeee ffff gggg hhhh"
     spans = [Mark(9, 10, is_break=True), Mark(14, 15, is_break=True)]
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     assert place(spans, linked(text, target, [(piece, None)]), [piece]) == [(9, 10), (14, 15)]
     chinese = "我们今天，去公园玩"
-    (found,) = place(spans[:1], linked(text, chinese, [((0, 19, 0, 9), None)]), [(0, 19, 0, 9)])
+    (found,) = place(spans[:1], linked(text, chinese, [(Piece(0, 19, 0, 9), None)]), [Piece(0, 19, 0, 9)])
     assert chinese[: found[0]] == "我们今天，"  # a comma near is better than the middle
 
 
 def test_a_break_between_sentences_stays_there() -> None:
     text, target = "One is here. Two.", "Eins. Zwei ist da und hier."
-    pieces = [(0, 12, 0, 5), (13, 17, 6, 27)]
+    pieces = [Piece(0, 12, 0, 5), Piece(13, 17, 6, 27)]
     (span,) = place([Mark(12, 13, is_break=True)], linked(text, target, [(p, None) for p in pieces]), pieces)
     assert target[: span[0]] == "Eins."
 
 
 def test_breaks_without_a_word_left_are_at_the_end() -> None:
-    piece = (0, 5, 0, 4)
+    piece = Piece(0, 5, 0, 4)
     spans = place(
         [Mark(1, 2, is_break=True), Mark(3, 4, is_break=True)], linked("a b c", "eins", [(piece, None)]), [piece]
     )
@@ -238,7 +238,7 @@ def tangles(draw: st.DrawFn) -> tuple[str, str, Aligned, list[Mark]]:
 @given(tangles())
 def test_what_was_nested_stays_nested_and_nothing_overlaps(tangle: tuple[str, str, Aligned, list[Mark]]) -> None:
     text, target, alignment, marks = tangle
-    piece = (0, len(text), 0, len(target))
+    piece = Piece(0, len(text), 0, len(target))
     spans = place(marks, linked(text, target, [(piece, alignment)]), [piece])
     for parent in range(-1, len(marks)):
         lo, hi = spans[parent] if parent >= 0 else (0, len(target))
@@ -253,7 +253,7 @@ def test_breaks_for_which_there_are_too_few_places_keep_their_order() -> None:
     """The last of them stand at the end."""
     marks = [Mark(0, 6), Mark(5, 6, 0, is_break=True), Mark(14, 15, is_break=True)]
     alignment = Aligned(words("ab ab ab ab ab ab"), words("x x"), ())
-    piece = (0, 17, 0, 3)
+    piece = Piece(0, 17, 0, 3)
     spans = place(marks, linked("ab ab ab ab ab ab", "x x", [(piece, alignment)]), [piece])
     assert spans == [(0, 2), (1, 2), (3, 3)]
 
@@ -268,7 +268,8 @@ def test_points_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("target", ["", "   "])
 def test_an_empty_translation_leaves_marks_around_nothing(target: str) -> None:
-    spans = place([Mark(0, 3)], linked("red car", target, [((0, 7, 0, len(target)), None)]), [(0, 7, 0, len(target))])
+    whole = Piece(0, 7, 0, len(target))
+    spans = place([Mark(0, 3)], linked("red car", target, [(whole, None)]), [whole])
     assert spans == [(0, 0)]
 
 

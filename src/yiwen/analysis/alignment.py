@@ -75,9 +75,10 @@ def align(
 
 
 def _same(source: str, src: Cut, target: str, tgt: Cut, kept: Sequence[str]) -> list[tuple[int, int]]:
-    """Which word of the source is which of the target, of those that are kept."""
-    place = {source[slice(*word)]: i for i, word in enumerate(src.words)}
-    return [(place[w], j) for j, w in enumerate(target[slice(*s)] for s in tgt.words) if w in kept and w in place]
+    """Pairs of a source and a target word that are the same span, one that is kept."""
+    src_words = {source[start:end]: i for i, (start, end) in enumerate(src.words)}
+    tgt_words = [target[start:end] for start, end in tgt.words]
+    return [(src_words[word], j) for j, word in enumerate(tgt_words) if word in kept and word in src_words]
 
 
 def cut(text: str, subword: Subword, language: str = "", kept: Sequence[str] = ()) -> Cut:

@@ -27,11 +27,10 @@ _HIGHEST_HEAD = 12  # rows of a vertical column head; longer tokens are numbered
 _WORD_START = "▁"  # SentencePiece's mark (U+2581)
 
 Weights = Sequence[Sequence[float]] | np.ndarray
+Tokens = Sequence[str]
 
 
-def attention_picture(
-    weights: Weights, src_tokens: Sequence[str], tgt_tokens: Sequence[str], *, width: int = 80
-) -> str:
+def attention_picture(weights: Weights, src_tokens: Tokens, tgt_tokens: Tokens, *, width: int = 80) -> str:
     """Draw attention weights with shade blocks.
 
     Source tokens stand vertically over their columns; where one is too long or too wide for that, columns are numbered
@@ -72,9 +71,7 @@ def attention_picture(
     return "\n".join(line.rstrip() for line in lines)
 
 
-def word_weights(
-    weights: Weights, src_pieces: Sequence[str], tgt_pieces: Sequence[str]
-) -> tuple[np.ndarray, list[str], list[str]]:
+def word_weights(weights: Weights, src_pieces: Tokens, tgt_pieces: Tokens) -> tuple[np.ndarray, list[str], list[str]]:
     """Merge the pieces of words: attention to a word is the sum over its pieces, attention from one the mean.
 
     A word starts at SentencePiece's ▁. Chinese and Japanese pieces, punctuation marks and special pieces such as
@@ -111,7 +108,7 @@ def between_words(weights_TS: np.ndarray, src_starts: list[int], tgt_starts: lis
     return by_word_JI
 
 
-def _checked(weights: Weights, src_tokens: Sequence[str], tgt_tokens: Sequence[str]) -> np.ndarray:
+def _checked(weights: Weights, src_tokens: Tokens, tgt_tokens: Tokens) -> np.ndarray:
     weights_TS = np.asarray(weights, dtype=np.float64)
     expected = (len(tgt_tokens), len(src_tokens))
     if weights_TS.shape != expected or 0 in expected:
@@ -153,7 +150,7 @@ def _printable(token: str) -> str:
     return "".join(char if char.isprintable() and char != " " else "·" for char in token) or "·"
 
 
-def _word_starts(pieces: Sequence[str]) -> list[int]:
+def _word_starts(pieces: Tokens) -> list[int]:
     """Index of the first piece of each word."""
     starts = [0]
     for index, (before, piece) in enumerate(pairwise(pieces), 1):
@@ -179,5 +176,5 @@ def stands_alone(piece: str) -> bool:
     return bool(text) and (is_special or is_mark or is_run_on)
 
 
-def _joined(pieces: Sequence[str], starts: list[int]) -> list[str]:
+def _joined(pieces: Tokens, starts: list[int]) -> list[str]:
     return ["".join(pieces[start:end]).replace(_WORD_START, "") for start, end in pairwise([*starts, len(pieces)])]

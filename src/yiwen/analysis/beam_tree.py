@@ -51,11 +51,12 @@ class BeamTree:
         for rank, (log_prob, beam, token) in enumerate(best):
             if log_prob == -math.inf or beam >= len(self._going):
                 continue
-            is_end = token == EOS_ID
-            has_room = (rank if is_end else len(going)) < width
-            fate: Fate = "dropped" if not has_room else "ended" if is_end else "kept"
-            score = log_prob / length_divisor(step + 1, self._config) if fate == "ended" else None
-            if fate == "kept":
+            fate: Fate = "dropped"
+            score = None
+            if token == EOS_ID and rank < width:
+                fate, score = "ended", log_prob / length_divisor(step + 1, self._config)
+            elif token != EOS_ID and len(going) < width:
+                fate = "kept"
                 going.append(len(self.nodes))
             node = Node(parent=self._going[beam], step=step, token=token, log_prob=log_prob, fate=fate, score=score)
             self.nodes.append(node)
@@ -79,13 +80,11 @@ def verdict(hypotheses: Sequence[Hypothesis], config: SearchConfig, decode: Call
     if len(hypotheses) == 1:
         return f"It was the only one that was found, with a beam of {config.beam_size}."
     second = hypotheses[1]
-    gap = best.score - second.score
+    other, gap = f"“{decode(second.ids)}”", best.score - second.score
     if gap < 0:
-        return (
-            f"“{decode(second.ids)}” has a better score ({second.score:.3f} against {best.score:.3f}), but it was "
-            "found later, when the search for one translation would have ended."
-        )
-    said = f"It beats “{decode(second.ids)}” by {gap:.3f} points of score ({best.score:.3f} against {second.score:.3f})"
+        why = "it was found later, when the search for one translation would have ended"
+        return f"{other} has a better score ({second.score:.3f} against {best.score:.3f}), but {why}."
+    said = f"It beats {other} by {gap:.3f} points of score ({best.score:.3f} against {second.score:.3f})"
     n_best, n_second = (len(h.ids) + h.is_finished for h in (best, second))
     if best.log_prob >= second.log_prob:
         return f"{said}: it is the likelier one, e^{best.log_prob - second.log_prob:.2f} times."

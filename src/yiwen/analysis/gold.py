@@ -46,10 +46,8 @@ class ErrorRate:
     n_pairs: int
 
     def __str__(self) -> str:
-        return (
-            f"alignment error rate {self.aer:.3f} (precision {self.precision:.3f}, recall {self.recall:.3f}) on "
-            f"{self.n_pairs:,} pairs"
-        )
+        parts = f"precision {self.precision:.3f}, recall {self.recall:.3f}"
+        return f"alignment error rate {self.aer:.3f} ({parts}) on {self.n_pairs:,} pairs"
 
 
 def measure_alignment(bundle: Bundle, path: Path, *, stop: StopFlag | None = None) -> ErrorRate:
@@ -81,10 +79,8 @@ def read_gold(path: Path) -> list[Gold]:
                 raise ValueError("a span is not within its text, counted in characters")
             found.append(Gold(src=str(table["src"]), tgt=str(table["tgt"]), alignment=links, **spans))
     except (ValueError, TypeError, KeyError) as error:
-        raise DataError(
-            f"{path}, line {len(found) + 1}: no gold alignment ({error}); a line is a JSON object with src, tgt, "
-            "src_spans, tgt_spans and alignment"
-        ) from error
+        remedy = "a line is a JSON object with src, tgt, src_spans, tgt_spans and alignment"
+        raise DataError(f"{path}, line {len(found) + 1}: no gold alignment ({error}); {remedy}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror or error}); give a file of gold alignments") from error
     return found

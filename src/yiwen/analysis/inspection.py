@@ -94,10 +94,8 @@ class Inspection:
     @property
     def entropy(self) -> dict[str, np.ndarray]:
         """Mean entropy of each head's attention in bits, by the same names (L, H): 0 is one subword only."""
-        return {
-            name: -(weights * np.log2(np.maximum(weights, 1e-30))).sum(axis=-1).mean(axis=-1)
-            for name, weights in self.attention.items()
-        }
+        of_each = {name: -weights * np.log2(np.maximum(weights, 1e-30)) for name, weights in self.attention.items()}
+        return {name: terms.sum(axis=-1).mean(axis=-1) for name, terms in of_each.items()}
 
     def to_json(self, *, with_maps: bool = True) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`; weights have four digits, and may be left out."""
@@ -141,20 +139,22 @@ def inspect_sentence(
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY
     forced = _forced_pass(model, bundle, src.ids, tgt.ids)
     forced["tgt_tokens"][-1] = "</s>" if all(h.is_finished for h in hypotheses[:1]) else "<cut>"
+    attention = _attention_at(place, forced["attention"]["cross"])
+    found = bundle.target.decode([h.ids for h in hypotheses])
     return Inspection(
         languages=(info.src_lang, info.tgt_lang),
         source=text,
         target=target_text,
         is_given=target is not None,
         place=place,
-        alignment=align_words(_attention_at(place, forced["attention"]["cross"]), src, tgt, is_late=place.is_late),
+        alignment=align_words(attention, src, tgt, is_late=place.is_late),
         cuts=(src, tgt),
         gradient=gradient_times_input(model, src.ids, tgt.ids) if is_short else None,
         erasure=erasure(model, src.ids, tgt.ids) if is_short else None,
         importance=head_importance(model, src.ids, tgt.ids),
         candidates=[
             Candidate(text=words, score=h.score, log_prob=h.log_prob, is_finished=h.is_finished)
-            for words, h in zip(bundle.target.decode([h.ids for h in hypotheses]), hypotheses, strict=True)
+            for words, h in zip(found, hypotheses, strict=True)
         ],
         tree=tree.nodes,
         node_tokens=bundle.target.pieces([node.token for node in tree.nodes]),

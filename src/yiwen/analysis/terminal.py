@@ -97,7 +97,8 @@ def _alignment(seen: Inspection) -> Text:
     for j, (start, end) in enumerate(found.tgt):
         words = [seen.source[slice(*found.src[i])] for i, k, _ in found.links if k == j]
         parts.append(f"{seen.target[start:end]} ← {' + '.join(words) or 'nothing'}")
-    left = [seen.source[slice(*span)] for i, span in enumerate(found.src) if not any(k == i for k, _, _ in found.links)]
+    linked = {i for i, _, _ in found.links}
+    left = [seen.source[start:end] for i, (start, end) in enumerate(found.src) if i not in linked]
     return _wrapped(["   ".join(parts), *([f"not linked: {' '.join(left)}"] if left else [])])
 
 

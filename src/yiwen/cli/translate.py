@@ -90,10 +90,8 @@ def translate(
                 output.write(f"{row}\n".encode())
     tell_flags(flags)
     if n_faulty:
-        raise FaultError(
-            f"--strict: {n_faulty} of {number} translations have a fault; all are written and these are named above: "
-            "look at them, or leave --strict out"
-        )
+        remedy = "all are written and these are named above: look at them, or leave --strict out"
+        raise FaultError(f"--strict: {n_faulty} of {number} translations have a fault; {remedy}")
 
 
 def _rows(number: int, translation: Translation, *, as_json: bool, n_best: int) -> Iterator[str]:

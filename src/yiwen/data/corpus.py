@@ -69,15 +69,11 @@ class CorpusConfig:
 
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.src) or (self.tgt and not self.src):
-            raise ConfigError(
-                f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; "
-                "give either src and tgt (two files; src alone for text without a target) or path (one file)"
-            )
+            remedy = "give either src and tgt (two files; src alone for text without a target) or path (one file)"
+            raise ConfigError(f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; {remedy}")
         if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
-            raise ConfigError(
-                f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; convert it, a spreadsheet "
-                "to CSV in UTF-8"
-            )
+            remedy = "convert it, a spreadsheet to CSV in UTF-8"
+            raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; {remedy}")
         check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
 
 

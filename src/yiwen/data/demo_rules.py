@@ -39,9 +39,7 @@ def _choosers() -> dict[str, Chooser]:
     buildings = tuple(noun(place.name, place.chinese, "座") for place in listed("places") if place.name != "beach")
     contents = [(noun(*columns(place)), made_of(things, noun)) for place, things in _TABLE["contents"].items()]
     clock_times = {part: times.clock_times(part, *row) for part, row in _TABLE["parts_of_day"].items()}
-    routines = tuple(
-        (act, clock_times[part]) for part in clock_times for act in made_of(_TABLE["routines"][part], verb)
-    )
+    routines = [(act, clock_times[part]) for part in clock_times for act in made_of(_TABLE["routines"][part], verb)]
     few = partial(drawn, choices=_TABLE["counts"]["few"])
     return {
         # what they do

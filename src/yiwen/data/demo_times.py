@@ -12,10 +12,12 @@ _MONTHS = "January February March April May June July August September October N
 
 def months() -> tuple[Filler, ...]:
     """in March, 三月, and 3月 before a day in digits."""
-    return tuple(
-        Filler(en, {"": words(f"~in {en}")}, {"": words(f"{chinese_number(month)}月"), "digits": words(f"{month}月")})
-        for month, en in enumerate(_MONTHS, 1)
-    )
+    return tuple(_month(number, en) for number, en in enumerate(_MONTHS, 1))
+
+
+def _month(number: int, en: str) -> Filler:
+    zh = {"": words(f"{chinese_number(number)}月"), "digits": words(f"{number}月")}
+    return Filler(en, {"": words(f"~in {en}")}, zh)
 
 
 def dates() -> tuple[Filler, ...]:
@@ -32,10 +34,11 @@ def _date(month: int, day: int) -> Filler:
 
 def years() -> tuple[Filler, ...]:
     """in 1987, 1987年."""
-    return tuple(
-        Filler(str(year), {"": words(f"~in {year}"), "bare": words(str(year))}, {"": words(f"{year}年")})
-        for year in range(1940, 2026)
-    )
+    return tuple(map(_year, map(str, range(1940, 2026))))
+
+
+def _year(year: str) -> Filler:
+    return Filler(year, {"": words(f"~in {year}"), "bare": words(year)}, {"": words(f"{year}年")})
 
 
 def clock_times(part: str, chinese: str, first: int, last: int) -> tuple[Filler, ...]:
@@ -50,11 +53,8 @@ def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
     amount = {15: "~a quarter/m", 30: "half/m"}.get(n, f"{english_number(n)}/m")
     en = f"{amount} {side}/o {en_hour}/h" if minute else f"{en_hour}/h o'clock/o"
     zh_hour = "两" if hour == 2 else chinese_number(hour)
-    zh_minute = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}.get(
-        minute, f"{chinese_number(minute)}分/m"
-    )
-    return phrase(
-        f"~at {en} ~in ~the {part}/p",
-        f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}",
-        combinations=((f"{side} {minute}", en_hour, part),),
-    )
+    irregular = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}
+    zh_minute = irregular.get(minute, f"{chinese_number(minute)}分/m")
+    zh = f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}"
+    combination = (f"{side} {minute}", en_hour, part)
+    return phrase(f"~at {en} ~in ~the {part}/p", zh, combinations=(combination,))

@@ -92,12 +92,9 @@ def person(en: str, zh: str, obj: str = "", poss: str = "", be: str = "is") -> F
 def verb(en: str, zh: str, past: str = "", ing: str = "") -> Filler:
     """A verb with its third person, past and -ing form (irregular ones given); particles stay behind the verb."""
     head, *particles = en.split()
-    forms = {
-        "": head,
-        "s": plural(head),
-        "past": past or (head + "d" if head.endswith("e") else _y_to_i(head) + "ed"),
-        "ing": ing or (head[:-1] if head.endswith("e") and not head.endswith("ee") else head) + "ing",
-    }
+    stem = head if head.endswith("ee") else head.removesuffix("e")
+    past = past or _y_to_i(head).removesuffix("e") + "ed"
+    forms = {"": head, "s": plural(head), "past": past, "ing": ing or f"{stem}ing"}
     return Filler(en, {form: words(" ".join([word, *particles])) for form, word in forms.items()}, {"": words(zh)})
 
 
@@ -210,5 +207,7 @@ def _chinese(value: int) -> Words:
 
 def _chinese_below_100(value: int, *, leading: bool) -> str:
     tens, ones = divmod(value, 10)
-    text = "" if tens == 0 else "十" if tens == 1 and leading else _DIGITS[tens] + "十"
-    return text + (_DIGITS[ones] if ones or not tens else "")
+    if tens == 0:
+        return _DIGITS[ones]
+    text = "十" if tens == 1 and leading else _DIGITS[tens] + "十"
+    return text + (_DIGITS[ones] if ones else "")

@@ -27,7 +27,7 @@ def read_given(job: Job, findings: Findings) -> dict[str, TextPairs]:
 def hold_out(
     intake: Intake, split: Split, given: dict[str, TextPairs], vocabulary: Vocabulary, findings: Findings
 ) -> dict[str, TextPairs]:
-    """All held-out text: files as they were given, and what of the pairs split off a model can be measured on.
+    """All held-out text: files as they were given, and of the pairs that were split off those that can be scored.
 
     Raises:
         DataError: If a file that was given has labels that no model could learn.
@@ -70,9 +70,8 @@ def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tup
                 f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
             )
         if targets == "tags" and len(found) != len(normalise(text).split(" ")):
-            raise DataError(
-                f"{name} sentence {number} has {len(found)} tags: {text[:60]!r}; give one a word, no word with a blank"
-            )
+            remedy = "give one a word, no word with a blank"
+            raise DataError(f"{name} sentence {number} has {len(found)} tags: {text[:60]!r}; {remedy}")
 
 
 def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> TextPairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from yiwen.data.corpus import Targets
@@ -28,11 +29,11 @@ def numbered(
     if targets == "label":
         return subword.encode(src), numbers
     words_of = encode_words(subword, [text.split(" ") for text in src])
-    placed = [
-        [n for word, tag in zip(words, tags, strict=True) for n in [tag] + [0] * (len(word) - 1)]
-        for words, tags in zip(words_of, numbers, strict=True)
-    ]
-    return [[id_ for word in words for id_ in word] for words in words_of], placed
+    placed: list[list[int]] = []
+    for words, tags in zip(words_of, numbers, strict=True):
+        by_word = ([tag] + [0] * (len(word) - 1) for word, tag in zip(words, tags, strict=True))
+        placed.append([*chain.from_iterable(by_word)])
+    return [[*chain.from_iterable(words)] for words in words_of], placed
 
 
 def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = ()) -> tuple[tuple[str, ...], str]:

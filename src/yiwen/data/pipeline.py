@@ -158,10 +158,8 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
         if not model.has_bytes:
             findings.note(f"{found.name} has no byte pieces: characters outside its vocabulary are lost")
         if not model.keeps_text:
-            findings.note(
-                f"{found.name} rewrites text, full-width signs for example, and so will translations; train it "
-                "with --normalization_rule_name=identity"
-            )
+            rewrites = f"{found.name} rewrites text, full-width signs for example, and so will translations"
+            findings.note(f"{rewrites}; train it with --normalization_rule_name=identity")
         write_bytes(copy, found.read_bytes())
     return copies
 
@@ -191,10 +189,8 @@ def _trained_models(intake: Intake, rows: np.ndarray, findings: Findings) -> lis
     for name, path, (content, model) in zip(columns, paths, trained, strict=True):
         write_bytes(path, content)
         if model.vocab_size != tokenizer.vocab_size:
-            findings.note(
-                f"{name} vocabulary: {model.vocab_size} subwords, {tokenizer.vocab_size} asked for: "
-                "the text supports no more"
-            )
+            sizes = f"{model.vocab_size} subwords, {tokenizer.vocab_size} asked for"
+            findings.note(f"{name} vocabulary: {sizes}: the text supports no more")
     return paths
 
 
@@ -262,10 +258,8 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
 def _require(n_pairs: int, intake: Intake, findings: Findings) -> None:
     if not n_pairs:
         reasons = ", ".join(f"{count} {reason}" for reason, count in findings.counts.items()) or "none"
-        raise DataError(
-            f"no pair of {sum(intake.n_read)} is left to train on (dropped: {reasons}); "
-            "look at the files, or loosen data.cleaning and data.max_tokens"
-        )
+        remedy = "look at the files, or loosen data.cleaning and data.max_tokens"
+        raise DataError(f"no pair of {sum(intake.n_read)} is left to train on (dropped: {reasons}); {remedy}")
 
 
 def _write_info(job: Job, fingerprint: str, vocabulary: Vocabulary, kept: list[int]) -> None:

@@ -51,9 +51,8 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
         try:
             yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
         except csv.Error as error:
-            raise DataError(
-                f"{path} is no CSV near line {stream.line_num} ({error}); close or double its quotes, or drop the row"
-            ) from error
+            remedy = "close or double its quotes, or drop the row"
+            raise DataError(f"{path} is no CSV near line {stream.line_num} ({error}); {remedy}") from error
 
 
 def _names(row: Sequence[bytes]) -> list[str]:
@@ -218,10 +217,9 @@ def _arrow_column(path: Path, table: Any, column: str, advice: str) -> list[byte
 
     while column not in table.column_names and any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
-    if table.column_names.count(column) != 1:
-        raise DataError(
-            f"{path} has the columns {', '.join(table.column_names)} and not one named {column!r}; {advice}"
-        )
+    names = table.column_names
+    if names.count(column) != 1:
+        raise DataError(f"{path} has the columns {', '.join(names)} and not one named {column!r}; {advice}")
     values = table.column(column)
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         values.validate(full=True)  # offsets and codes are what somebody wrote

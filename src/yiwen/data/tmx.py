@@ -78,9 +78,10 @@ def _text(segment: Any) -> bytes | None:
     for child in segment:
         if not isinstance(child.tag, str):  # an entity that was not expanded
             return None
-        is_code = child.tag.rpartition("}")[2] in _CODES
-        is_break = "<br" in (child.text or "") or child.get("type") == "lb"
-        inner = (b" " if is_break else b"") if is_code else _text(child)
+        inner = _text(child)
+        if child.tag.rpartition("}")[2] in _CODES:
+            is_break = "<br" in (child.text or "") or child.get("type") == "lb"
+            inner = b" " if is_break else b""
         if inner is None:
             return None
         parts += [inner.decode("utf-8"), child.tail or ""]

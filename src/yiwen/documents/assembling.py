@@ -42,7 +42,7 @@ _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|
 
 
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
-    """Running texts, as `units` makes parts of them, and what stands between, which comes as parts of its own."""
+    """The parts that `units` makes of each running text and, between them, what comes as a part already."""
     out: list[Part] = []
     for is_text, group in groupby(tokens, key=lambda token: isinstance(token, Token)):
         found: list[Any] = [*group]
@@ -113,11 +113,11 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
 
 
 def pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """Which token opens what which other closes, in both directions; tags without a partner are left out."""
+    """The partner of each token that opens or closes something, in both directions; none for a tag without one."""
     partner: dict[int, int] = {}
     stack: list[int] = []
     n_open: dict[str, int] = defaultdict(int)
-    crossed: dict[str, int] = {}  # key of a tag -> the `close` before which another one should have been closed
+    crossed: dict[str, int] = {}  # key of an open tag -> the `close` of another tag that came first
     for number, token in enumerate(tokens):
         if token.kind == "open" and len(stack) < DEEPEST:
             stack.append(number)
@@ -138,7 +138,7 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
-    """From which to before which token the text goes; what stands around it says nothing, or is around all of it."""
+    """First token of the text and the one behind its last: what stands around has no words, or is around all of it."""
     is_said = (token.kind == "text" and bool(token.text.strip(_BLANK)) for token in tokens)
     n_said = [0, *accumulate(is_said)]  # texts before each token
 
@@ -163,7 +163,7 @@ def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
 def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
 ) -> tuple[str, tuple[Mark, ...], list[Span]]:
-    """The text of some of the tokens, their marks and what is code."""
+    """The text of these tokens, its marks, and where code stands in it."""
     pieces: list[str] = []
     length, end = 0, " "
     marks: list[Mark] = []
@@ -229,18 +229,18 @@ def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
 
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
-    """True where there is a letter to translate."""
+    """True where there is a letter outside of what is kept."""
     starts, ends = [0, *(end for _, end in keep)], [*(start for start, _ in keep), len(text)]
     return any(any(map(str.isalpha, text[start:end])) for start, end in zip(starts, ends, strict=True))
 
 
 def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
-    """True where a message is not kept whole, as with tags inside, so that nothing of the text can be translated."""
+    """True where a message of ICU is not kept whole, as with a tag inside: such a text cannot be translated at all."""
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
 def _kept(text: str, edges: set[int], code: Sequence[Span]) -> list[Span]:
-    """Where such things stand, if no mark begins or ends (`edges`) inside and they are no part of code."""
+    """Where something stands that `_KEEP` finds, unless a mark begins or ends inside (`edges`), or it is in code."""
     inside = {place for span in code for place in range(*span)}
     found = (match.span() for match in _KEEP.finditer(text))
     return [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]

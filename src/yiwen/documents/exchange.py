@@ -94,7 +94,7 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
         return {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
 
     def is_unit(piece: Piece) -> bool:
-        return piece.kind == "open" and piece.name in ("trans-unit", "segment") and is_wanted(piece)
+        return piece.opens("trans-unit", "segment") and is_wanted(piece)
 
     for inner in elements(xml_pieces(source), is_unit):
         if is_unit(piece := inner[0]):
@@ -117,26 +117,26 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
 
 def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
-    found = _children(pieces)
-    start, end = found.get("source", (0, 1))
-    seg = found.get("seg-source", (start, end))
-    t_start, t_end = found.get("target", (seg[1], seg[1]))  # XLIFF 1.2 wants it behind seg-source
-    target, inside = pieces[t_start if t_start < t_end else 0], pieces[t_start + 1 : t_end - 1]
-    is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in inside)
+    unit, found = pieces[0], _children(pieces)
+    source = found.get("source", (0, 1))
+    segmented = found.get("seg-source", source)
+    start, end = found.get("target", (segmented[1], segmented[1]))  # XLIFF 1.2 wants it behind seg-source
+    target = pieces[start] if start < end else None
+    is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in pieces[start + 1 : end - 1])
     # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
-    first, last = seg if "mrk" in {piece.name for piece in pieces[slice(*seg)]} else (start, end)
+    first, last = segmented if any(piece.name == "mrk" for piece in pieces[slice(*segmented)]) else source
     filled = _running(pieces[first + 1 : last - 1])
-    state = {**pieces[0].attributes, **target.attributes}.get("state")  # XLIFF 2 says it of the whole segment
-    if (is_done and state not in _TO_DO) or not any(isinstance(p, Unit) for p in filled):
+    state = {**unit.attributes, **(target.attributes if target else {})}.get("state")  # XLIFF 2 has it at the segment
+    if (is_done and state not in _TO_DO) or not any(isinstance(part, Unit) for part in filled):
         yield source_of(pieces)
         return
-    prefix = pieces[start].raw[1:].partition("source")[0]
-    opening = target.raw.removesuffix("/>").removesuffix(">") if t_start < t_end else f"<{prefix}target"
+    prefix = pieces[source[0]].raw[1:].partition("source")[0]
+    opening = target.raw.removesuffix("/>").removesuffix(">") if target else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
-    unit = _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', pieces[0].raw))
-    yield unit + source_of(pieces[1:t_start]) + f"{opening}>"
+    yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', unit.raw))
+    yield source_of(pieces[1:start]) + f"{opening}>"
     yield from filled
-    yield f"</{prefix}target>" + source_of(pieces[t_end:])
+    yield f"</{prefix}target>" + source_of(pieces[end:])
 
 
 def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
@@ -149,21 +149,22 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     """
     pieces = xml_pieces(source)
     src_lang = src_lang or next((p.attributes.get("srclang", "") for p in pieces if p.name == "header"), "")
-    found = {p.attributes.get("xml:lang") or p.attributes.get("lang", "") for p in pieces if p.name == "tuv"}
-    languages = sorted(found - {""})
+    languages = sorted({_language(piece) for piece in pieces if piece.name == "tuv"} - {""})
     if languages and best_match(languages, src_lang) is None:
         raise DataError(f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say from which")
-    units = elements(pieces, lambda piece: (piece.kind, piece.name) == ("open", "tu"))
+    units = elements(pieces, lambda piece: piece.opens("tu"))
     return [part for inner in units for part in _with_variant(inner, src_lang, tgt_lang)]
 
 
 def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
-    variants = [(n, end_of(pieces, n)) for n, piece in enumerate(pieces) if (piece.kind, piece.name) == ("open", "tuv")]
-    languages = [pieces[n].attributes.get("xml:lang") or pieces[n].attributes.get("lang", "") for n, _ in variants]
+    """A unit of TMX, with a variant in the target language behind the one that it is made from."""
+    starts = [number for number, piece in enumerate(pieces) if piece.opens("tuv")]
+    languages = [_language(pieces[start]) for start in starts]
     place = best_match(languages, src_lang) if best_match(languages, tgt_lang) is None else None
-    start, end = (0, 0) if place is None else variants[place]
-    seg = _children(pieces[start:end]).get("seg")
-    filled = _running(pieces[start + seg[0] + 1 : start + seg[1] - 1]) if seg else []
+    start = 0 if place is None else starts[place]
+    end = 0 if place is None else end_of(pieces, start)
+    segment = _children(pieces[start:end]).get("seg")
+    filled = _running(pieces[start + segment[0] + 1 : start + segment[1] - 1]) if segment else []
     if any(isinstance(part, Unit) for part in filled):
         yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
         yield from filled
@@ -172,8 +173,12 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
         yield source_of(pieces)
 
 
+def _language(variant: Piece) -> str:
+    return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
+
+
 def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
-    """The elements directly inside of the first: from their first piece to after their last."""
+    """Where the elements stand that are directly inside of the first: from their first piece to behind their last."""
     found: dict[str, tuple[int, int]] = {}
     end = 1
     for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
@@ -183,8 +188,10 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 
 
 def _running(pieces: Sequence[Piece]) -> list[Part]:
-    """The texts of a source element, always to be written, of each segment by itself; formatting is marks, codes are
-    points."""
+    """The texts inside of a source element, each segment by itself, and what stands between them.
+
+    Formatting becomes marks, codes become points. The units are always written, even where nothing was translated.
+    """
     tokens: list[Token | Part] = []
     for inner in elements(pieces, _is_whole):
         piece, raw = inner[0], source_of(inner)
@@ -197,12 +204,19 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         elif piece.name in _OPENS and piece.kind != "empty":
             tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
-            key = next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
-            side, key = found.groups() if (found := _NAMED.fullmatch(key)) else (piece.name, key)
-            kind = "break" if _LINE.search(piece.raw) else _PAIRS.get(side, "point")
-            tokens.append(Token(kind, raw, raw * (kind == "break"), key=key))  # type: ignore[arg-type]
+            tokens.append(_code(piece, raw))
     parts = running(tokens, partial(units_of, escape=escaped))
     return [part if isinstance(part, str) else replace(part, raw=None) for part in parts]
+
+
+def _code(piece: Piece, raw: str) -> Token:
+    """A code of the document: a line break, one side of a pair, or a point."""
+    if _LINE.search(piece.raw):
+        return Token("break", raw, raw)
+    side, key = piece.name, next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
+    if named := _NAMED.fullmatch(key):
+        side, key = named.groups()
+    return Token(_PAIRS.get(side, "point"), raw, key=key)  # type: ignore[arg-type]
 
 
 def _is_whole(piece: Piece) -> bool:

@@ -188,7 +188,9 @@ def _with_stars(unit: Unit) -> Unit:
 
 def _escaped(text: str, *, is_cell: bool, is_title: bool) -> str:
     text = _SPECIAL.sub(lambda found: found[1] or f"\\{found[0]}", re.sub(r"\s+", " ", text))
-    return text.replace("|", "\\|") if is_cell else text.replace('"', "'") if is_title else text
+    if is_cell:
+        return text.replace("|", "\\|")
+    return text.replace('"', "'") if is_title else text
 
 
 def _as_paragraph(text: str) -> str:
@@ -208,12 +210,12 @@ def _parser() -> Any:
     parser.use(footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
-            parser.inline.ruler.at(rule.name, partial(_located, rule.fn, rule.name))
+            parser.inline.ruler.at(rule.name, partial(_applied, rule.fn, rule.name))
     return parser
 
 
-def _located(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: bool) -> bool:
-    """What an inline rule does; its tokens say in `meta` from where to where in the text they stand."""
+def _applied(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: bool) -> bool:
+    """Apply an inline rule, and note in the `meta` of its tokens from where to where in the text they stand."""
     start, n_before = state.pos, len(state.tokens)
     if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
         return False

@@ -57,6 +57,10 @@ class Piece(NamedTuple):
     text: str = ""
     attributes: Mapping[str, str] = {}
 
+    def opens(self, *names: str) -> bool:
+        """True for the start tag of an element of one of these names."""
+        return self.kind == "open" and self.name in names
+
 
 def xml_pieces(source: str) -> list[Piece]:
     """The pieces of an XML document.
@@ -103,18 +107,21 @@ def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = Fals
     if name is None:
         parts = _CDATA.split(raw) if "<!" in raw else [raw]
         return Piece("text", raw, text="".join(p if n % 2 else html.unescape(p) for n, p in enumerate(parts)))
-    attributes = {
-        key.lower() if is_html else key: html.unescape("".join(values))
-        for key, *values in _ATTRIBUTE.findall(match["attributes"])
-    }
+    found = ((key, html.unescape("".join(values))) for key, *values in _ATTRIBUTE.findall(match["attributes"]))
+    attributes = {key.lower() if is_html else key: value for key, value in found}
     name = name.lower() if is_html else name.rpartition(":")[2]
-    is_empty = name in VOID or bool(re.match(_CLOSED, raw)) if has_void else raw.endswith("/>")
-    kind = "close" if match["slash"] else "empty" if is_empty else "open"
-    return Piece("other" if is_html and match["element"] else kind, raw, name, "", attributes)
+    if is_html and match["element"]:
+        kind = "other"  # hidden: the tag, and all that stands before its end
+    elif match["slash"]:
+        kind = "close"
+    else:
+        is_empty = (name in VOID or re.match(_CLOSED, raw)) if has_void else raw.endswith("/>")
+        kind = "empty" if is_empty else "open"
+    return Piece(kind, raw, name, attributes=attributes)
 
 
 def end_of(pieces: Sequence[Piece], start: int) -> int:
-    """Number after the end of the element that starts there; the end of all where it never ends."""
+    """The number behind the last piece of the element that starts there; of all pieces where it never ends."""
     depth = 0
     for number in range(start, len(pieces)):
         if pieces[number].name == pieces[start].name:
@@ -125,7 +132,7 @@ def end_of(pieces: Sequence[Piece], start: int) -> int:
 
 
 def elements(pieces: Sequence[Piece], is_whole: Callable[[Piece], bool]) -> Iterator[Sequence[Piece]]:
-    """The pieces in their order: each alone, or with the element that it opens where that is wanted whole."""
+    """The pieces in order: each alone, or together with the whole element that it opens where `is_whole` says so."""
     number = 0
     while number < len(pieces):
         end = end_of(pieces, number) if is_whole(pieces[number]) else number + 1

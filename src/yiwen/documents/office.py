@@ -73,22 +73,23 @@ def cells(source: str) -> list[Part]:
 
 
 def names(sources: Iterable[str]) -> frozenset[str]:
-    """Lines of a workbook that something finds by what they say, in small letters, as case counts for no formula.
+    """Lines of a workbook that must stay because something finds cells by them; in small letters, as case never counts.
 
     Names of columns, what filters show, what formulas compare with and lists hold, and authors.
     """
-    names: list[str] = []
+    found: list[str] = []
     for source in sources:
-        names += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
-        names += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
-        for formula in filter(_ASKS.search, (html.unescape(m[m.lastindex or 0]) for m in _FORMULA.finditer(source))):
+        found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
+        found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
+        formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
+        for formula in filter(_ASKS.search, formulas):
             literals = re.findall(r'"((?:[^"]|"")*)"', formula)
-            names += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
-    return frozenset(line.strip().casefold() for name in names for line in re.split("\n|_x000a_", name))
+            found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+    return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    for first, *inside in elements(pieces, lambda piece: piece.kind == "open" and piece.name in _PARAGRAPHS):
+    for first, *inside in elements(pieces, lambda piece: piece.opens(*_PARAGRAPHS)):
         yield first.raw
         if inside:
             yield from running(_tokens(inside[:-1]), _units)
@@ -119,13 +120,12 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         piece, raw = inner[0], source_of(inner)
         if piece.name in _AROUND and piece.kind != "empty":
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
-        elif piece.name == "r" and piece.kind == "open":
+        elif piece.opens("r"):
             yield from _run(inner)
-        elif piece.name == "t" and piece.kind == "open":  # of a cell, which may have text without a run
+        elif piece.opens("t"):  # of a cell, which may have text without a run
             yield from _cut("".join(p.text for p in inner), _key("", piece.raw))
-        elif piece.name == "sdt" and (content := ("open", "sdtContent")) in (tags := [(p.kind, p.name) for p in inner]):
-            start = tags.index(content) + 1
-            stop = end_of(inner, start - 1) - 1
+        elif piece.opens("sdt") and (content := [n for n, p in enumerate(inner) if p.opens("sdtContent")]):
+            start, stop = content[0] + 1, end_of(inner, content[0]) - 1
             yield from (source_of(inner[:start]), *running(_tokens(inner[start:stop]), _units), source_of(inner[stop:]))
         elif found := _RANGE.fullmatch(piece.name):
             yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))

@@ -34,7 +34,7 @@ def asides(source: str, *, name: str) -> list[Part]:
     """The units of notes (`note`) or comments (`annotation`)."""
     if f":{name}" not in source:  # as in most sheets, which are long
         return [source]
-    found = elements(xml_pieces(source), lambda piece: (piece.kind, piece.name) == ("open", name))
+    found = elements(xml_pieces(source), lambda piece: piece.opens(name))
     return [part for inner in found for part in (inner[0].raw, *_with_paragraphs(inner[1:]))]
 
 
@@ -44,7 +44,7 @@ def texts(source: str) -> list[Part]:
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name in _WHOLE):
+    for inner in elements(pieces, lambda piece: piece.opens(*_WHOLE)):
         if inner[0].name in _PARAGRAPHS and len(inner) > 1:
             units = running(_tokens(inner[1:-1]), partial(units_of, escape=escaped, is_collapsed=True))
             yield from (inner[0].raw, *units, inner[-1].raw)

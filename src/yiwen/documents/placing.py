@@ -35,8 +35,18 @@ _OPENING: Final = set("（【「『“‘([{")
 _PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:،؛؟۔।॥]|[\u0e00-\u109f\u1780-\u17ff](?=\s)")
 """A sign behind a sentence or a part of one, and what stands before a blank in scripts that have few."""
 
-Piece = tuple[int, int, int, int]
-"""src_start, src_end, tgt_start, tgt_end: characters that are each other's translation."""
+
+Words = tuple[list[Span], list[Span], list[tuple[int, int, float]]]
+"""Words of a text and of its translation, and links: two numbers of words and a weight."""
+
+
+class Piece(NamedTuple):
+    """Characters of a text and of its translation that are each other's translation."""
+
+    src_start: int
+    src_end: int
+    tgt_start: int
+    tgt_end: int
 
 
 class Linked(NamedTuple):
@@ -70,7 +80,7 @@ def _within(words: Sequence[Span], start: int, end: int) -> range:
 
 
 def linked(text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Sequence[tuple[Span, Span]]) -> Linked:
-    """Join what is known of each piece: an `Alignment`, or None for words by their place.
+    """Join what is known of each piece: its `Alignment`, or None, where words are linked by their place.
 
     Args:
         text: The whole text.
@@ -78,18 +88,16 @@ def linked(text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Se
         pieces: Pieces in order, each with its alignment (offsets from the start of the piece).
         same: What was kept: where it stands in the text and in the translation. Its words belong to each other alone.
     """
-    src: list[Span] = []
-    tgt: list[Span] = []
+    aligned = []
+    for piece, known in pieces:
+        sides = text[piece.src_start : piece.src_end], target[piece.tgt_start : piece.tgt_end]
+        aligned.append((piece, (known.src, known.tgt, known.links) if known else by_place(*sides)))
+    src, tgt, links = joined(aligned)
     by_src: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for (src_start, src_end, tgt_start, tgt_end), alignment in pieces:
-        known = (alignment.src, alignment.tgt, alignment.links) if alignment else None
-        words, others, links = known or by_place(text[src_start:src_end], target[tgt_start:tgt_end])
-        for i, j, weight in links:
-            by_src[len(src) + i].append((len(tgt) + j, weight))
-        src += [(src_start + start, src_start + end) for start, end in words]
-        tgt += [(tgt_start + start, tgt_start + end) for start, end in others]
+    for i, j, weight in links:
+        by_src[i].append((j, weight))
     own = {j for _, span in same for j in _reached(tgt, *span)}
-    by_src = {i: [link for link in links if link[0] not in own] for i, links in by_src.items()}
+    by_src = {i: [link for link in found if link[0] not in own] for i, found in by_src.items()}
     for source, span in same:
         by_src |= {i: [(j, 1.0) for j in _reached(tgt, *span)] for i in _reached(src, *source)}
     mass = [0.0] * len(tgt)
@@ -98,8 +106,20 @@ def linked(text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Se
     return Linked(text, target, tuple(src), tuple(tgt), by_src, tuple(mass), tuple(sorted(span for _, span in same)))
 
 
-def by_place(text: str, target: str) -> tuple[list[Span], list[Span], list[tuple[int, int, float]]]:
-    """The rule where nothing is known: words in the middle of both texts belong together. Words, words and links."""
+def joined(pieces: Iterable[tuple[Any, Words]]) -> Words:
+    """The words of pieces, whose places count from the start of each, as those of the whole texts."""
+    src: list[Span] = []
+    tgt: list[Span] = []
+    links: list[tuple[int, int, float]] = []
+    for piece, (words, others, found) in pieces:
+        links += [(len(src) + i, len(tgt) + j, weight) for i, j, weight in found]
+        src += [(piece.src_start + start, piece.src_start + end) for start, end in words]
+        tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in others]
+    return src, tgt, links
+
+
+def by_place(text: str, target: str) -> Words:
+    """The rule where nothing is known: words in the middle of both texts belong together."""
     src, tgt = ([match.span() for match in _WORD.finditer(side)] for side in (text, target))
     if len(src) == len(tgt):
         return src, tgt, [(i, i, SURE / 2) for i in range(len(src))]
@@ -201,7 +221,8 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
             first -= 1
         span = known.tgt[first][0], known.tgt[last][1]
     elif kept := [j for j in weights if known.keeps(*known.tgt[j])]:  # it stands outside, and takes no other word
-        return (room[known.tgt[kept[0]][0] >= room[1]],) * 2
+        at = room[1] if known.tgt[kept[0]][0] >= room[1] else room[0]
+        return at, at
     else:  # no word at all: the free one at the same part of the text
         where = (mark.start + mark.end) / 2 / len(known.text) * len(known.target)
         near = bisect_left(known.tgt, where, key=_START)
@@ -229,8 +250,11 @@ def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[f
 
 
 def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Span:
-    """What of a word is a mark's own: all of it, but for `m<sup>2</sup>` and `{n}px`, and but for a number, which takes
-    the place of digits, or of a whole word where that is sure."""
+    """Which part of a word a mark stands on.
+
+    All of it, unless the mark is on a part in the text, too (`m<sup>2</sup>`, `{n}px`). A number takes the place of the
+    word's digits, and that of the whole word only where that is sure.
+    """
     (start, end), text = span, known.text
     is_behind, goes_on = text[mark.start - 1 : mark.start].isalnum(), text[mark.end : mark.end + 1].isalnum()
     part = text[mark.start : mark.end]
@@ -240,7 +264,9 @@ def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Sp
     if not mark.is_number or (is_sure and not is_behind and not goes_on):
         return span
     digits = re.compile(r"\d+").search(known.target, start, end)
-    return digits.span() if digits else (end, end) if is_behind else (start, start)
+    if digits:
+        return digits.span()
+    return (end, end) if is_behind else (start, start)
 
 
 def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
@@ -262,15 +288,20 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
         return room[at > parent.start]
     clings = not known.text[at - 1].isspace() and (known.text[at].isspace() or known.text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
-    for i in reversed(_reached(known.src, parent.start, at)) if clings else _reached(known.src, at, parent.end):
-        if found := [(weight, j if clings else -j) for j, weight in known.by_src.get(i, ()) if j in allowed]:
-            return known.tgt[abs(max(found)[1])][1 if clings else 0]
+    before, behind = reversed(_reached(known.src, parent.start, at)), _reached(known.src, at, parent.end)
+    for i in before if clings else behind:
+        links = [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]
+        if links and clings:
+            return known.tgt[max(links)[1]][1]
+        if links:  # of equal ones the first
+            return known.tgt[max(links, key=itemgetter(0))[1]][0]
     return room[0] if clings else room[1]
 
 
 def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
     """A place for each break: where the same share of the translation has been said, at the end of a word."""
-    anchors = sorted({(0, 0), *((p[0], p[2]) for p in pieces), *((p[1], p[3]) for p in pieces)})
+    starts, ends = ((p.src_start, p.tgt_start) for p in pieces), ((p.src_end, p.tgt_end) for p in pieces)
+    anchors = sorted({(0, 0), *starts, *ends})
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]

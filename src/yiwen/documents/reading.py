@@ -23,9 +23,9 @@ _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
 _OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
 _PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES}
 _HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').search
-"""Of a sheet of Excel: true where strings stand in cells, not by themselves."""
+"""True of a sheet of Excel whose cells hold their own strings instead of the numbers of shared ones."""
 _BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
-"""How the files begin without which there is hardly a document."""
+"""How the names of those files begin that a document has at least one of."""
 _MARKUP: Final = ("htm", "html", "tmx", "xlf", "xliff", *_PACKED)
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
@@ -86,15 +86,16 @@ class Document(NamedTuple):
 
     def parts(self, parser: Parser, text: str) -> list[Part]:
         """What a text consists of; names and codes of a spreadsheet are no units."""
-        return [p.raw or "" if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
+        return [(p.raw or "") if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
 
     def _stays(self, text: str) -> bool:
         return self.suffix in ("ods", "xlsx") and (text.casefold() in self.names or tables.is_code(text))
 
     def units(self, parse: Sequence[Parser]) -> Iterator[Unit]:
         """All units, in the order in which `rebuilt` wants their translations."""
-        parts = (p for parser in parse for text in self.texts.values() for p in self.parts(parser, text.text))
-        return (part for part in parts if isinstance(part, Unit))
+        for parser in parse:
+            for text in self.texts.values():
+                yield from (part for part in self.parts(parser, text.text) if isinstance(part, Unit))
 
     def rebuilt(self, parse: Sequence[Parser], answers: Sequence[Answer]) -> bytes:
         """The bytes of the document with each unit's translation in its place; where none differs, as they were.
@@ -148,14 +149,14 @@ def opened(data: bytes, suffix: str, limits: Limits) -> Document:
 
 
 def _decoded(data: bytes, suffix: str) -> Text:
+    """The text of a file in the encoding that it declares, or that its suffix stands for."""
     if re.match(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}", data):
         raise DataError("the document is UTF-16 without its mark; make it UTF-8 first (iconv -f UTF-16LE -t UTF-8)")
     marks = (("\ufeff".encode(name), name) for name in _MARKED)
     mark, encoding = next((found for found in marks if data.startswith(found[0])), (b"", "utf-8"))
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
-    label = declared[1].decode().lower() if declared else encoding
-    encoding = _READ_AS.get(label, label)
-    encoding = "cp1252" if encoding == "iso-8859-1" and suffix in ("htm", "html") else encoding
+    label, is_html = declared[1].decode().lower() if declared else encoding, suffix in ("htm", "html")
+    encoding = "cp1252" if is_html and label == "iso-8859-1" else _READ_AS.get(label, label)
     try:
         text = data[len(mark) :].decode(encoding)
     except LookupError:
@@ -166,11 +167,18 @@ def _decoded(data: bytes, suffix: str) -> Text:
             f"byte {error.start + len(mark)} (line {line}) is no {encoding}: this is no text, or of another encoding; "
             "convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
         ) from error
-    n_returns, n_lines = text.count("\r"), text.count("\n")
-    line_end = "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\r" if n_returns > n_lines == 0 else "\n"
+    line_end = _line_end(text)
     # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
-    is_old = label in ("gb2312", "gbk") and suffix[:3] != "htm" and "\ufffd" not in data.decode(label, "replace")
+    is_old = label in ("gb2312", "gbk") and not is_html and "\ufffd" not in data.decode(label, "replace")
     return Text(text.replace(line_end, "\n"), mark, label if is_old else encoding, line_end)
+
+
+def _line_end(text: str) -> str:
+    """What all lines of a text end with; where they end in several ways, \\n."""
+    n_returns, n_lines = text.count("\r"), text.count("\n")
+    if n_returns > n_lines == 0:
+        return "\r"
+    return "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\n"
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

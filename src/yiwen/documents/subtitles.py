@@ -51,11 +51,13 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
 
 
 def _goes_on(text: str, following: str) -> bool:
-    seen, then = (_TAGS.sub("", part).strip() for part in (text, following))
+    """True where the sentence at the end of a cue goes on in the next one."""
+    words, next_words = (_TAGS.sub("", cue).strip() for cue in (text, following))
     voice = _VOICE.match(following)
-    if not then or SENTENCE_END.search(seen) or _DASH.match(following) or (voice and not text.startswith(voice[0])):
+    is_another_speaker = _DASH.match(following) or (voice and not text.startswith(voice[0]))
+    if not next_words or SENTENCE_END.search(words) or is_another_speaker:
         return False
-    return bool(_COMMA.search(seen)) or then[0].islower()
+    return _COMMA.search(words) is not None or next_words[0].islower()
 
 
 def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:

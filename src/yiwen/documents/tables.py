@@ -66,13 +66,15 @@ def _is_wrapped(rows: Sequence[tuple[str, str]]) -> bool:
     (head, _), *later = rows
     widths = [cell_len(indent + text) for indent, text in rows]
     indents = {len(indent) for indent, _ in later}
-    if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head) or max(widths) not in _WIDTHS:
+    least = 1 if head.strip() else 0  # a bullet
+    if len(indents) != 1 or not least <= min(indents) <= len(head) or max(widths) not in _WIDTHS:
         return False
-    firsts = [cell_len(text[0] if is_cjk(text) else f"{text.split()[0]} ") for _, text in later]
-    is_full = all(width + first > max(widths) for width, first in zip(widths, firsts, strict=False))
-    *ends, is_last = (bool(SENTENCE_END.search(text)) for _, text in rows)
+    next_words = [cell_len(text[0] if is_cjk(text) else f"{text.split()[0]} ") for _, text in later]
+    is_full = all(width + word > max(widths) for width, word in zip(widths, next_words, strict=False))
+    *end_sentences, ends_last = (bool(SENTENCE_END.search(text)) for _, text in rows)
     # Any two lines of Chinese fit so far: those of one indentation that end as no sentence does are titles and names.
-    return is_full and not all(ends) and (is_last or head != later[0][0] or not any(is_cjk(text) for _, text in rows))
+    are_titles = not ends_last and head == later[0][0] and any(is_cjk(text) for _, text in rows)
+    return is_full and not all(end_sentences) and not are_titles
 
 
 def cells(source: str, *, is_tsv: bool) -> list[Part]:

@@ -82,14 +82,15 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
     found = {}
     for text, translation in zip(unique, translate(unique) if unique else (), strict=True):
         expect(translation, HasText, "a translation", "what has a `text`, as Translator.translate returns")
-        pieces = [(p.src_start, p.src_end, p.tgt_start, p.tgt_end) for p in getattr(translation, "sentences", ())]
-        pieces = pieces or [(0, len(text), 0, len(translation.text))]
+        sentences = getattr(translation, "sentences", ())
+        pieces = [Piece(each.src_start, each.src_end, each.tgt_start, each.tgt_end) for each in sentences]
+        pieces = pieces or [Piece(0, len(text), 0, len(translation.text))]
         found[text] = _Draft(translation.text, pieces, tuple(getattr(translation, "flags", ())))
     return [found[text] for text in texts]
 
 
 def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
-    """The flags of a draft; of placeholders, what is true once they stand there, and one without a place is put in."""
+    """The flags of a draft, `placeholders` by how they stand once all are put in, one without a place at the end."""
     text = draft.text
     for number, literal in zip(unit.literals(), first.literals(), strict=True):
         text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
@@ -99,7 +100,7 @@ def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
 
 
 def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
-    """Where the model says the number of a placeholder once more, the placeholder itself stands then."""
+    """The draft with the placeholder itself where the model repeats the number that stands for it."""
     stands_for, seen = dict(zip(unit.literals(), literals, strict=True)), set[str]()
 
     def once(found: re.Match[str]) -> str:
@@ -109,17 +110,18 @@ def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
 
     text = re.sub(r"\d+", once, draft.text)
     put = tuple(found.span() for literal in literals for found in re.finditer(re.escape(literal), text))
-    return draft if text == draft.text else _Draft(text, [(0, len(unit.text), 0, len(text))], draft.flags, put)
+    return draft if text == draft.text else _Draft(text, [Piece(0, len(unit.text), 0, len(text))], draft.flags, put)
 
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
     """Find the place of every mark; only sentences with something to place are aligned."""
-    wanted = {
-        (number, piece): (unit.text[piece[0] : piece[1]], draft.text[piece[2] : piece[3]])
-        for number, (unit, draft) in enumerate(zip(units, drafts, strict=True))
-        for piece in draft.pieces
-        if any(not m.is_break and m.start <= piece[1] and piece[0] <= m.end for m in unit.marks)
-    }
+    wanted: dict[_Place, tuple[str, str]] = {}
+    for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
+        placed = [mark for mark in unit.marks if not mark.is_break]
+        for piece in draft.pieces:
+            if any(mark.start <= piece.src_end and piece.src_start <= mark.end for mark in placed):
+                source = unit.text[piece.src_start : piece.src_end]
+                wanted[number, piece] = source, draft.text[piece.tgt_start : piece.tgt_end]
     known = _aligned(wanted, align)
     for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
         spans: list[Span] = []
@@ -132,7 +134,7 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
 
 
 def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
-    """Where each placeholder stands in the text and in the translation, if both hold it as often, in the same order."""
+    """Where each placeholder stands in the text and in the translation, if both hold it equally often: in order."""
     sides = [unit.text, target]
     for source, literal in sorted(zip(unit.keep, unit.literals(), strict=True), key=lambda found: -len(found[1])):
         is_torn = source[0] not in _starts(literal, sides[0])

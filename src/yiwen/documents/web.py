@@ -15,6 +15,8 @@ from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_o
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.text.scripts import is_leftwards
 
+Names = Collection[str]
+"""Names of elements, or of attributes."""
 _IN_PARAGRAPH: Final = """area audio br button canvas embed iframe link meta noscript object optgroup option param
     picture script select source style template textarea track video""".split()  # noqa: SIM905
 _AROUND: Final = """address article aside base blockquote body caption center col colgroup details dialog dir div
@@ -23,7 +25,7 @@ _AROUND: Final = """address article aside base blockquote body caption center co
 BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 """Elements that end a text; all others, and those that nobody knows, are part of it."""
 _OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
-"""Before which others an element without an end tag ends."""
+"""Elements that may lack an end tag, and the elements at whose tags each of them ends then."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
 _FORMATTING: Final = frozenset("b bpt code em ept font g i it mrk ph small span strong sub sup u".split())  # noqa: SIM905
 """Elements of XML that stand in a text whatever is around them, as HTML and XLIFF have them."""
@@ -45,11 +47,14 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     for number, piece in enumerate(pieces):
         if number >= until and _is_untranslated(piece):
             until = _end(pieces, number, is_html=True)
+        if number < until:
+            out.append(piece.raw)
+            continue
         at = end = 0
-        is_root = number >= until and (piece.kind, piece.name) == ("open", "html")
+        is_root = piece.opens("html")
         if is_root and own["dir"] == "rtl" and "dir" not in piece.attributes:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
-        while piece.attributes and number >= until and (match := _ATTRIBUTE.match(piece.raw, end)):
+        while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"], match.end()
             new: list[Part] = []
             if is_root and value and tgt_lang and name in own:
@@ -64,7 +69,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
     return out
 
 
-def _read(piece: Piece) -> Collection[str]:
+def _read(piece: Piece) -> Names:
     """Names of the attributes that people read."""
     described = piece.attributes.get("name") or piece.attributes.get("property") or ""
     if piece.name == "meta" and described.lower() in _DESCRIBED:
@@ -74,9 +79,7 @@ def _read(piece: Piece) -> Collection[str]:
     return (*_READ, "label") if piece.name in ("optgroup", "option", "track") else _READ
 
 
-def texts(
-    source: str, *, is_html: bool = True, kept: Collection[str] = KEPT, splitting: Collection[str] = ()
-) -> list[Part]:
+def texts(source: str, *, is_html: bool = True, kept: Names = KEPT, splitting: Names = ()) -> list[Part]:
     """The running texts.
 
     Args:
@@ -99,18 +102,19 @@ def outline(source: str) -> set[str]:
     >>> sorted(outline("<doc><h>A <b>big</b> dog</h><par>runs</par></doc>"))
     ['doc', 'h', 'par']
     """
-    elements = [(-1, "")]  # around a place
-    found: list[tuple[str, set[tuple[int, str]]]] = []
-    mixed = set()  # with text of their own
+    around = [(-1, "")]  # the elements that are open, outermost first: number of its tag and name
+    found: list[tuple[str, set[tuple[int, str]]]] = []  # name of each element, and those around it
+    mixed = set()  # elements with text of their own
     for number, piece in enumerate(html_pieces(source, has_hidden=False)):
         if piece.kind == "open":
-            found.append((piece.name, {*elements[:DEEPEST]}))
-            elements.append((number, piece.name))
-        elif (piece.kind, piece.name) == ("close", elements[-1][1]):
-            elements.pop()
+            found.append((piece.name, {*around[:DEEPEST]}))
+            around.append((number, piece.name))
+        elif (piece.kind, piece.name) == ("close", around[-1][1]):
+            around.pop()
         elif piece.text.strip():
-            mixed.add(elements[-1])
-    return {name for name, _ in found} - _FORMATTING - {name for name, around in found if around & mixed}
+            mixed.add(around[-1])
+    in_text = {name for name, outer in found if outer & mixed}
+    return {name for name, _ in found} - _FORMATTING - in_text
 
 
 def said(source: str, *, is_html: bool) -> list[str]:
@@ -123,13 +127,13 @@ def _escaped(text: str) -> str:
     return _TEMPLATE.sub(lambda found: found[0].replace("&gt;", ">").replace("&amp;", "&"), escaped(text))
 
 
-def _tokens(pieces: list[Piece], blocks: set[str], kept: Collection[str], is_html: bool) -> Iterator[Token | str]:
+def _tokens(pieces: list[Piece], blocks: set[str], kept: Names, is_html: bool) -> Iterator[Token | str]:
     """Tokens of running text, and what stands between two texts as strings."""
     number = 0
     while number < len(pieces):
         piece, end = pieces[number], number + 1
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
-        is_kept |= (piece.kind, piece.name) == ("open", "a") and _is_address(pieces[number : number + 15])
+        is_kept |= piece.opens("a") and _is_address(pieces[number : number + 15])
         is_aside = is_html and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
         if is_kept or is_aside:
             end = _end(pieces, number, is_html=is_html)
@@ -139,8 +143,8 @@ def _tokens(pieces: list[Piece], blocks: set[str], kept: Collection[str], is_htm
         elif is_aside:
             yield Token("point", source_of(inner))
         else:
-            kinds = [(p.kind, p.name) for p in pieces[number - 1 : number + 1]]
-            if is_html and kinds == [("close", "a"), ("open", "a")]:
+            before = pieces[number - 1] if number else piece
+            if is_html and piece.opens("a") and (before.kind, before.name) == ("close", "a"):
                 yield ""  # links side by side are texts apart: a menu
             kind = piece.kind if piece.kind in ("text", "open", "close") else "point"
             yield kept_token(inner) if is_kept else Token(kind, piece.raw, piece.text, piece.name)  # type: ignore[arg-type]
@@ -154,7 +158,7 @@ def _is_address(pieces: list[Piece]) -> bool:
 
 
 def _is_aside(pieces: list[Piece]) -> bool:
-    """How a word is read, or the mark of a note, raised, a link into a page and without a letter, starts there."""
+    """True where the reading of a word starts, or the mark of a note: raised, a link into a page, without a letter."""
     inner = pieces[: end_of(pieces, 0) if pieces[0].name in ("a", "sup") else 1]
     is_raised_link = "sup" in {p.name for p in inner} and any("#" in p.attributes.get("href", "") for p in inner)
     is_whole = (inner[-1].kind, inner[-1].name) == ("close", inner[0].name)
@@ -163,7 +167,7 @@ def _is_aside(pieces: list[Piece]) -> bool:
 
 
 def _end(pieces: list[Piece], number: int, *, is_html: bool) -> int:
-    """The number after an element, which without an end tag of its own ends where one of some others begins or ends."""
+    """The number behind an element; one without an end tag ends where one of certain others begins or ends."""
     own = pieces[number].name
     if not is_html or own not in _OTHERS:
         return end_of(pieces, number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from yiwen.data.store import TextPairs
 from yiwen.encoder.facade import Encoder
 from yiwen.engines.ct2_encoder import HEAD, CT2Encoder
 from yiwen.engines.encoders import TorchEncoder, load_encoder
+from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.errors import ExportError
 from yiwen.export.ct2_spec import write_encoder
@@ -25,6 +25,8 @@ from yiwen.export.ctranslate2 import ExportReport, new_info, publish_export
 from yiwen.export.verify import make_test_set
 from yiwen.stop import StopFlag, poll
 
+Figures = dict[str, Any]
+"""What a comparison found, as `export.json` keeps it."""
 TOLERANCE: Final = 1e-4
 """Greatest difference of a state in float32: it shows that every weight is in its place."""
 LEAST_COSINE: Final = 0.99
@@ -60,10 +62,9 @@ def export_encoder(
             np.savez(place / HEAD, **trained.head)  # type: ignore[arg-type]
             write_info(place, dataclasses.replace(info, dtype=number_type))
 
-        exported = partial(
-            CT2Encoder, subword=bundle.source, n_layers=bundle.info.model.n_encoder_layers, threads=0, is_new=True
-        )
-        report: dict[str, Any] = {}
+        n_layers = bundle.info.model.n_encoder_layers
+        exported = partial(CT2Encoder, subword=bundle.source, n_layers=n_layers, threads=0, is_new=True)
+        report: Figures = {}
         with TemporaryDirectory(dir=folder) as exact:  # a killed one goes with the folder
             write_as("float32", Path(exact))
             report["float32"] = _compare_exactly(trained, exported(Path(exact)), sources, stop)
@@ -78,9 +79,7 @@ def export_encoder(
     return publish_export(bundle, write, output=output)
 
 
-def _compare_exactly(
-    trained: TorchEncoder, exported: CT2Encoder, sources: Sequence[list[int]], stop: StopFlag | None
-) -> dict[str, Any]:
+def _compare_exactly(trained: TorchEncoder, exported: CT2Encoder, sources: Sentences, stop: StopFlag | None) -> Figures:
     n_layers, largest = trained.body.config.n_encoder_layers, 0.0
     for ids in sources:
         poll(stop, "the comparison")
@@ -96,9 +95,7 @@ def _compare_exactly(
     return {"n_texts": len(sources), "largest_state_difference": largest}
 
 
-def _compare_rounded(
-    trained: Encoder, exported: Encoder, valid: TextPairs | None, stop: StopFlag | None
-) -> dict[str, Any]:
+def _compare_rounded(trained: Encoder, exported: Encoder, valid: TextPairs | None, stop: StopFlag | None) -> Figures:
     """Compare as users will use it, on validation text.
 
     Raises:
@@ -106,7 +103,7 @@ def _compare_rounded(
     """
     texts, gold = valid.normalised(trained.bundle.info.src_lang) if valid else (["yiwen"], [])
     ours, theirs = (encoder.features(texts, normalised=True, stop=stop) for encoder in (trained, exported))
-    result: dict[str, Any] = {"n_texts": len(texts), "smallest_cosine": float((ours * theirs).sum(axis=1).min())}
+    result: Figures = {"n_texts": len(texts), "smallest_cosine": float((ours * theirs).sum(axis=1).min())}
     problem = "" if result["smallest_cosine"] >= LEAST_COSINE else f"a cosine is {result['smallest_cosine']:.3f}"
     if trained.bundle.info.task == "classify" and valid:
         before, after = ([str(p) for p in encoder.classify(texts, stop=stop)] for encoder in (trained, exported))
@@ -124,10 +121,8 @@ def _compare_rounded(
 def print_encoder_report(report: ExportReport, console: Console) -> None:
     """Show what was exported and how it compares."""
     exact = report.verification["float32"]
-    lines = [
-        f"{report.folder}: {report.dtype}, {report.n_bytes / 1e6:.1f} MB",
-        f"  as float32: {exact['n_texts']:,} texts, states within {exact['largest_state_difference']:.1g}",
-    ]
+    lines = [f"{report.folder}: {report.dtype}, {report.n_bytes / 1e6:.1f} MB"]
+    lines.append(f"  as float32: {exact['n_texts']:,} texts, states within {exact['largest_state_difference']:.1g}")
     rounded = report.verification.get(report.dtype, {}) if report.dtype != "float32" else {}
     lines += [f"  as {report.dtype}: {name.replace('_', ' ')} {value:.6g}" for name, value in rounded.items()]
     if not report.verification["is_verified"]:

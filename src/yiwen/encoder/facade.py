@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
-from yiwen.engines.engine import longest_first
+from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.select import ENGINES, check_means, settled
 from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.stop import StopFlag, poll
@@ -209,15 +209,14 @@ class Encoder:
         Raises:
             ConfigError: If it is of another.
         """
-        if self.bundle.info.task != task:
-            raise ConfigError(
-                f"{self.bundle.folder} is a model of the task {self.bundle.info.task!r}; train one of the task {task!r}"
-            )
+        own = self.bundle.info.task
+        if own != task:
+            raise ConfigError(f"{self.bundle.folder} is a model of the task {own!r}; train one of the task {task!r}")
 
     def _read(self, words: Sequence[str]) -> list[str]:
-        """The words of a sentence, or a text, as the model knows it: Chinese in the other script keeps its places.
+        """The words of a sentence, or a text, as the model reads it: Chinese in the script that it knows.
 
-        What script it is shows in the whole alone: a 乾 or 后 may be of either. Japanese beside Chinese shows in kana.
+        Only the whole text shows which script it is in, as 乾 and 后 may be of either, and kana show Japanese.
         """
         info, plain = self.bundle.info, [normalise(word) for word in words]
         whole = " ".join(plain)
@@ -238,17 +237,14 @@ class Encoder:
         self, pieces: list[list[list[int]]], *, layer: int = -1, pooling: str | None = None, stop: StopFlag | None
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        is_number = hasattr(layer, "__index__")
-        number = layer + self.n_layers + 1 if is_number and layer < 0 else layer
-        if not (is_number and 0 <= number <= self.n_layers):
-            raise ConfigError(
-                f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {self.n_layers}, or -1 ..."
-            )
+        is_number, last = hasattr(layer, "__index__"), self.n_layers
+        number = layer + last + 1 if is_number and layer < 0 else layer
+        if not (is_number and 0 <= number <= last):
+            raise ConfigError(f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {last}, or -1 ...")
         way, query = pooling or self.bundle.info.pooling, self.engine.head.get("query")
         if way not in get_args(Pooling) or (way == "attention" and query is None):
-            raise ConfigError(
-                f"pooling={way!r} is not to be had; use 'mean', 'max' or 'first', or 'attention' where it was learnt"
-            )
+            remedy = "use 'mean', 'max' or 'first', or 'attention' where it was learnt"
+            raise ConfigError(f"pooling={way!r} is not to be had; {remedy}")
         flat = list(itertools.chain.from_iterable(pieces))
         vectors = np.empty((len(flat), self.bundle.info.model.d_model), dtype=np.float32)
         shares = np.zeros(len(flat), dtype=np.float32)
@@ -261,9 +257,7 @@ class Encoder:
         texts = zip(np.split(vectors, ends), np.split(shares, ends), strict=True)
         return np.stack([_joined(*text, way) for text in texts])
 
-    def _batches(
-        self, pieces: Sequence[list[int]], *, layer: int, stop: StopFlag | None
-    ) -> Iterator[tuple[list[int], Array]]:
+    def _batches(self, pieces: Sentences, *, layer: int, stop: StopFlag | None) -> Iterator[tuple[list[int], Array]]:
         """Places of pieces of like length, longest first, and their states."""
         for places in longest_first(list(map(len, pieces)), BATCH_TOKENS):
             poll(stop, "encoding")
@@ -280,7 +274,9 @@ class Encoder:
 
 def _flags(parts: list[list[int]]) -> tuple[str, ...]:
     """Of a text in pieces."""
-    return ("segmented",) if len(parts) > 1 else () if parts[0] else ("empty",)
+    if len(parts) > 1:
+        return ("segmented",)
+    return () if parts[0] else ("empty",)
 
 
 def _pool(states_BSD: Array, lengths: np.ndarray, pooling: str, query: Array | None) -> tuple[Array, Array]:

@@ -82,19 +82,17 @@ def measure_encoder(
     if {each.resolve() for each in written} & {each.resolve() for each in (src, ref) if each}:
         raise ConfigError(f"--output {output}: it, or the page beside it, is what is read; give it a file of its own")
     encoder = Encoder.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
-    bundle = encoder.bundle
+    bundle, folder = encoder.bundle, encoder.bundle.folder
     if bundle.info.task == "mlm":
-        raise ConfigError(
-            f"{bundle.folder} guesses hidden words, which its validation scores say all about; see README.md"
-        )
+        raise ConfigError(f"{folder} guesses hidden words, which its validation scores say all about; see README.md")
     found = []
     for number, test in enumerate(tests_of(bundle, src, ref)):
         how = "".join(f"-{name}" for name in (engine, dtype) if name != "auto")
-        place = output or kept_at(bundle.folder, test, is_given=src is not None, how=how)
+        place = output or kept_at(folder, test, is_given=src is not None, how=how)
         if output is not None and number:  # a file for each test
             place = output.with_stem(f"{output.stem}-{test.name}")
         place = place if place and may_write(place) else None  # the run may be somebody else's
-        found.append(_measured(encoder, test, place, n_bootstrap=settings_of(bundle.folder).n_bootstrap, stop=stop))
+        found.append(_measured(encoder, test, place, n_bootstrap=settings_of(folder).n_bootstrap, stop=stop))
     return found
 
 

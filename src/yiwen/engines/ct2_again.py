@@ -20,10 +20,8 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
     log-probabilities are those of a second pass.
     """
     most = limit + 1
-    call = runtime.submit(
-        [source], config, prefix=prefix, max_decoding_length=most, min_decoding_length=min(config.min_len, most)
-    )
-    (seen,) = runtime.seen(call, config)
+    lengths = {"max_decoding_length": most, "min_decoding_length": min(config.min_len, most)}
+    (seen,) = runtime.seen(runtime.submit([source], config, prefix=prefix, **lengths), config)
     return hypotheses(_rescored(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)
 
 
@@ -38,7 +36,7 @@ def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: S
 def _everything(
     runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig
 ) -> tuple[list[Seen], list[Seen]]:
-    """All hypotheses that end within the limit and, less those that ended one subword before it, that go on at it."""
+    """All hypotheses that end within the limit, and those that go on at it (W less those that ended one before)."""
     p, width = len(prefix), config.beam_size
     sums = replace(config, length_penalty=0.0)
     of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it

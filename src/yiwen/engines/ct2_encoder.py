@@ -51,10 +51,8 @@ class CT2Encoder:
             ConfigError: If another layer than the last is asked for.
         """
         if layer != self._n_layers:
-            raise ConfigError(
-                f"an exported engine computes layer {self._n_layers} alone, not {layer}; use engine='torch', where the "
-                "bundle has its weights, or else the one that it was exported from"
-            )
+            remedy = "use engine='torch', where the bundle has its weights, or else the one that it was exported from"
+            raise ConfigError(f"an exported engine computes layer {self._n_layers} alone, not {layer}; {remedy}")
         lengths = np.array([len(ids) + 1 for ids in texts], dtype=np.int32)
         longest = max(map(len, texts))
         src_ids = np.array([[*ids, EOS_ID, *[PAD_ID] * (longest - len(ids))] for ids in texts], dtype=np.int32)

@@ -114,10 +114,8 @@ class CT2Engine:
             DataError: If a source or a prefix is longer than the model has positions for.
         """
         if config.sampling:
-            raise ConfigError(
-                "search.sampling=true is not for an exported model: CTranslate2 draws from generators that no seed "
-                "of a call reaches; use engine='torch' to sample"
-            )
+            remedy = "CTranslate2 draws from generators that no seed of a call reaches; use engine='torch' to sample"
+            raise ConfigError(f"search.sampling=true is not for an exported model: {remedy}")
         forced: Sentences = prefixes or [()] * len(sources)
         check_room(self._room, source=sources, prefix=forced)  # CTranslate2 would fail for a batch, or cut in silence
         limits = config.limits(sources, forced, room=self._room)
@@ -192,10 +190,8 @@ def search_once(
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
-        chosen = [sources[i] for i in batch]
-        return runtime.submit(
-            chosen, config, max_decoding_length=longest, min_decoding_length=min(least, longest), **options
-        )
+        lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
+        return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):

@@ -34,15 +34,13 @@ _AHEAD: Final = 4
 class Runtime:
     """A loaded model: calls go in as ids, what it found comes out as ids."""
 
-    def __init__(
-        self, translator: Any, *, source: Subword, target: Subword, replicas: int, uses_shortlist: bool
-    ) -> None:
+    def __init__(self, model: Any, *, source: Subword, target: Subword, replicas: int, uses_shortlist: bool) -> None:
         self.replicas = replicas
         self.uses_shortlist = uses_shortlist
         self.target_tokens = vocabulary(target)
         self.target_ids = {token: i for i, token in enumerate(self.target_tokens)}
-        self.batch_tokens = BATCH_TOKENS if translator.device == "cpu" else 4 * BATCH_TOKENS
-        self._translator = translator
+        self.batch_tokens = BATCH_TOKENS if model.device == "cpu" else 4 * BATCH_TOKENS
+        self._translator = model
         self._source_tokens = vocabulary(source)
         self._eos = self.target_tokens[EOS_ID]
 

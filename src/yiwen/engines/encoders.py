@@ -64,11 +64,9 @@ def load_encoder(bundle: Bundle) -> EncoderModel:
     Raises:
         CheckpointError: If the weights are not there or have changed, or one is missing or of another shape.
     """
-    path, info = weights_path(bundle), bundle.info
+    path, info, n_labels = weights_path(bundle), bundle.info, len(bundle.info.labels)
     with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
-        model = EncoderModel(
-            info.model, vocab_size=info.src_vocab_size, n_labels=len(info.labels), pooling=info.pooling
-        )
+        model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=n_labels, pooling=info.pooling)
     parameters = dict(model.named_parameters())
     if info.task == "translate":
         body = model.body.named_parameters()

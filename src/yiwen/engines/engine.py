@@ -20,7 +20,7 @@ Sentences = Sequence[Ids]
 
 @runtime_checkable
 class FindsTerms(Protocol):
-    """What an engine can do besides whose search can be told what a translation must hold."""
+    """What an engine offers besides where its search can be told what a translation must hold."""
 
     def search_terms(
         self,

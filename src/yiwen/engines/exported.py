@@ -88,9 +88,8 @@ def check_origin(bundle: Bundle) -> None:
     """
     folder, made_from = bundle.folder, read_info(bundle.folder / EXPORTED).weights
     if made_from != bundle.hashes.get(WEIGHTS, made_from):  # a bundle for machines without torch lists none
-        raise CheckpointError(
-            f"{folder / EXPORTED} was made from other weights than {folder} holds; export again: yiwen export {folder}"
-        )
+        remedy = f"export again: yiwen export {folder}"
+        raise CheckpointError(f"{folder / EXPORTED} was made from other weights than {folder} holds; {remedy}")
 
 
 def vocabulary(subword: Subword) -> list[str]:

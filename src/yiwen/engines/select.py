@@ -84,15 +84,11 @@ def open_engine(
         note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
     elif engine == "ctranslate2":
         if not has_export:
-            raise ConfigError(
-                f"engine='ctranslate2', but {bundle.folder} holds no {EXPORTED} folder; make one: "
-                f"yiwen export {bundle.folder} --to ctranslate2"
-            )
+            remedy = f"make one: yiwen export {bundle.folder} --to ctranslate2"
+            raise ConfigError(f"engine='ctranslate2', but {bundle.folder} holds no {EXPORTED} folder; {remedy}")
         if dtype != "auto":
-            raise ConfigError(
-                f"dtype={dtype!r} with engine='ctranslate2': an exported engine computes as it was exported; leave "
-                "dtype out, or export again with --dtype"
-            )
+            remedy = "an exported engine computes as it was exported; leave dtype out, or export again with --dtype"
+            raise ConfigError(f"dtype={dtype!r} with engine='ctranslate2': {remedy}")
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
     elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = _obstacle(bundle)
@@ -171,12 +167,10 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
 
 def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Sequence[Bundle] = ()) -> TorchEngine:
     if find_spec("torch") is None:
-        remedy = (
-            "leave engine, device and dtype out to use the exported engine that the bundle holds"
-            if (bundle.folder / EXPORTED).is_dir()
-            else f"where torch is installed, make an exported engine with `yiwen export {bundle.folder} --to "
-            "ctranslate2` and use the bundle that then holds one"
-        )
+        make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
+        remedy = f"where torch is installed, {make} and use the bundle that then holds one"
+        if (bundle.folder / EXPORTED).is_dir():
+            remedy = "leave engine, device and dtype out to use the exported engine that the bundle holds"
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
     from yiwen.engines.torch_engine import TorchEngine
 

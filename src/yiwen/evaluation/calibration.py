@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from yiwen.bundle import CALIBRATION, Bundle, open_bundle
 from yiwen.config import parse
 from yiwen.errors import CheckpointError, YiwenError
-from yiwen.evaluation.metrics import bleu_tokenizer, scorer
+from yiwen.evaluation.metrics import Bins, Side, bleu_tokenizer, scorer
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.text.protect import masked, named
@@ -73,8 +73,8 @@ class Calibration:
     """Of the logistic regression behind the confidence, see `_features`; none where nearly all or none were good."""
     error: float
     """Expected calibration error, on the half of the pairs that other weights were fitted without; 0 without any."""
-    reliability: tuple[tuple[int, float, float], ...]
-    """Of that half, by rising confidence: pairs, mean confidence, share that was good."""
+    reliability: Bins
+    """Of that half."""
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     return open_calibration(bundle)
 
 
-def sentence_scores(
-    hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, lowercase: bool = False
-) -> list[float]:
+def sentence_scores(hypotheses: Side, references: Side, *, tgt_lang: str, lowercase: bool = False) -> list[float]:
     """chrF2 of each sentence, 0 to 100."""
     chrf = scorer("chrf", tgt_lang=tgt_lang, lowercase=lowercase)
     return [float(chrf.sentence_score(h, [r]).score) for h, r in zip(hypotheses, references, strict=True)]
@@ -229,10 +227,8 @@ def fit_confidence(features: Sequence[Sequence[float]], is_good: Sequence[bool])
     return {"weights": tuple(map(float, _logistic(x, y))), "error": error, "reliability": reliability}
 
 
-def reliability_of(
-    confidences: Sequence[float], is_good: Sequence[float]
-) -> tuple[float, tuple[tuple[int, float, float], ...]]:
-    """Expected calibration error, and by rising confidence: number, mean confidence, share that was good.
+def reliability_of(confidences: Sequence[float], is_good: Sequence[float]) -> tuple[float, Bins]:
+    """Expected calibration error, and the bins that it is told from.
 
     Source: Naeini et al. 2015, in bins of equal size.
     """

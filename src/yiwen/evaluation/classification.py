@@ -12,7 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from yiwen.evaluation.metrics import Bins
+
 Counts = npt.NDArray[np.int64]
+Labels = Sequence[Sequence[str]]
+"""Of each text one label, or one a word."""
 N_BINS: Final = 10
 
 
@@ -27,14 +31,14 @@ class Classification:
     """`accuracy` and `macro_f1`, `span_f1` where tags mark spans, `calibration_error` where probabilities are known;
     all in percent."""
     intervals: dict[str, tuple[float, float]]
-    """95 % of each score but the last, by drawing texts anew with replacement."""
-    bins: tuple[tuple[int, float, float], ...] = ()
-    """(texts, mean probability, share right) by tenths of the probability of the predicted label."""
+    """95 % interval of each score but the calibration error, by drawing texts anew with replacement."""
+    bins: Bins = ()
+    """Texts by tenths of the probability of the predicted label."""
 
 
 def evaluate_labels(
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
+    gold: Labels,
+    predicted: Labels,
     *,
     labels: tuple[str, ...],
     confidences: Sequence[float] | None = None,
@@ -43,21 +47,22 @@ def evaluate_labels(
     """Score predictions.
 
     Args:
-        gold: The right labels of each text: one, or one a word.
+        gold: The right labels.
         predicted: Those predicted, as many.
         labels: All that there are.
         confidences: Probability of each text's predicted label, where there is one a text.
         n_bootstrap: Resamples for the intervals; 0: none.
     """
-    number, n = {label: i for i, label in enumerate(labels)}, len(labels)
-    pairs = [pair for one, other in zip(gold, predicted, strict=True) for pair in zip(one, other, strict=True)]
-    codes = [n * number[g] + number[p] for g, p in pairs]
-    lengths = np.array([len(one) for one in gold])
-    spans = np.array([_span_counts(one, other) for one, other in zip(gold, predicted, strict=True)]).reshape(-1, 3)
+    number, n_labels, n_texts = {label: i for i, label in enumerate(labels)}, len(labels), len(gold)
+    texts = list(zip(gold, predicted, strict=True))
+    cells = [n_labels * number[g] + number[p] for text in texts for g, p in zip(*text, strict=True)]
+    lengths = np.array([len(right) for right in gold])
+    spans = np.array([_span_counts(*text) for text in texts]).reshape(-1, 3)
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
-        return np.bincount(codes, np.repeat(times, lengths), n**2).reshape(n, n).astype(np.int64)
+        counts = np.bincount(cells, np.repeat(times, lengths), n_labels**2)
+        return counts.reshape(n_labels, n_labels).astype(np.int64)
 
     def scores(times: Counts) -> dict[str, float]:
         table = confusion(times)
@@ -65,18 +70,18 @@ def evaluate_labels(
         n_right, *n_marked = times @ spans
         return found | ({"span_f1": float(200 * n_right / max(sum(n_marked), 1))} if spans.any() else {})
 
-    once = np.ones(len(gold), dtype=np.int64)
-    whole = scores(once)
+    once = np.ones(n_texts, dtype=np.int64)
+    found = scores(once)
     rng = np.random.default_rng(0)
-    draws = (rng.integers(len(gold), size=len(gold)) for _ in range(n_bootstrap))
-    drawn = [scores(np.bincount(draw, minlength=len(gold))) for draw in draws]
-    bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in whole if drawn}
+    draws = (rng.integers(n_texts, size=n_texts) for _ in range(n_bootstrap))
+    drawn = [scores(np.bincount(draw, minlength=n_texts)) for draw in draws]
+    bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in found if drawn}
+    intervals = {name: (low, high) for name, (low, high) in bounds.items()}
     bins = _bins(gold, predicted, confidences) if confidences is not None else ()
     if bins:
-        whole["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / len(gold))
+        found["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / n_texts)
     table = tuple(map(tuple, confusion(once).tolist()))
-    intervals = {name: (low, high) for name, (low, high) in bounds.items()}
-    return Classification(labels=labels, confusion=table, scores=whole, intervals=intervals, bins=bins)
+    return Classification(labels=labels, confusion=table, scores=found, intervals=intervals, bins=bins)
 
 
 def accuracy(confusion: Counts) -> float:
@@ -116,13 +121,12 @@ def _span_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int, in
     return len(there & found), len(found), len(there)
 
 
-def _bins(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], confidences: Sequence[float]
-) -> tuple[tuple[int, float, float], ...]:
+def _bins(gold: Labels, predicted: Labels, confidences: Sequence[float]) -> Bins:
     is_right = np.array([list(one) == list(other) for one, other in zip(gold, predicted, strict=True)])
     p = np.array(confidences)
     place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
-    return tuple(
-        (int(inside.sum()), float(p[inside].mean()), float(is_right[inside].mean())) if inside.any() else (0, 0.0, 0.0)
-        for inside in (place == i for i in range(N_BINS))
-    )
+    bins = []
+    for inside in (place == i for i in range(N_BINS)):
+        means = (float(p[inside].mean()), float(is_right[inside].mean())) if inside.any() else (0.0, 0.0)
+        bins.append((int(inside.sum()), *means))
+    return tuple(bins)

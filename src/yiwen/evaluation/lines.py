@@ -11,7 +11,7 @@ from typing import Final
 from yiwen.data.store import TextPairs
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
-from yiwen.evaluation.metrics import quick_score
+from yiwen.evaluation.metrics import Bins, quick_score
 
 Told = tuple[str, tuple[str, ...], float | None]
 """A translation, its flags and its confidence."""
@@ -54,8 +54,8 @@ class Details:
     """... and those that lose most."""
     calibration_error: float | None
     """Mean distance between confidence and share of good lines; None where no confidence is known."""
-    reliability: tuple[tuple[int, float, float], ...]
-    """By rising confidence: lines, mean confidence, share that was good."""
+    reliability: Bins
+    """How often lines were good that the model was so sure of."""
 
 
 def lines_beside(
@@ -105,14 +105,15 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, l
 
     sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]
     error, reliability = reliability_of(*zip(*sure, strict=True)) if sure else (None, ())
-    told = [line for line in lines if line.reference or line.translation.strip()]  # chrF of nothing is 0, however right
-    compared = sorted((line for line in lines if line.other is not None), key=lambda line: line.other_chrf - line.chrf)
+    scored = [line for line in lines if line.reference or line.translation.strip()]  # chrF of nothing is 0, if right
+    compared = [line for line in lines if line.other is not None]
+    by_gain = sorted(compared, key=lambda line: line.other_chrf - line.chrf)  # the greatest first
     return Details(
         buckets=tuple((edge, len(inside), *scores(inside)) for edge, inside in sorted(buckets.items())),
         flagged={flag: tuple(numbers) for flag, numbers in sorted(flagged.items())},
-        worst=tuple(sorted(told, key=lambda line: line.chrf)[:N_SHOWN]),
-        better=tuple(line for line in compared[:N_SHOWN] if line.chrf > line.other_chrf),
-        worse=tuple(line for line in compared[: -N_SHOWN - 1 : -1] if line.chrf < line.other_chrf),
+        worst=tuple(sorted(scored, key=lambda line: line.chrf)[:N_SHOWN]),
+        better=tuple(line for line in by_gain[:N_SHOWN] if line.chrf > line.other_chrf),
+        worse=tuple(line for line in by_gain[::-1][:N_SHOWN] if line.chrf < line.other_chrf),
         calibration_error=error,
         reliability=reliability,
     )

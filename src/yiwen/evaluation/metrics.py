@@ -19,6 +19,10 @@ from yiwen.text.languages import CHINESE, UNSPACED, base
 Metric: TypeAlias = Literal["bleu", "chrf", "ter"]
 
 METRICS: Final[tuple[Metric, ...]] = ("bleu", "chrf", "ter")
+Side = Sequence[str]
+"""One side of a test set: detokenised text, a sentence each."""
+Bins = tuple[tuple[int, float, float], ...]
+"""By rising confidence: how many there are, their mean confidence, and the share of them that was right."""
 
 _BYTES_PER_DRAW: Final = 80
 """Memory that sacreBLEU takes for one line in one resample: chrF has 18 float32 counts, the index 8 bytes."""
@@ -85,8 +89,8 @@ class Evaluation:
 
 
 def evaluate(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    hypotheses: Side,
+    references: Side,
     *,
     tgt_lang: str,
     metrics: Sequence[Metric] = METRICS,
@@ -117,7 +121,7 @@ def evaluate(
     return Evaluation(tgt_lang, len(references), scores, notes)
 
 
-def _with_interval(metric: Any, hypotheses: Sequence[str], references: Sequence[str], n_resamples: int) -> Score:
+def _with_interval(metric: Any, hypotheses: Side, references: Side, n_resamples: int) -> Score:
     """A score of sacreBLEU and, with resamples, its 95 % interval, kept between 0 and 100 (TER: above 0)."""
     if n_resamples == 0:
         result = metric.corpus_score(hypotheses, [references], n_bootstrap=1)
@@ -135,9 +139,7 @@ def _with_interval(metric: Any, hypotheses: Sequence[str], references: Sequence[
     return Score(result.name, float(result.score), str(metric.get_signature()), low, high)
 
 
-def quick_score(
-    hypotheses: Sequence[str], references: Sequence[str], *, tgt_lang: str, metric: Metric, lowercase: bool = False
-) -> float:
+def quick_score(hypotheses: Side, references: Side, *, tgt_lang: str, metric: Metric, lowercase: bool = False) -> float:
     """One score without an interval: what training watches.
 
     Raises:
@@ -181,17 +183,15 @@ def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
             return TER(normalized=is_asian, asian_support=is_asian, case_sensitive=not lowercase)
 
 
-def check_sides(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+def check_sides(hypotheses: Side, references: Side) -> None:
     """Refuse sides that cannot be compared line by line.
 
     Raises:
         DataError: If the counts differ, naming both, or there is nothing to score.
     """
     if len(hypotheses) != len(references) or not references:
-        raise DataError(
-            f"{len(hypotheses)} hypotheses against {len(references)} references; "
-            "every line needs exactly one reference, empty lines included, and there has to be at least one line"
-        )
+        remedy = "every line needs exactly one reference, empty lines included, and there has to be at least one line"
+        raise DataError(f"{len(hypotheses)} hypotheses against {len(references)} references; {remedy}")
 
 
 def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
@@ -200,7 +200,7 @@ def affordable_resamples(n_lines: int, n_bootstrap: int) -> int:
     return affordable if affordable >= _FEWEST and n_lines > 1 else 0
 
 
-def _notes(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
+def _notes(hypotheses: Side, references: Side) -> tuple[str, ...]:
     notes = []
     if n_empty := sum(not hypothesis.strip() for hypothesis in hypotheses):
         notes.append(f"{n_empty} of {len(hypotheses)} hypotheses are empty")

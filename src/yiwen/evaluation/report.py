@@ -15,7 +15,7 @@ from typing import Final
 
 from yiwen import __version__
 from yiwen.evaluation.lines import Details, Line
-from yiwen.evaluation.metrics import Evaluation
+from yiwen.evaluation.metrics import Bins, Evaluation
 from yiwen.evaluation.significance import Comparison
 
 Cell = str | int | float
@@ -67,7 +67,7 @@ def bars(title: str, labels: Sequence[str], series: Sequence[Sequence[float | No
     return _svg(title, parts, width=690, height=220)
 
 
-def reliability(bins: Sequence[tuple[int, float, float]]) -> str:
+def reliability(bins: Bins) -> str:
     """How often what was believed so much was right: points of (number, mean confidence, share right).
 
     On the line, confidence is exactly as good as its word; below it, it promises too much.
@@ -95,10 +95,10 @@ def translation_sections(
         details: What became of the lines.
         note: What was translated by what.
     """
-    rows = [
-        (score.name, score.value, "" if score.low is None else f"{score.low:.2f} – {score.high:.2f}", score.signature)
-        for score in evaluation.scores
-    ]
+    rows = []
+    for score in evaluation.scores:
+        interval = "" if score.low is None else f"{score.low:.2f} – {score.high:.2f}"
+        rows.append((score.name, score.value, interval, score.signature))
     yield section("Scores", "得分", table(("", "value · 分数", "95 %", "signature · 签名"), rows), note=note)
     if comparison is not None:
         yield section("Compared", "对比", _differences(comparison))

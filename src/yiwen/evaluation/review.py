@@ -66,8 +66,9 @@ def by_rules(places: Sequence[int], words: Set[int], search: SearchConfig) -> li
     compared by their whole probability, which is their score then: nothing is to be added to them.
     """
     apart = words if search.beam_size > 1 and not search.sampling else frozenset()
-    others, alone = [i for i in places if i not in apart], [i for i in places if i in apart]
-    return [part for part in ((others, search), (alone, search.changed(penalty="none"))) if part[0]]
+    parts = [i for i in places if i not in apart], [i for i in places if i in apart]
+    rules = search, search.changed(penalty="none")
+    return [(part, rule) for part, rule in zip(parts, rules, strict=True) if part]
 
 
 def prefixes_of(places: Iterable[int], prefixes: Sentences | None) -> list[Ids] | None:
@@ -133,7 +134,8 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
     checked = []
     for answer, (source, ids) in zip(answers, sources, strict=True):
         best = answer.hypotheses[0]
-        more = [*(() if best.is_finished else ("cut",)), *(usual.faults(ids, best.ids) if usual is not None else ())]
+        more = [] if best.is_finished else ["cut"]
+        more += [] if usual is None else usual.faults(ids, best.ids)
         flags = check(source, answer.texts[0], src_lang=info.src_lang, tgt_lang=info.tgt_lang, more=more)
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
         checked.append(replace(answer, flags=flags, confidence=confidence))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from yiwen.evaluation.metrics import METRICS, Metric, check_sides, scorer
+from yiwen.evaluation.metrics import METRICS, Metric, Side, check_sides, scorer
 
 _SEED: Final = 1
 """Of the resamples; the signature says it."""
@@ -61,9 +61,9 @@ class Comparison:
 
 
 def compare(
-    system: Sequence[str],
-    baseline: Sequence[str],
-    references: Sequence[str],
+    system: Side,
+    baseline: Side,
+    references: Side,
     *,
     tgt_lang: str,
     metrics: Sequence[Metric] = METRICS,
@@ -91,9 +91,7 @@ def compare(
     return Comparison(tgt_lang, len(references), tuple(differences))
 
 
-def _resampled(
-    metric: Any, system: Sequence[str], baseline: Sequence[str], references: Sequence[str], n_resamples: int
-) -> Difference:
+def _resampled(metric: Any, system: Side, baseline: Side, references: Side, n_resamples: int) -> Difference:
     stats = [np.array(metric._extract_corpus_statistics(side, [references])) for side in (system, baseline)]
     of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)

@@ -169,14 +169,11 @@ def print_report(report: ExportReport, console: Console) -> None:
 
 def _quality_lines(name: str, found: dict[str, Any]) -> list[str]:
     """How a model that is meant to differ a little compares."""
-    lines = [
-        f"  {name}: {found['agreement']:.1%} of {found['n_sentences']:,} translations equal, "
-        f"log-probabilities {found['mean_log_prob_difference']:.1g} apart on average"
-    ]
+    equal = f"{found['agreement']:.1%} of {found['n_sentences']:,} translations equal"
+    lines = [f"  {name}: {equal}, log-probabilities {found['mean_log_prob_difference']:.1g} apart on average"]
     if found["n_lines"]:
-        lines.append(
-            f"  BLEU {found['bleu_exported']:.2f}, trained {found['bleu_trained']:.2f}, on {found['n_lines']:,} lines"
-        )
+        bleu = f"BLEU {found['bleu_exported']:.2f}, trained {found['bleu_trained']:.2f}"
+        lines.append(f"  {bleu}, on {found['n_lines']:,} lines")
     if not found["is_bleu_checked"]:
         lines.append(f"  note: the bound on BLEU was not checked, it needs {verify.BLEU_LINES:,} validation lines")
     return lines

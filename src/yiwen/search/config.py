@@ -63,10 +63,8 @@ class SearchConfig:
             ("top_p", 1e-6, 1, "0.000001 to 1"),
         )
         if self.mbr and not self.n_best <= self.mbr:
-            raise ConfigError(
-                f"search.mbr is {self.mbr} with search.n_best={self.n_best}; use 0 for none, or at least as many "
-                "candidates as translations, say 16"
-            )
+            remedy = "use 0 for none, or at least as many candidates as translations, say 16"
+            raise ConfigError(f"search.mbr is {self.mbr} with search.n_best={self.n_best}; {remedy}")
         for name in ("n_best", "mbr"):
             if getattr(self, name) > self.beam_size and not self.sampling:
                 raise ConfigError(

@@ -168,11 +168,8 @@ class _Terms:
 
     def next_tokens(self, progress: _Progress) -> set[int]:
         """The tokens that add to a term that is lacking."""
-        return {
-            term[progress.begun.get(i, 0)]
-            for i, (term, n_times) in enumerate(self._needed)
-            if progress.whole[i] < n_times
-        }
+        missing = [i for i, (_, n_times) in enumerate(self._needed) if progress.whole[i] < n_times]
+        return {self._needed[i][0][progress.begun.get(i, 0)] for i in missing}
 
 
 def _allocated(candidates: list[_Candidate], W: int) -> list[_Candidate]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from yiwen.documents.placing import joined
 from yiwen.errors import DataError
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
@@ -105,10 +106,10 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
 
     def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
         translations = way.translate(texts, search=search, prefixes=prefixes, glossary=terms, stop=stop)
-        described = [
-            _described(translation, way, _links(way, text, translation, stop) if asked.alignment else None)
-            for text, translation in zip(texts, translations, strict=True)
-        ]
+        described = []
+        for text, translation in zip(texts, translations, strict=True):
+            links = _links(way, text, translation, stop) if asked.alignment else None
+            described.append(_described(translation, way, links))
         took_ms = round((time.perf_counter() - started) * 1000, 1)
         return {"translations": described, "model": way.name, "took_ms": took_ms}
 
@@ -141,18 +142,13 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
     pieces = [piece for piece in translation.sentences if AS_IT_IS.isdisjoint(piece.flags)]
     sources = [text[piece.src_start : piece.src_end] for piece in pieces]
     targets = [translation.text[piece.tgt_start : piece.tgt_end] for piece in pieces]
-    src: list[tuple[int, int]] = []
-    tgt: list[tuple[int, int]] = []
-    links: list[tuple[int, int, float]] = []
     try:
         alignments = way.align(sources, targets, stop=stop)
     except DataError:  # with an address that was a symbol one is longer than the model has positions for
         return None
-    for piece, found in zip(pieces, alignments, strict=True):
-        links += [(len(src) + i, len(tgt) + j, round(weight, 4)) for i, j, weight in found.links]
-        src += [(piece.src_start + start, piece.src_start + end) for start, end in found.src]
-        tgt += [(piece.tgt_start + start, piece.tgt_start + end) for start, end in found.tgt]
-    return {"source": src, "target": tgt, "links": links}
+    found = [(each.src, each.tgt, each.links) for each in alignments]
+    src, tgt, links = joined(zip(pieces, found, strict=True))
+    return {"source": src, "target": tgt, "links": [(i, j, round(weight, 4)) for i, j, weight in links]}
 
 
 async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Response:

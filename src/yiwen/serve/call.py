@@ -82,7 +82,7 @@ class Call:
 
     @contextmanager
     def charged(self, texts: list[str], src: str, tgt: str) -> Iterator[list[int]]:
-        """Count characters for what happens in the block; what fails costs nothing but what it says was answered.
+        """Count characters for what happens in the block; where it fails, only the numbers that it adds to the list.
 
         Raises:
             ApiError: If a limit is passed or the pair is not served.

@@ -92,10 +92,14 @@ class Way:
 
 def _joined(first: Translation, last: Translation) -> Translation:
     """What is true of both hops; nobody knows which sentence became which."""
+
+    def is_by_model(hop: Translation) -> bool:
+        return any(AS_IT_IS.isdisjoint(part.flags) for part in hop.sentences or (hop,))
+
     flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
-    both = [one for one in (first, last) if any(AS_IT_IS.isdisjoint(part.flags) for part in one.sentences or (one,))]
-    known = [one.confidence for one in both if one.confidence is not None]
-    confidence = min(known, default=None) if len(known) == len(both) else None
+    told = [hop.confidence for hop in (first, last) if is_by_model(hop)]
+    known = [confidence for confidence in told if confidence is not None]
+    confidence = min(known, default=None) if len(known) == len(told) else None
     return replace(last, flags=flags, confidence=confidence, sentences=())
 
 

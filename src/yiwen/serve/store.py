@@ -245,10 +245,8 @@ def open_store(url: str | None, *, folder: Path, config: ServeConfig | None = No
     # A URL that is no text: in one, `?` and `%` would mean something.
     store = Store(url or sa.URL.create("sqlite", database=str(folder / "serve.sqlite")))
     if config is not None and config.needs_key and not any(key.revoked is None for key in store.all_keys()):
-        raise ConfigError(
-            f"whoever reaches {config.host} needs a key, and there is none: `yiwen keys create NAME`, or let "
-            "anybody in with --insecure"
-        )
+        remedy = "`yiwen keys create NAME`, or let anybody in with --insecure"
+        raise ConfigError(f"whoever reaches {config.host} needs a key, and there is none: {remedy}")
     return store
 
 

@@ -81,7 +81,8 @@ def back_translate(
     from yiwen.data.store import Store
 
     tag = _checked_tag(tag, forward=forward)
-    if output is not None and (not output.parent.is_dir() or (output.exists() and not output.is_symlink())):
+    is_taken = output is not None and output.exists() and not output.is_symlink()
+    if output is not None and (is_taken or not output.parent.is_dir()):
         raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
     translator = teachers.load()
     info = translator.bundle.info

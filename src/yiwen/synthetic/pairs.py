@@ -68,10 +68,8 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
                 for file, text in zip(files[name], (source, f"{tag} {target}" if tag else target), strict=True):
                     file.write(f"{text}\n")
         if not n_pairs:
-            raise DataError(
-                f"none of {len(store)} translations can be used ({dict(reasons)}); look at the teacher: "
-                "`yiwen translate` shows what it writes"
-            )
+            remedy = "look at the teacher: `yiwen translate` shows what it writes"
+            raise DataError(f"none of {len(store)} translations can be used ({dict(reasons)}); {remedy}")
         for name, given, held_out in (("valid", data.valid, store.valid), ("test", data.test, store.test)):
             if given is None and held_out.src:  # split off from the corpora: must not be split off from translations
                 for language, texts in zip(languages, held_out, strict=True):

@@ -49,14 +49,10 @@ def identity_of(
     for rows in shards(store):
         for source in _asked(translator, store, rows):
             text.update(source.encode("utf-8") + b"\n")
-    others = [_telling(open_bundle(other).hashes) for other in ensemble]
-    return {
-        "files": files,
-        **({"ensemble": others} if others else {}),
-        "search": dataclasses.asdict(search),
-        "source": text.hexdigest(),
-        "shard_rows": SHARD_ROWS,
-    }
+    identity: dict[str, Any] = {"files": files}
+    if ensemble:
+        identity["ensemble"] = [_telling(open_bundle(other).hashes) for other in ensemble]
+    return identity | {"search": dataclasses.asdict(search), "source": text.hexdigest(), "shard_rows": SHARD_ROWS}
 
 
 def _telling(hashes: Mapping[str, str]) -> dict[str, str]:
@@ -83,17 +79,20 @@ def translate_missing(
         if search.sampling:  # each shard draws by itself: which others are missing must not matter
             stream = stream_of([rows], search.changed(seed=search.seed + int(rows[0])))
         translations = list(itertools.islice(stream, len(rows)))
-        left_out = {
-            str(place): "cut" if "cut" in translation.flags else "empty"
-            for place, translation in enumerate(translations)
-            if "cut" in translation.flags or not translation.text.strip()
-        }
+        left_out = {str(place): fault for place, made in enumerate(translations) if (fault := _fault(made))}
         with new_folder(shard_of(folder, rows)) as shard:
             write_lines(shard / TEXT, [translation.text for translation in translations])
             write_json(shard / NOTES, left_out | {"of": _place_of(shard_of(folder, rows))})
         n_done += len(rows)
         bar.update(task, advance=len(rows), rate=f"{n_done / (time.perf_counter() - began):,.0f} sentences/s")
     return n_missing
+
+
+def _fault(made: Translation) -> str:
+    """Why a translation is no example to learn from, if it is none."""
+    if "cut" in made.flags:
+        return "cut"
+    return "" if made.text.strip() else "empty"
 
 
 def shards(store: Store) -> Iterator[np.ndarray]:

@@ -97,10 +97,8 @@ class Made:
         """What a user should know of the new text."""
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
         named = f"; left out, and named in {LEFT_OUT}: {left_out}" if left_out else ""
-        return (
-            f"{self.n_pairs:,} pairs in {self.folder}{named}\n"
-            f"  {self.n_translated:,} sources translated now by {self.engine}, {self.seconds:.0f} s"
-        )
+        now = f"{self.n_translated:,} sources translated now by {self.engine}, {self.seconds:.0f} s"
+        return f"{self.n_pairs:,} pairs in {self.folder}{named}\n  {now}"
 
 
 def make_pairs(
@@ -132,17 +130,16 @@ def make_pairs(
         DataError: If no translation can be used.
         TrainingError: If another process is translating the same.
     """
+    model = translator.bundle.folder
     if store.src_lang == store.tgt_lang:  # files of pairs end in their language
-        raise ConfigError(
-            f"{translator.bundle.folder} translates {store.src_lang} into itself; give one of two languages"
-        )
+        raise ConfigError(f"{model} translates {store.src_lang} into itself; give one of two languages")
     began = time.perf_counter()
     config = teachers.rules(translator)
     identity = identity_of(translator, config, store, ensemble=teachers.ensemble)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
     with one_writer(folder):
-        teacher = {"teacher": str(translator.bundle.folder), "engine": translator.engine.description}
+        teacher = {"teacher": str(model), "engine": translator.engine.description}
         write_json(folder / "teacher.json", teacher | identity)
         tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"

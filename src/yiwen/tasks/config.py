@@ -51,6 +51,5 @@ class EncoderConfig:
     """embed: what cosines are divided by before the soft-max over the batch."""
 
     def __post_init__(self) -> None:
-        check_bounds(
-            "encoder.", self, ("rate layer_decay mask_share temperature", ABOVE_0, 1, "more than 0 and at most 1")
-        )
+        shares = "rate layer_decay mask_share temperature"
+        check_bounds("encoder.", self, (shares, ABOVE_0, 1, "more than 0 and at most 1"))

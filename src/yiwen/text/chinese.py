@@ -44,6 +44,7 @@ def _bracket(found: re.Match[str]) -> str:
 
 
 def _quote(found: re.Match[str]) -> str:
+    """A quotation that holds Chinese, or stands beside it, in Chinese quotes."""
     before, after = found.string[max(0, found.start() - 2) : found.start()], found.string[found.end() : found.end() + 2]
     is_chinese = re.search(f"[{_BESIDE}]", before.strip()[-1:] + found[0] + after.strip()[:1])
     return f"“{found[0][1:-1]}”" if is_chinese else found[0]
@@ -202,7 +203,8 @@ def paired(line: str) -> str:
     """
     if line.count('"') % 2 and not re.search(r'\d"[^"]*\Z', line):  # neither is an inch
         before, after = line.rsplit('"', 1)
-        line = before + ("“" if re.match(r"\w", after) and not re.search(r"\w\Z", before) else "”") + after
+        is_opening = re.match(r"\w", after) and not re.search(r"\w\Z", before)
+        line = f"{before}{'“' if is_opening else '”'}{after}"
     for left, right in ("“”", "「」", "『』"):
         opened, closed = _lonely(line, left, right)
         if left == "“" and (opened or closed) and (len(opened) + len(closed)) % 2 == 0:  # the wrong way round

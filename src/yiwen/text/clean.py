@@ -73,7 +73,8 @@ class CleaningConfig:
 def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tuple[str, Check], ...]:
     """The checks that the config asks for, as (reason, predicate), in the order in which they are tried."""
     scripts = script_of(src_lang), script_of(tgt_lang)
-    one, other = (code and canonical(code) for code in (src_lang, tgt_lang))
+    src, tgt = (code and canonical(code) for code in (src_lang, tgt_lang))
+    may_be_copied = src == tgt or {base(src), base(tgt)} <= CHINESE
     repeated = re.compile(rf"([^\s\d])\1{{{config.max_repeats}}}")
     in_wrong_script = partial(is_script_wrong, scripts=scripts, least=config.min_script)
     known: list[tuple[str, bool, Check]] = [
@@ -81,7 +82,7 @@ def checks(config: CleaningConfig, *, src_lang: str, tgt_lang: str) -> tuple[tup
         ("length", True, partial(is_length_wrong, least=config.min_length, greatest=config.max_length)),
         ("repeated characters", config.max_repeats > 0, lambda src, tgt: bool(repeated.search(f"{src}\n{tgt}"))),
         ("too few letters", config.min_letters > 0, partial(has_few_letters, least=config.min_letters)),
-        ("copied source", config.drop_copied and one != other and not {base(one), base(other)} <= CHINESE, is_copied),
+        ("copied source", config.drop_copied and not may_be_copied, is_copied),
         ("markup", config.drop_markup, has_markup),
         ("wrong script", config.min_script > 0 and any(scripts), in_wrong_script),
         ("length ratio", config.max_ratio > 0, partial(is_ratio_wrong, greatest=config.max_ratio)),

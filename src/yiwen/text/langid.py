@@ -19,8 +19,8 @@ _ENOUGH: Final = 30
 """Letters that the model needs to tell languages of one script apart for certain."""
 _CERTAIN: Final = 0.99
 _OWN: Final = table()["own"]
-"""What is not Chinese in scripts that share its characters, and how much of it is more than a word that a text quotes:
-how many for each other letter, and for each Latin one."""
+"""Of scripts sharing characters with Chinese: the letters that Chinese has not, and how many of them a text must have
+for every other letter, and every Latin one, to be more than Chinese that quotes a word."""
 _NAMES: Final = {"nb": "no", "fil": "tl"}
 """What the model calls languages of ours."""
 
@@ -51,7 +51,9 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
     script = own or max((name for name in SCRIPTS if name not in _OWN), key=lambda name: script_share(prose, name))
     share = script_share(prose, script)
     wanted = {base(code) for code in among} or {*_identifier().labels, *SCRIPTS[script][1].split()}
-    scripts = (script, None) if share else (None,) if among else ()  # letters of no script that we know tell little
+    scripts: set[str | None] = {script} if share else set()
+    if share or among:  # letters of no script that we know tell little
+        scripts.add(None)
     possible = {code for code in wanted if script_of(code) in scripts or (script, code) == ("Han", "ja")}
     if script == "Han" and "zh" in possible:
         return Detected("zh-Hant" if is_traditional(prose) else "zh-Hans", share)
@@ -90,6 +92,7 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
 
 
 def _is_own(prose: str, script: str) -> bool:
+    """True where a text holds more letters of such a script than a Chinese text that quotes a word of it."""
     letters, per_other, per_latin = _OWN.get(script, ("(?!)", 0, 0))  # other scripts share no characters
     n, n_latin, n_all = (len(re.findall(each, prose)) for each in (letters, "[A-Za-z]", LETTER.pattern))
     return bool(n > per_other * (n_all - n - n_latin) + per_latin * n_latin)

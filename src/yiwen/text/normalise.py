@@ -14,9 +14,7 @@ from typing import Any
 
 from yiwen.errors import ConfigError
 
-_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+_SPACES = "".join(char for char in map(chr, range(0x3001)) if char.isspace() and char != " ")
 """Every space and line break of Unicode but U+0020."""
 
 _INVISIBLE = (
@@ -101,7 +99,6 @@ def as_texts(values: Any, taker: str) -> list[str]:
     texts: list[Any] = [] if is_table else list(values)
     wrong = next((f"; item {n} is {text!r:.60}" for n, text in enumerate(texts) if not isinstance(text, str)), "")
     if is_table or wrong:
-        raise ConfigError(
-            f"{taker} takes a list of texts; give a column of strings, not a table, a set or a single text{wrong}"
-        )
+        remedy = f"give a column of strings, not a table, a set or a single text{wrong}"
+        raise ConfigError(f"{taker} takes a list of texts; {remedy}")
     return texts

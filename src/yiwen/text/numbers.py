@@ -134,8 +134,10 @@ def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
             hints |= {value + more for value in values if value > 19 for more in lexicon.hints[hour]}
         elif hour:  # twenty to eight is 7:40, and the two of two to three million is 2,000,000
             ends = _spelt(hour, lexicon)
-            hints |= {60 - n for n in values} | {n - 1 for n in ends} if before else set()
-            hints |= {n * size for n in values for size in _SCALES if any(1 <= end // size < 1000 for end in ends)}
+            if before:
+                hints |= {60 - n for n in values} | {n - 1 for n in ends}
+            sizes = [size for size in _SCALES if any(1 <= end // size < 1000 for end in ends)]
+            hints |= {n * size for n in values for size in sizes}
     return words, hints
 
 
@@ -198,13 +200,14 @@ def _spelt(number: str, lexicon: _Lexicon) -> set[float]:
     """Values of number words in a row: twenty-one, einundzwanzig, two hundred and five; five and ten are two."""
     found, total, current = set(), 0.0, 0.0  # floats: a hundred hundreds are no error
     for word in lexicon.part.finditer(number):
-        value, ones, rest = lexicon.values[word[0]], current % 10, current % 100
+        value, rest = lexicon.values[word[0]], current % 100
+        has_tens = rest >= 20 and rest % 10 == 0
         is_reversed = number[: word.start()].endswith(("und", "and ", "and-"))  # but eight-thirty is half past eight
         if value >= 1000:
             total, current = total + max(current, 1.0) * value, 0.0
         elif value == 100:
             current = max(current, 1.0) * 100
-        elif rest == 0 or (rest >= 20 and ones == 0 and value < 20) or (is_reversed and rest < 10 and value >= 20):
+        elif rest == 0 or (has_tens and value < 20) or (is_reversed and rest < 10 and value >= 20):
             current += value
         else:
             found.add(total + current)

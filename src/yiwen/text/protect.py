@@ -158,7 +158,7 @@ def restored(text: str, spans: Sequence[str]) -> str:
 
 
 def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
-    """A training pair, of every second one with symbols where both sides say the same; decided by its text alone."""
+    """A training pair; in every second one symbols stand for what both sides say alike. Its text decides in which."""
     lot = zlib.crc32(f"{src}\t{tgt}".encode())
     if lot % 2:
         return src, tgt

@@ -78,7 +78,7 @@ class Reader:
     """A term becomes a symbol, which is put back as its translation; else the search is told of it."""
 
     def read(self, text: str, *, must: bool = False) -> Reading:
-        """What the model is given of a line or a sentence; with `must`, whatever it is."""
+        """What the model is given of a line or a sentence; with `must`, also of one that would be left alone."""
         line = normalise(text)
         if not line:
             return Reading("", text)
@@ -91,13 +91,15 @@ class Reader:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
+        is_recased = usual != prose
+        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
-            flags=("recased",) if usual != prose else (),
-            is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
+            flags=("recased",) if is_recased else (),
+            is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
+            is_word=not found and " " not in line and (has_spaces or is_short),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -112,7 +114,7 @@ class Reader:
         found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
         # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
         spans = [place for place in places(SPAN, line) if not re.fullmatch(r"[A-Z\d-]+", place[2])]
-        torn = [span for span in spans if not any(term[0] <= span[0] and span[1] <= term[1] for term in found)]
+        torn = [span for span in spans if not any(start <= span[0] and span[1] <= end for start, end, _ in found)]
         return sorted(apart(found, torn))
 
     def _left_alone(self, text: str, line: str, prose: str) -> Reading | None:

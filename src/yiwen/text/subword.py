@@ -90,10 +90,8 @@ class TokenizerConfig:
         if len({*self.symbols, *symbols(self.placeholders)}) < len(self.symbols) + self.placeholders:
             raise ConfigError(f"tokenizer.symbols {list(self.symbols)} names a symbol or placeholder twice; remove one")
         if self.model and (self.symbols or self.placeholders or not self.shared):
-            raise ConfigError(
-                f"tokenizer.model {self.model!r} is used as it is, for both languages; leave out symbols, placeholders "
-                "and shared"
-            )
+            remedy = "leave out symbols, placeholders and shared"
+            raise ConfigError(f"tokenizer.model {self.model!r} is used as it is, for both languages; {remedy}")
 
 
 class Subword:
@@ -113,9 +111,8 @@ class Subword:
         try:
             return cls.from_bytes(path.read_bytes(), name=str(path))
         except OSError as error:
-            raise CheckpointError(
-                f"{path} cannot be read ({error.strerror or error}); give the path of a SentencePiece .model"
-            ) from error
+            remedy = "give the path of a SentencePiece .model"
+            raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); {remedy}") from error
 
     @classmethod
     def from_bytes(cls, content: bytes, *, name: str = "the model") -> Subword:

@@ -51,10 +51,8 @@ def load_checkpoint(
     verify_checkpoint(path)
     progress = read_progress(path)
     if progress.data not in ("", data):
-        raise CheckpointError(
-            f"{path} was trained on the prepared data {progress.data}, now it is {data}: a text or the program that "
-            f"prepares it has changed; restore it, or {NEW_RUN}"
-        )
+        remedy = f"a text or the program that prepares it has changed; restore it, or {NEW_RUN}"
+        raise CheckpointError(f"{path} was trained on the prepared data {progress.data}, now it is {data}: {remedy}")
     load_weights(dict(model.named_parameters()), path / "model.safetensors")
     if average is not None:
         load_weights(dict(average.named_parameters()), path / "ema.safetensors")
@@ -99,9 +97,8 @@ def latest_checkpoint(folder: Path) -> Path | None:
     put_back(folder)
     complete = checkpoints(folder)
     if not complete and any(folder.glob("step-*")):
-        raise CheckpointError(
-            f"{folder} holds checkpoints but none is complete; restore one from a copy, or remove the run to start anew"
-        )
+        remedy = "restore one from a copy, or remove the run to start anew"
+        raise CheckpointError(f"{folder} holds checkpoints but none is complete; {remedy}")
     return complete[-1] if complete else None
 
 

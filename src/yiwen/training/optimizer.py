@@ -73,12 +73,8 @@ def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:
     """The whole state as named tensors: `PARAMETER/KEY` -> value. Settings are not in it: the config has them."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
-    return {
-        f"{names[parameter]}/{key}": value
-        for optimizer in optimizers
-        for parameter, state in optimizer.state.items()
-        for key, value in state.items()
-    }
+    states = [each for optimizer in optimizers for each in optimizer.state.items()]
+    return {f"{names[parameter]}/{key}": value for parameter, state in states for key, value in state.items()}
 
 
 def load_optimizer_tensors(model: nn.Module, optimizers: Optimizers, tensors: dict[str, Tensor]) -> None:

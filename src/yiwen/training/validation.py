@@ -14,7 +14,7 @@ import torch
 from yiwen.analysis.attention import attention_picture, word_weights
 from yiwen.data.batching import collate
 from yiwen.data.store import Store
-from yiwen.engines.engine import longest_first
+from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
 from yiwen.evaluation.metrics import Metric, quick_score
@@ -124,9 +124,7 @@ def require_texts(texts: Sequence[Any]) -> None:
         )
 
 
-def chunks_of(
-    texts: list[list[int]], batch_tokens: int, *, max_len: int, only: list[int] | None = None
-) -> list[list[int]]:
+def chunks_of(texts: Sentences, batch_tokens: int, *, max_len: int, only: list[int] | None = None) -> list[list[int]]:
     """Places of validation texts of like length, at most batch_tokens positions at a time.
 
     Raises:
