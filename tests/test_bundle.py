@@ -105,7 +105,7 @@ def test_the_commands_of_a_card_are_those_of_its_task(task: Task, tiny_run: Tiny
 
 
 def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="missing is no folder; give a bundle, for example runs/NAME/best"):
+    with pytest.raises(CheckpointError, match="missing is not a folder; give a bundle, for example runs/NAME/best"):
         open_bundle(tmp_path / "missing")
     with pytest.raises(CheckpointError, match=r"is no folder"):
         open_bundle(tiny_run.recipe)
@@ -169,7 +169,7 @@ def test_unknown_and_missing_facts_are_all_named(tiny_run: TinyRun, tmp_path: Pa
     with pytest.raises(CheckpointError) as caught:
         open_bundle(folder)
     assert "src_lang is missing" in str(caught.value)
-    assert "tgt_langs is no setting; did you mean 'tgt_lang'?" in str(caught.value)
+    assert "tgt_langs is not a setting; did you mean 'tgt_lang'?" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", "\xff", "[" * 100_000])
@@ -188,13 +188,15 @@ def test_subwords_of_another_model_are_refused(tiny_run: TinyRun, tmp_path: Path
 
 def test_a_bundle_without_subwords_is_refused(folder: Path) -> None:
     (folder / "shared.spm").rename(folder / "source.spm")
-    with pytest.raises(CheckpointError, match=r"holds neither shared\.spm nor target\.spm; it is no complete bundle"):
+    with pytest.raises(
+        CheckpointError, match=r"holds neither shared\.spm nor target\.spm; it is not a complete bundle"
+    ):
         open_bundle(signed(folder))
 
 
 def test_subwords_that_are_no_sentencepiece_model_are_refused(folder: Path) -> None:
     (folder / "shared.spm").write_bytes(b"no model")
-    with pytest.raises(CheckpointError, match="is no SentencePiece model"):
+    with pytest.raises(CheckpointError, match="is not a SentencePiece model"):
         open_bundle(signed(folder))
 
 

@@ -100,11 +100,11 @@ def test_all_problems_come_at_once_each_with_file_key_value_rule_and_remedy() ->
         'r.toml: search.beam_size = "4": input should be a valid integer; it means: Hypotheses kept per sentence.',
         "r.toml: search.kind = \"best\": input should be 'beam' or 'greedy'; see `yiwen config`",
         "r.toml: search.exact = 1: input should be a valid boolean; see `yiwen config`",
-        "r.toml: search.beam_sze is no setting; did you mean 'beam_size'?",
+        "r.toml: search.beam_sze is not a setting; did you mean 'beam_size'?",
         "r.toml: parts.1.path is missing; it means: Where it lies.",
-        "r.toml: parts.1.wieght is no setting; did you mean 'weight'?",
+        "r.toml: parts.1.wieght is not a setting; did you mean 'weight'?",
         "r.toml: spare.path = 3: input should be a valid string; it means: Where it lies.",
-        "r.toml: nmae is no setting; did you mean 'name'?",
+        "r.toml: nmae is not a setting; did you mean 'name'?",
     ]
 
 
@@ -113,8 +113,8 @@ def test_all_rules_that_one_class_breaks_are_told_beside_its_unknown_keys() -> N
     with pytest.raises(ConfigError) as caught:
         parse(Limited, table, source="limits.toml")
     assert str(caught.value).split("\n") == [
-        "limits.toml: limits.mots is no setting; did you mean 'most'?",
-        "limits.toml: spare.wieght is no setting; did you mean 'weight'?",
+        "limits.toml: limits.mots is not a setting; did you mean 'most'?",
+        "limits.toml: spare.wieght is not a setting; did you mean 'weight'?",
         "limits.toml: limits.least is -1; use 0 to 99",
         "limits.toml: limits.most is 100; use 0 to 99",
     ]
@@ -128,7 +128,7 @@ def test_a_setting_is_not_judged_by_the_default_of_another_that_is_wrong() -> No
 
 
 def test_an_unknown_key_near_to_none_is_answered_with_all_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"spare\.qqqq is no setting; known keys: path, weight"):
+    with pytest.raises(ConfigError, match=r"spare\.qqqq is not a setting; known keys: path, weight"):
         parse(Whole, {"spare": {"path": "p", "qqqq": 1}}, source="r.toml")
 
 
@@ -146,7 +146,7 @@ def test_a_table_where_a_value_belongs_and_the_reverse_are_refused() -> None:
 
 def test_dates_are_no_settings() -> None:
     table = tomllib.loads("name = 2026-01-01")
-    with pytest.raises(ConfigError, match="dates and times are no settings, put them in quotes"):
+    with pytest.raises(ConfigError, match="dates and times are not settings; put them in quotes"):
         parse(Whole, table, source="r.toml")
     with pytest.raises(ConfigError, match="dates and times are no settings"):
         parse(Whole, override(table, ["rate=2"]), source="r.toml")

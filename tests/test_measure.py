@@ -210,7 +210,7 @@ def test_text_that_cannot_be_scored_is_refused(model: Path, texts: tuple[Path, P
         (tmp_path / "none.en", texts[1], r"none\.en cannot be read \(No such file.*\); give a readable file"),
         (texts[0], short, r"test\.en has 40 lines, .*short\.de has 1; give one reference a line"),
         (empty, empty, r"empty\.de has 0 lines, .*empty\.de has 0; give one reference a line, and at least one line"),
-        (texts[0], latin, r"latin\.de: line 2 is no UTF-8 .*; convert it first"),
+        (texts[0], latin, r"latin\.de: line 2 is not UTF-8 .*; convert it first"),
     ):
         with pytest.raises(DataError, match=message):
             measure(model, src=src, ref=ref, threads=1)

@@ -253,8 +253,8 @@ def test_rows_without_text_on_both_sides_are_no_pairs() -> None:
     assert (survey.n_rows, survey.n_pairs) == (126, 120)
     assert what_next(path, survey, size).startswith("120 pairs (126 rows), such as\n  This is sentence number 0.\n")
     shown = what_next(path, survey, size)
-    assert "\nleft out: 1 sources are no UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`" in shown
-    assert "\nleft out: 1 targets are no UTF-8 (" in shown
+    assert "\nleft out: 1 sources are not UTF-8 (from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`" in shown
+    assert "\nleft out: 1 targets are not UTF-8 (" in shown
 
 
 def test_long_pairs_are_shown_in_80_columns() -> None:
@@ -278,7 +278,7 @@ def test_a_file_in_another_encoding_is_told_with_what_mends_it() -> None:
         new_recipe((Path("corpus.tsv"),), src_lang="en", tgt_lang="zh")
     assert str(error.value).startswith(
         "corpus.tsv: 0 of 120 rows have text on both sides, "
-        "120 targets are no UTF-8 "
+        "120 targets are not UTF-8 "
         "(from GBK: `iconv -f GB18030 -t UTF-8 OLD > NEW`, from Western Europe: `-f WINDOWS-1252`); "
     )
 
@@ -376,7 +376,10 @@ def test_an_existing_recipe_is_never_overwritten() -> None:
 
 @pytest.mark.parametrize(
     ("output", "message"),
-    [("recipe.txt", "is no .toml; a recipe's name ends in .toml"), ("no/such.toml", "the folder no does not exist")],
+    [
+        ("recipe.txt", "is not a .toml file; a recipe's name ends in .toml"),
+        ("no/such.toml", "the folder no does not exist"),
+    ],
 )
 def test_an_output_that_cannot_be_is_refused(output: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):

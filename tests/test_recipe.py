@@ -119,10 +119,10 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     assert all(problem.startswith(f"{tmp_path / 'my.toml'}: ") for problem in problems)
     for part in (
         "model.d_model=30 is not divisible by model.n_heads=8; try n_heads=",
-        "training.max_step is no setting; did you mean 'max_steps'?",
+        "training.max_step is not a setting; did you mean 'max_steps'?",
         'training.learning_rate = "fast"',
         "search.beam_size is 0; use 1 for greedy, 2 to 1000 for a beam",
-        "sarch is no setting; did you mean 'search'?",
+        "sarch is not a setting; did you mean 'search'?",
     ):
         assert part in str(caught.value)
 
@@ -225,10 +225,10 @@ def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('task = "classify"', "training.metric='bleu' is no score of task='classify'; use accuracy or macro_f1"),
+        ('task = "classify"', "training.metric='bleu' is not a score of task='classify'; use accuracy or macro_f1"),
         (
             '[training]\nmetric = "span_f1"',
-            "training.metric='span_f1' is no score of task='translate'; use bleu or chrf",
+            "training.metric='span_f1' is not a score of task='translate'; use bleu or chrf",
         ),
         ("", "data.tgt_lang is missing; task='translate' needs both languages"),
         (

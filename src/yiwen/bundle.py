@@ -159,7 +159,7 @@ def find_bundle(folder: str | Path) -> Path:
     """
     folder = Path(expect(folder, str | os.PathLike, "folder", "the path of a bundle or a run"))
     if not folder.is_dir():
-        raise CheckpointError(f"{folder} is no folder; give a bundle, for example runs/NAME/best")
+        raise CheckpointError(f"{folder} is not a folder; give a bundle, for example runs/NAME/best")
     if (folder / "bundle.json").exists() or not (folder / "recipe.toml").is_file():
         return folder
     if not (folder / "best").is_dir():

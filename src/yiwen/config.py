@@ -85,7 +85,7 @@ def parse(cls: type[T], table: Mapping[str, Any], *, source: str) -> T:
     except pydantic.ValidationError as error:
         raise ConfigError("\n".join(f"{source}: {problem}" for problem in _problems(cls, table, error))) from None
     except TypeError as error:  # TOML has dates; no setting of ours is one
-        raise ConfigError(f"{source}: {error}; dates and times are no settings, put them in quotes") from error
+        raise ConfigError(f"{source}: {error}; dates and times are not settings; put them in quotes") from error
 
 
 def read_stored(cls: type[T], path: Path, *, remedy: str, version: str = "format_version") -> T:
@@ -257,7 +257,7 @@ def _explain(cls: type[Any], problem: Any) -> str:
     if problem["type"] == "unexpected_keyword_argument":
         nearest = difflib.get_close_matches(path[-1], known, n=1)
         remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known keys: {', '.join(known)}"
-        return f"{key} is no setting; {remedy}"
+        return f"{key} is not a setting; {remedy}"
     if len(path) > 1 and not path[-1].isdigit() and path[-1] not in known:
         return _explain(cls, {**problem, "loc": path[:-1]})  # pydantic names the type it tried, where there are several
     doc = attribute_docs(owner).get(path[-1]) if path else None

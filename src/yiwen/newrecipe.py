@@ -78,7 +78,7 @@ class Survey:
     n_rows: int = 0
     """Lines, rows or units."""
     n_broken: tuple[int, int] = (0, 0)
-    """Those whose source, and whose target, is no UTF-8."""
+    """Those whose source, and whose target, is not UTF-8."""
     n_pairs: int = 0
     """Those with text on both sides."""
     n_chars: tuple[int, int] = (0, 0)
@@ -125,7 +125,7 @@ def new_recipe(
         raise ConfigError(f"--from and --to are both {src_lang}; give two languages, for example --from en --to zh")
     output = output or Path(f"{files[0].name.split('.')[0] or 'recipe'}.toml")  # train.en.gz: train
     if output.suffix != ".toml":
-        raise ConfigError(f"--output {output} is no .toml; a recipe's name ends in .toml")
+        raise ConfigError(f"--output {output} is not a .toml file; a recipe's name ends in .toml")
     if output.exists():
         raise ConfigError(f"{output} exists already; give another --output, or remove it first")
     require_place(output, name="--output")
@@ -149,7 +149,7 @@ def new_recipe(
 
 def _no_utf_8(survey: Survey) -> list[str]:
     sides = zip(survey.n_broken, ("sources", "targets"), strict=True)
-    return [f"{n} {side} are no UTF-8 ({_CONVERT})" for n, side in sides if n]
+    return [f"{n} {side} are not UTF-8 ({_CONVERT})" for n, side in sides if n]
 
 
 def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: StopFlag | None = None) -> Survey:

@@ -68,7 +68,7 @@ def _check_task(recipe: Recipe) -> None:
     task, data = recipe.task, recipe.data
     if recipe.training.metric not in METRICS[task]:
         remedy = f"use {' or '.join(METRICS[task])}"
-        raise ConfigError(f"training.metric={recipe.training.metric!r} is no score of task={task!r}; {remedy}")
+        raise ConfigError(f"training.metric={recipe.training.metric!r} is not a score of task={task!r}; {remedy}")
     if TARGETS[task] in ("text", "read") and not data.tgt_lang:
         raise ConfigError(f"data.tgt_lang is missing; task={task!r} needs both languages")
     corpora = (*data.corpora, data.valid, data.test, *data.more_tests)

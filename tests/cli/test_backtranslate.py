@@ -98,7 +98,7 @@ def test_a_table_without_the_column_is_told_the_option_of_this_command(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nothing", "TEXT"], 4, "nothing is no folder; give a bundle"),
+        (["nothing", "TEXT"], 4, "nothing is not a folder; give a bundle"),
         (["MODEL", "nowhere.en"], 3, "nowhere.en does not exist"),
         (["MODEL", "TEXT", "--beam-size", "0"], 2, "search.beam_size is 0"),
         (["MODEL", "TEXT", "--forward", "--tag", "<2bt>"], 2, "--tag '<2bt>' marks made sources, and --forward makes"),

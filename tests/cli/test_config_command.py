@@ -47,7 +47,7 @@ def test_the_schema_is_json(run: Commands) -> None:
         (["none.toml"], "none.toml does not exist"),
         (["--set", "training.max_steps=5"], "--set needs a RECIPE to change, and --schema is that of all recipes"),
         (["zh-en", "--schema"], "--set needs a RECIPE to change, and --schema is that of all recipes"),
-        (["multi30k-en-de", "--set", "training.max_step=5"], "is no setting; did you mean 'max_steps'?"),
+        (["multi30k-en-de", "--set", "training.max_step=5"], "is not a setting; did you mean 'max_steps'?"),
         (["multi30k-en-de", "--set", "training.max_steps"], "is not KEY=VALUE"),
         (["multi30k-en-de", "--set", "task.x=1"], "'task' holds 'translate', not a table"),
         (["multi30k-en-de", "--set", "training.max_steps=many"], 'training.max_steps = "many"'),

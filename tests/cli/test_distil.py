@@ -64,7 +64,7 @@ def test_text_only_translates_and_says_where_the_pairs_lie(run: Commands, tiny_r
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nothing", "RECIPE"], 4, "nothing is no folder; give a bundle"),
+        (["nothing", "RECIPE"], 4, "nothing is not a folder; give a bundle"),
         (["TEACHER", "nope"], 2, "'nope' is neither a file nor a built-in recipe"),
         (["TEACHER", "RECIPE", "--set", "data.src_lang=fr"], 2, "give a teacher and a recipe of the same languages"),
         (["TEACHER", "RECIPE", "--beam-size", "0"], 2, "search.beam_size is 0"),

@@ -74,7 +74,7 @@ def test_a_full_disk_does_not_cost_the_scores(run: Commands, model: Path) -> Non
         (["--ref", "test.de"], 2, "give both --src and --ref"),
         (["--src", "none.en", "--ref", "test.de"], 3, "none.en cannot be read (No such file or directory); give a"),
         (["--src", "test.en", "--ref", "valid.de"], 3, "test.en has 40 lines, valid.de has 30; give one reference"),
-        (["--compare", "nothing"], 4, "nothing is no folder; give a bundle"),
+        (["--compare", "nothing"], 4, "nothing is not a folder; give a bundle"),
         (["--output", "."], 2, "--output . is a folder or may not be written; give the path of a JSON file"),
         (
             ["--report", "test.en/r.html"],

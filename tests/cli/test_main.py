@@ -229,7 +229,7 @@ def test_a_file_name_or_text_that_is_no_utf_8_is_named(fail_with: Failing, capsy
     fail_with(UnicodeEncodeError("utf-8", "t\udce9.tsv", 1, 2, "surrogates not allowed"))
     assert main([]) == 2
     assert capsys.readouterr().err == (
-        "error: 't\\udce9.tsv' holds bytes that are no UTF-8; name files and write texts in it\n"
+        "error: 't\\udce9.tsv' holds bytes that are not UTF-8; name files and write texts in it\n"
     )
 
 

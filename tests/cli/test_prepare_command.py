@@ -48,7 +48,7 @@ def test_json_is_one_object_that_counts_what_was_dropped(recipe: Path, run: Comm
 @pytest.mark.parametrize(
     ("settings", "code", "message"),
     [
-        (["data.max_token=9"], 2, "data.max_token is no setting; did you mean 'max_tokens'?"),
+        (["data.max_token=9"], 2, "data.max_token is not a setting; did you mean 'max_tokens'?"),
         (["data.corpora=[{src='none.en', tgt='train.de'}]"], 3, "none.en does not exist"),
         (["data.corpora=[{src='valid.en', tgt='train.de'}]"], 3, "valid.en has 30 lines and"),
     ],

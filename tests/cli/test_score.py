@@ -32,7 +32,7 @@ def test_text_that_is_no_utf_8_exits_3(run: Commands, tiny_run: TinyRun, tmp_pat
     (tmp_path / "a.de").write_bytes(b"sch\xf6n\n")
     done = run("score", tiny_run.best, tmp_path / "a.en", tmp_path / "a.de", "--threads", 1)
     assert done.code == 3
-    assert "line 1 is no UTF-8" in done.err
+    assert "line 1 is not UTF-8" in done.err
 
 
 def test_pairs_that_are_too_long_are_named_and_the_others_are_scored(

@@ -29,7 +29,7 @@ def test_an_existing_file_is_read_line_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["none.txt", "."])
 def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
     with (
-        pytest.raises(DataError, match=r"is no file; give an existing one$"),
+        pytest.raises(DataError, match=r"is not a file; give an existing one$"),
         input_lines(tmp_path / name, stop=StopFlag()),
     ):
         pass
@@ -87,7 +87,7 @@ def test_both_sides_come_line_by_line() -> None:
     [
         ([b"a"], [b"b", b"c"], "a.en ends after 1 lines, the other side goes on; give one line a line"),
         ([b"a", b"b", b"c"], [b"b", b"c"], "a.de ends after 2 lines"),
-        ([b"a", b"\xff"], [b"b", b"c"], "a.en: line 2 is no UTF-8 .*; convert it first"),
+        ([b"a", b"\xff"], [b"b", b"c"], "a.en: line 2 is not UTF-8 .*; convert it first"),
     ],
 )
 def test_sides_that_do_not_fit_are_named(src: list[bytes], tgt: list[bytes], message: str) -> None:
@@ -155,7 +155,7 @@ def written_as_stream(path: Path) -> None:
 
 def test_a_glossary_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "g.tsv").write_bytes("dog\tHund\ncat\tKöter\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"g\.tsv: line 2 is no UTF-8 \(.*\); convert it first"):
+    with pytest.raises(DataError, match=r"g\.tsv: line 2 is not UTF-8 \(.*\); convert it first"):
         read_glossary(tmp_path / "g.tsv")
 
 

@@ -210,8 +210,8 @@ def test_a_model_that_is_none_exits_4(run: Commands, tiny_run: TinyRun, tmp_path
     shutil.copytree(tiny_run.best, damaged)
     (damaged / "shared.spm").write_bytes(b"")
     for model, message in (
-        (tmp_path / "missing", "missing is no folder; give a bundle, for example runs/NAME/best"),
-        (tmp_path / "empty", "has no manifest.json: it was never finished or is no yiwen folder"),
+        (tmp_path / "missing", "missing is not a folder; give a bundle, for example runs/NAME/best"),
+        (tmp_path / "empty", "has no manifest.json: it was never finished or is not a yiwen folder"),
         (damaged, "is damaged: shared.spm has changed; restore it from a copy"),
         (
             tampered(tiny_run.best, tmp_path / "new", format_version=99),
@@ -227,7 +227,7 @@ def test_a_model_that_is_none_exits_4(run: Commands, tiny_run: TinyRun, tmp_path
 def test_text_that_is_not_there_exits_3(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:
     done = run("translate", tiny_run.best, "--input", tmp_path / "none.txt", "--output", tmp_path / "out.txt")
     assert done.code == 3
-    assert "none.txt is no file; give an existing one" in done.err
+    assert "none.txt is not a file; give an existing one" in done.err
     assert not (tmp_path / "out.txt").exists()
 
 

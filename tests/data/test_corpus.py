@@ -336,9 +336,9 @@ def test_units_of_tmx_that_were_read_are_forgotten(tmp_path: Path) -> None:
         ),
         ("a.parquet", b"PAR1 no", r"a\.parquet cannot be read \(.*\); write it again"),
         ("a.arrow", b"ARROW1 no", r"a\.arrow cannot be read \(.*\); write it again"),
-        ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is no well-formed TMX: .*; mend it there, or export it again"),
+        ("a.tmx", b"<tmx><body><tu>", r"a\.tmx is not well-formed TMX: .*; mend it there, or export it again"),
         ("a.tmx", b"<tmx>\n<body><tu>&nbsp;</tu></body></tmx>", "Entity 'nbsp' not defined, line 2; mend it there"),
-        ("a.tmx", b"", r"a\.tmx is no well-formed TMX: .*; mend it there"),
+        ("a.tmx", b"", r"a\.tmx is not well-formed TMX: .*; mend it there"),
         ("a.tmx", b"<tmx><body/></tmx>", "has no unit in both en and zh, it holds no languages"),
         ("a.tmx", b'<tmx><tu><tuv xml:lang="fr"><seg>x</seg></tuv></tu></tmx>', "in both en and zh, it holds fr;"),
     ],
@@ -435,7 +435,7 @@ def test_the_variant_of_the_language_asked_for_is_read_where_there_are_several(t
 
 def test_an_open_quote_swallows_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('src,tgt\none,eins\n"two,zwei\nthree,drei\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"a\.csv is no CSV near line 4 \(.*\); close or double its quotes"):
+    with pytest.raises(DataError, match=r"a\.csv is not CSV near line 4 \(.*\); close or double its quotes"):
         read(CorpusConfig(path="a.csv"), tmp_path)
 
 

@@ -274,6 +274,6 @@ def test_long_texts_are_split_off_for_the_test_of_labels_alone(targets: Any, tmp
 @pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a,b\n", 2)])
 def test_a_field_that_is_too_long_is_named(before: bytes, line: int, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(before + b"x" * 17_000_000 + b",y\n")
-    message = rf"a\.csv is no CSV near line {line} \(field larger.*quotes, or drop the row"
+    message = rf"a\.csv is not CSV near line {line} \(field larger.*quotes, or drop the row"
     with pytest.raises(DataError, match=message):
         read(CorpusConfig(path="a.csv"), tmp_path)

@@ -112,7 +112,7 @@ def test_a_damaged_file_is_never_read_as_a_shorter_one(tmp_path: Path, suffix: s
 
 def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
     assert list(lines.decoded([b"a", "译".encode()], tmp_path)) == ["a", "译"]
-    with pytest.raises(DataError, match="line 2 is no UTF-8"):
+    with pytest.raises(DataError, match="line 2 is not UTF-8"):
         list(lines.decoded([b"a", b"caf\xe9"], tmp_path))
 
 
@@ -135,7 +135,7 @@ def test_a_missing_file_is_named_with_what_was_tried(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["folder", "/dev/null", "/"])
 def test_what_is_there_and_is_no_file_is_not_said_to_be_missing(tmp_path: Path, path: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match="is no file but a folder or a pipe; give the path of a file"):
+    with pytest.raises(DataError, match="is not a file but a folder or a pipe; give the path of a file"):
         lines.find(path, base=tmp_path)
 
 

@@ -88,7 +88,7 @@ def test_held_out_text_that_is_given_stays_raw_and_its_references_are_read_as_mo
     assert store.valid == (["In valid already", "<b>  raw"], ["Schon", "roh"])
     assert mapped(prepared.folder / "valid.arrow").read_all()["tgt"].to_pylist() == ["Schon", "\u3000roh\u2028"]
     assert store.test.src == ["\ufffd eins", ""]
-    assert prepared.report.notes[0] == "test: 1 lines are no valid UTF-8; the broken bytes were replaced by U+FFFD"
+    assert prepared.report.notes[0] == "test: 1 lines are not valid UTF-8; the broken bytes were replaced by U+FFFD"
 
 
 def test_text_is_split_off_without_leaks_on_either_side(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_text_in_another_encoding_and_nothing_left_to_validate_with_are_noted(tm
     for path in tmp_path.glob("a.*"):
         path.write_bytes(path.read_bytes() + "\n".join(map("词语{}".format, range(9))).encode("gb18030") + b"\n")
     notes = run(tmp_path, corpus, valid_pairs=20).report.notes
-    assert "9 of 14 rows are no UTF-8: see which encoding they are in and convert them" in notes
+    assert "9 of 14 rows are not UTF-8: see which encoding they are in and convert them" in notes
     assert "no pair is left for validation, without which nothing can be trained" in notes
 
 

@@ -113,7 +113,7 @@ def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
     [
         ({"format": FORMAT + 1}, rf"has format {FORMAT + 1}, this yiwen reads {FORMAT}; run `yiwen prepare` again"),
         ({"tokenizer": None}, r"prepared\.json: tokenizer(.|\n)*; run `yiwen prepare` again"),
-        ({"surplus": 1}, r"prepared\.json: surplus is no setting"),
+        ({"surplus": 1}, r"prepared\.json: surplus is not a setting"),
     ],
 )
 def test_a_store_of_another_version_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:

@@ -91,7 +91,7 @@ def test_what_holds_no_page_is_refused() -> None:
 
 
 def test_a_book_whose_pages_are_encrypted_is_refused() -> None:
-    with pytest.raises(DataError, match="is no utf-8: this is no text, or of another encoding"):
+    with pytest.raises(DataError, match="is not utf-8: this is not text, or of another encoding"):
         texts_of(zipped({"OEBPS/a.xhtml": bytes(range(128, 256)), "META-INF/encryption.xml": "<encryption/>"}), "epub")
 
 

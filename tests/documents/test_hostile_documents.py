@@ -265,7 +265,7 @@ def test_the_child_loads_nothing_of_models() -> None:
 
 def test_unknown_formats_and_missing_languages_are_usage_errors() -> None:
     with pytest.raises(
-        ConfigError, match=r"'exe' is no format of documents here; convert it to one of .csv, .docx, .epub, .htm"
+        ConfigError, match=r"'exe' is not a format of documents here; convert it to one of .csv, .docx, .epub, .htm"
     ):
         translate_document(b"", suffix=".exe", translate=by(upper))
     with pytest.raises(ConfigError, match="say which one to write"):

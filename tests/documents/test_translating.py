@@ -465,7 +465,7 @@ def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
         ConfigError, match=r"a document is a PosixPath; give its bytes, as Path.read_bytes returns, not"
     ):
         translate_document(path, suffix="html", translate=fake.translate)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"'none' is no format of documents here; convert it to one of .csv"):
+    with pytest.raises(ConfigError, match=r"'none' is not a format of documents here; convert it to one of .csv"):
         translate_document(b"x", suffix=nothing, translate=fake.translate)
     with pytest.raises(ConfigError, match=r"translate is a Fake; give a function, as Translator.translate is, not"):
         translate_document(b"x", suffix="html", translate=cast(Any, fake))

@@ -238,7 +238,7 @@ def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_p
 )
 def test_a_missing_label_is_refused(labels: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"y\[1\] is (nan|None), which is no label; give the text one, or leave it out"
+        ValueError, match=r"y\[1\] is (nan|None), which is not a label; give the text one, or leave it out"
     ):
         EncoderClassifier().fit(["a", "b"] * 5, labels)
 

@@ -164,7 +164,7 @@ def test_weights_that_are_no_numbers_fail_the_export(bundle: Path) -> None:
     export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None)
     engine = engine_of(bundle)
     test_set = verify.TestSet([[300, 301]], readings=[], references=[])
-    with pytest.raises(ExportError, match="log-probabilities that are no numbers"):
+    with pytest.raises(ExportError, match="log-probabilities that are not numbers"):
         verify.compare_quality(engine, Broken(engine), test_set, bundle=open_bundle(bundle), remedy="")  # type: ignore[arg-type]
     with pytest.raises(ExportError, match="a log-probability differs by nan"):
         verify.compare_exactly(engine, Broken(engine), [[300, 301]], stop=None)  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ def test_every_setting_says_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"d_modle": 256}, "d_modle is no setting; did you mean 'd_model'?"),
+        ({"d_modle": 256}, "d_modle is not a setting; did you mean 'd_model'?"),
         ({"d_model": 256.5}, "d_model = 256.5: "),
         ({"positions": "absolute"}, 'positions = "absolute": input should be'),
         ({"n_heads": 7}, "try n_heads=8"),

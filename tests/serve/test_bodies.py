@@ -38,7 +38,7 @@ def chunked(body: bytes) -> bytes:
     return request(T, body, content_length="", transfer_encoding="chunked")
 
 
-NO_HTTP = '"error": "this is no plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked", "code": "http"'
+NO_HTTP = '"error": "this is not plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked", "code": "http"'
 LONG_HEAD = '{"error": "the head has more than 65536 bytes; send fewer or shorter headers", "code": "head"}'
 BODIES: dict[str, tuple[bytes, int, str]] = {
     "one byte more than the limit": (request(T, padded(LIMIT + 1)), 413, "longer than 1000000 bytes; send less"),
@@ -59,7 +59,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
         422,
         "0 = 0: Extra inputs are not permitted",
     ),
-    "NaN": (request(T, translation("a", beam_size=math.nan)), 400, "NaN is no JSON number"),
+    "NaN": (request(T, translation("a", beam_size=math.nan)), 400, "NaN is not a JSON number"),
     "a number of 5,000 digits": (
         request(T, b'{"text": "a", "beam_size": ' + b"1" * 5000 + b"}"),
         422,

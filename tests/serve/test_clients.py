@@ -81,7 +81,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
     stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
     with pytest.raises(deepl.DeepLException, match="the document key is not that of this document"):
         client.translate_document_get_status(stolen)
-    with pytest.raises(deepl.DeepLException, match=r"'\.exe' is no kind of document that is known; send "):
+    with pytest.raises(deepl.DeepLException, match=r"'\.exe' is not a known kind of document; send "):
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 
@@ -354,7 +354,7 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
             answer = http.post("/v2/glossaries", json={**broken, "entries": "a" * 2000})
         finally:
             csv.field_size_limit(most)
-        assert (answer.status_code, "the glossary is no CSV near line 1 (" in answer.text) == (400, True)
+        assert (answer.status_code, "the glossary is not CSV near line 1 (" in answer.text) == (400, True)
 
 
 def test_only_the_text_of_the_last_message_counts(address: str, lone: Translator) -> None:

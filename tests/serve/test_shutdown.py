@@ -216,7 +216,7 @@ def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) 
             ["--host", "203.0.113.9", "--insecure"],
             "choose another --port, or give an address of this machine as --host",
         ),
-        (["--set", "queue_request=3"], "queue_request is no setting; did you mean 'queue_requests'?"),
+        (["--set", "queue_request=3"], "queue_request is not a setting; did you mean 'queue_requests'?"),
         (["--set", "queue_requests=0"], "queue_requests is 0; use 1 or more"),
         (["--set", 'trusted_proxies=["foo"]'], "trusted_proxies has 'foo' ('foo' does not appear to be"),
         (["--set", 'trusted_proxies=["127.0.0.0/33"]'], "trusted_proxies has '127.0.0.0/33'"),

@@ -333,7 +333,7 @@ def test_other_languages_are_refused_before_anything_is_prepared(
 
 
 def test_a_missing_teacher_is_named(loaded: LoadedRecipe, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="nothing is no folder; give a bundle"):
+    with pytest.raises(CheckpointError, match="nothing is not a folder; give a bundle"):
         translate_corpus(Teachers(folder=tmp_path / "nothing"), loaded)
 
 

@@ -31,7 +31,7 @@ def input_lines(path: Path | None, *, stop: StopFlag) -> Iterator[Iterator[bytes
         yield read_lines(io.BufferedReader(_Stdin(stop)))
         return
     if path.is_dir() or not path.exists():  # a pipe will do
-        raise DataError(f"{path} is no file; give an existing one")
+        raise DataError(f"{path} is not a file; give an existing one")
     with closing(lines_of(path)) as lines:
         yield lines
 
@@ -41,7 +41,7 @@ def text_streams(
     path: Path | None, output_path: Path | None
 ) -> Iterator[tuple[Iterator[list[str]], BinaryIO, Counter[str], StopFlag]]:
     """The lines of a file or of stdin as text in blocks, where to write, flags to be counted, which are told at the
-    end, and what to poll. What is no UTF-8 is replaced and flagged."""
+    end, and what to poll. What is not UTF-8 is replaced and flagged."""
     flags: Counter[str] = Counter()
 
     def text_of(line: bytes) -> str:
@@ -109,7 +109,7 @@ def line_pairs(src: Iterator[bytes], tgt: Iterator[bytes], *, names: tuple[Path,
     """Both sides line by line.
 
     Raises:
-        DataError: At the end, if one side has more lines; at once, if a line is no UTF-8.
+        DataError: At the end, if one side has more lines; at once, if a line is not UTF-8.
     """
     for number, sides in enumerate(itertools.zip_longest(*map(decoded, (src, tgt), names)), 1):
         if None in sides:

@@ -40,7 +40,7 @@ def translate_file(
     from yiwen.translator import Translator
 
     if not input_file.is_file():
-        raise DataError(f"{input_file} is no file; give an existing document")
+        raise DataError(f"{input_file} is not a file; give an existing document")
     require_place(output_file, name="OUT")
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")

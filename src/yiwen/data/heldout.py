@@ -91,7 +91,7 @@ def _read(job: Job, name: str, corpus: CorpusConfig, findings: Findings) -> Text
     if n_torn:
         findings.note(f"{name}: {n_torn} rows lack a side and were left out")
     if n_broken:
-        findings.note(f"{name}: {n_broken} lines are no valid UTF-8; the broken bytes were replaced by U+FFFD")
+        findings.note(f"{name}: {n_broken} lines are not valid UTF-8; the broken bytes were replaced by U+FFFD")
     if n_escaped and any(each.unescape for each in job.data.corpora):
         findings.note(f"{name}: {n_escaped} lines hold &amp; or the like; unescape = true, as in a corpus, reads them")
     return pairs

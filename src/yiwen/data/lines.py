@@ -42,7 +42,7 @@ def find(path: str, *, base: Path) -> Path:
         if candidate.is_file():
             return candidate
     if file.exists():
-        raise DataError(f"{file} is no file but a folder or a pipe; give the path of a file")
+        raise DataError(f"{file} is not a file but a folder or a pipe; give the path of a file")
     raise DataError(f"{file} does not exist (nor with {', '.join(COMPRESSED)}); give the path of an existing file")
 
 
@@ -105,13 +105,13 @@ def decoded(stream: Iterable[bytes], name: Path) -> Iterator[str]:
     """Lines as text.
 
     Raises:
-        DataError: If one is no UTF-8.
+        DataError: If one is not UTF-8.
     """
     for number, line in enumerate(stream, 1):
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{name}: line {number} is no UTF-8 ({error}); convert it first") from error
+            raise DataError(f"{name}: line {number} is not UTF-8 ({error}); convert it first") from error
 
 
 def blocks(stream: Iterable[T], size: int) -> Iterator[list[T]]:

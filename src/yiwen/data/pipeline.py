@@ -244,7 +244,7 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
             findings.note(f"{name}: no pair is left of {n_read}")
     n_broken, n_rows = findings.counts[INVALID_UTF_8], sum(intake.n_read)
     if 2 * n_broken > n_rows:
-        findings.note(f"{n_broken} of {n_rows} rows are no UTF-8: see which encoding they are in and convert them")
+        findings.note(f"{n_broken} of {n_rows} rows are not UTF-8: see which encoding they are in and convert them")
     n_markup = findings.counts["markup"]
     if 10 * n_markup > n_rows:
         findings.note(

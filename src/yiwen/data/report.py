@@ -31,7 +31,7 @@ class Example:
     where: str
     """File and line."""
     src: str
-    """Its source, 2,000 bytes at most; what is no UTF-8 is replaced by U+FFFD."""
+    """Its source, 2,000 bytes at most; what is not UTF-8 is replaced by U+FFFD."""
     tgt: str
     """Its target."""
 

@@ -42,7 +42,7 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
     with lines.opened(path) as file:
         beginning = cast(io.BufferedReader, file).peek()
         next(lines.read_lines(io.BytesIO(beginning), path), b"")  # refuses UTF-16
-        # Bytes that are no UTF-8 pass through, for where pairs are judged and counted. Only where no line ends at LF,
+        # Bytes that are not UTF-8 pass through, for where pairs are judged and counted. Only where no line ends at LF,
         # as Excel once wrote them, does one end at CR: elsewhere it is a blank, which Python and pandas do not quote.
         text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "\n" if b"\n" in beginning else "")
         # Strict, else one stray quote swallows the rest.
@@ -52,7 +52,7 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
             yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
         except csv.Error as error:
             remedy = "close or double its quotes, or drop the row"
-            raise DataError(f"{path} is no CSV near line {stream.line_num} ({error}); {remedy}") from error
+            raise DataError(f"{path} is not CSV near line {stream.line_num} ({error}); {remedy}") from error
 
 
 def _names(row: Sequence[bytes]) -> list[str]:
@@ -153,7 +153,7 @@ def _under(column: str, row: Any) -> Any:
 
 
 def _json(line: bytes) -> Any:
-    """What a line says; itself where it is no UTF-8, to be counted as that; `...` where it is no JSON."""
+    """What a line says; itself where it is not UTF-8, to be counted as that; `...` where it is no JSON."""
     try:
         return json.loads(line)
     except UnicodeDecodeError:
@@ -167,7 +167,7 @@ def _as_text(value: Any) -> bytes | None:
     but not several texts, which would become one that nobody wrote.
 
     Truth values are True and False, as CSV has them from Python. Half a surrogate pair, which JSON can escape, becomes
-    bytes that are no UTF-8; what is no text becomes None.
+    bytes that are not UTF-8; what is no text becomes None.
     """
     match value:
         case bytes():
@@ -230,6 +230,6 @@ def _arrow_column(path: Path, table: Any, column: str, advice: str) -> list[byte
     if not (is_text or pa.types.is_integer(inner) or pa.types.is_boolean(inner)):
         raise DataError(f"{path}: column {column!r} holds {values.type}, not text; name another one")
     if inner == values.type and is_text:
-        values = values.cast(pa.large_binary())  # bytes that are no UTF-8 pass through here, too
+        values = values.cast(pa.large_binary())  # bytes that are not UTF-8 pass through here, too
         values.validate(full=True)  # offsets are what somebody wrote
     return [_as_text(value) for value in values.to_pylist()]

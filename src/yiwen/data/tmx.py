@@ -63,7 +63,7 @@ def _units(path: Path) -> Iterator[Any]:
         except etree.XMLSyntaxError as error:
             # The error tells the last one: behind an entity that nobody declared, that there is no element at all.
             first = next((f"{entry.message}, line {entry.line}" for entry in units.error_log), error)
-            raise DataError(f"{path} is no well-formed TMX: {first}; mend it there, or export it again") from error
+            raise DataError(f"{path} is not well-formed TMX: {first}; mend it there, or export it again") from error
 
 
 def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:

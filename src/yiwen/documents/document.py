@@ -58,7 +58,7 @@ def translate_document(
     limits = expect(limits or Limits(), Limits, "limits", "a yiwen.documents.sandbox.Limits, or None")
     suffix = str(suffix).removeprefix(".").lower()
     if f".{suffix}" not in formats():
-        raise ConfigError(f"{suffix!r} is no format of documents here; convert it to one of {', '.join(formats())}")
+        raise ConfigError(f"{suffix!r} is not a format of documents here; convert it to one of {', '.join(formats())}")
     if suffix == "tmx" and not tgt_lang:
         raise ConfigError("a TMX file holds any number of languages; say which one to write (tgt_lang)")
     if len(data) > limits.max_bytes:

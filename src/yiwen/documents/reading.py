@@ -164,8 +164,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"byte {error.start + len(mark)} (line {line}) is no {encoding}: this is no text, or of another encoding; "
-            "convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
+            f"byte {error.start + len(mark)} (line {line}) is not {encoding}: this is not text, or of another encoding;"
+            " convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
         ) from error
     line_end = _line_end(text)
     # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
@@ -210,7 +210,7 @@ def _check(infos: Sequence[zipfile.ZipInfo], n_bytes: int, limits: Limits) -> No
     for info in infos:
         name = info.filename
         if name.startswith("/") or re.search(r"[\\:]|(?:^|/)\.\.(?:/|$)", name) or n_named[name] > 1:
-            raise DataError(f"the document holds a file named {name!r}, which is no honest name; save it anew")
+            raise DataError(f"the document holds a file named {name!r}, which is not an honest name; save it anew")
         if info.flag_bits & 1:
             raise DataError(f"{name} is encrypted; save the document without a password")
         if name.endswith("vbaProject.bin"):

@@ -127,7 +127,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         labels = np.asanyarray(y, dtype=object).ravel().tolist()  # later 1 and NaN may have become "1" and "nan"
         for n, label in enumerate(labels):
             if label is None or str(label == label) != "True":  # as NaN and NA are
-                raise ConfigError(f"y[{n}] is {label!r}, which is no label; give the text one, or leave it out")
+                raise ConfigError(f"y[{n}] is {label!r}, which is not a label; give the text one, or leave it out")
             if isinstance(label, str) != isinstance(labels[0], str):
                 raise ConfigError(f"y[0] is {labels[0]!r} and y[{n}] is {label!r}; make all labels text, or none")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)

@@ -183,7 +183,7 @@ def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: st
         )
     try:
         model = runs(
-            os.fsencode(folder),  # a name that is no UTF-8 has no text that CTranslate2 would take
+            os.fsencode(folder),  # a name that is not UTF-8 has no text that CTranslate2 would take
             device=kind,
             device_index=number,
             compute_type=compute_type,

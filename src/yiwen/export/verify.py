@@ -159,7 +159,7 @@ def compare_quality(
     }
     if not math.isfinite(result["mean_log_prob_difference"]):
         remedy = "its weights do not fit into this dtype: export with --dtype float32"
-        raise ExportError(f"the exported model gives log-probabilities that are no numbers; {remedy}")
+        raise ExportError(f"the exported model gives log-probabilities that are not numbers; {remedy}")
     if n_lines:
         score = partial(quick_score, references=test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
         written = (map(bundle.reader.write, test_set.readings, bundle.target.decode(ids)) for ids in (ours, theirs))

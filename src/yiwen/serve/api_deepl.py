@@ -190,7 +190,7 @@ def _tsv(entries: str) -> str:
     try:
         return "\n".join("\t".join(" ".join(cell.split()) for cell in row[:2]) for row in rows if row)
     except csv.Error as error:
-        raise DataError(f"the glossary is no CSV near line {rows.line_num} ({error}); send two columns") from error
+        raise DataError(f"the glossary is not CSV near line {rows.line_num} ({error}); send two columns") from error
 
 
 async def _glossary(call: Call, glossary_id: str) -> sa.Row[Any]:

@@ -135,7 +135,7 @@ class Jobs:
         job = Job(call=call, filename=upload.filename, data=upload.file, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
             known = f"send {' '.join(formats())}"
-            raise ApiError(415, "document", f"{job.suffix[:20]!r} is no kind of document that is known; {known}")
+            raise ApiError(415, "document", f"{job.suffix[:20]!r} is not a known kind of document; {known}")
         if self._max_documents == 0:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
         self._make_room(call.owner)
@@ -152,7 +152,7 @@ class Jobs:
         """
         job = self._jobs.get(call.request.path_params["id"])
         if job is None or not (job.is_open or job.call.owner == call.owner):
-            raise ApiError(404, "document", "there is no such document, or no more; send it again")
+            raise ApiError(404, "document", "there is no such document, or not any more; send it again")
         return job
 
     def remove(self, job_id: str) -> None:

@@ -99,7 +99,7 @@ def _refusal(status: int, code: str, message: str) -> bytes:
 
 def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
     too_slow = _refusal(408, "too_slow", f"the request took longer than receive_s={receive_s:g} s; send less at a time")
-    no_http = _refusal(400, "http", "this is no plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked")
+    no_http = _refusal(400, "http", "this is not plain HTTP/1.1; send one Content-Length or Transfer-Encoding: chunked")
     too_large = _refusal(431, "head", f"the head has more than {_MAX_HEAD_BYTES} bytes; send fewer or shorter headers")
 
     class WithDeadlines(HttpToolsProtocol):

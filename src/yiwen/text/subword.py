@@ -120,7 +120,9 @@ class Subword:
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         except (RuntimeError, ValueError, OSError) as error:
-            raise CheckpointError(f"{name} is no SentencePiece model ({error}); restore it or train again") from error
+            raise CheckpointError(
+                f"{name} is not a SentencePiece model ({error}); restore it or train again"
+            ) from error
         found = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         wanted = (PAD_ID, UNK_ID, BOS_ID, EOS_ID)
         if found != wanted:
@@ -239,7 +241,7 @@ def subword_paths(folder: Path) -> tuple[Path, Path]:
         return shared, shared
     for path in (source, target):
         if not path.is_file():
-            raise CheckpointError(f"{folder} holds neither shared.spm nor {path.name}; it is no complete bundle")
+            raise CheckpointError(f"{folder} holds neither shared.spm nor {path.name}; it is not a complete bundle")
     return source, target
 
 
