@@ -104,10 +104,10 @@ def test_the_commands_of_a_card_are_those_of_its_task(task: Task, tiny_run: Tiny
     assert ("    yiwen evaluate THIS_FOLDER --src test.en --ref test.de\n" in text) == (task != "mlm")
 
 
-def test_what_is_no_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+def test_what_is_not_a_bundle_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="missing is not a folder; give a bundle, for example runs/NAME/best"):
         open_bundle(tmp_path / "missing")
-    with pytest.raises(CheckpointError, match=r"is no folder"):
+    with pytest.raises(CheckpointError, match=r"is not a folder"):
         open_bundle(tiny_run.recipe)
     with pytest.raises(CheckpointError, match=r"has no manifest\.json"):
         open_bundle(tmp_path)

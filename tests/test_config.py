@@ -144,11 +144,11 @@ def test_a_table_where_a_value_belongs_and_the_reverse_are_refused() -> None:
         parse(Whole, {"search": 3}, source="r.toml")
 
 
-def test_dates_are_no_settings() -> None:
+def test_dates_are_not_settings() -> None:
     table = tomllib.loads("name = 2026-01-01")
     with pytest.raises(ConfigError, match="dates and times are not settings; put them in quotes"):
         parse(Whole, table, source="r.toml")
-    with pytest.raises(ConfigError, match="dates and times are no settings"):
+    with pytest.raises(ConfigError, match="dates and times are not settings"):
         parse(Whole, override(table, ["rate=2"]), source="r.toml")
 
 

@@ -183,7 +183,7 @@ def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_
 
 
 def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:
-    with pytest.raises(CheckpointError, match="nothing is no folder"):
+    with pytest.raises(CheckpointError, match="nothing is not a folder"):
         train_recipe(load_recipe(str(recipe), ["training.init_from=nothing"]))
 
 

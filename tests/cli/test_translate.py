@@ -96,7 +96,7 @@ def test_a_glossary_is_kept_to(run: Commands, tiny_run: TinyRun, tmp_path: Path)
     assert "Haus" in done.lines[0]
     assert done.lines[1] == "Gedi"
     missing = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "no.tsv", stdin=b"")
-    assert (missing.code, "no.tsv is no file" in missing.err) == (3, True)
+    assert (missing.code, "no.tsv is not a file" in missing.err) == (3, True)
 
 
 def test_the_sentences_of_a_line_are_translated_one_by_one_where_asked(run: Commands, tiny_run: TinyRun) -> None:

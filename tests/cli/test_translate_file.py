@@ -77,7 +77,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
 @pytest.mark.parametrize(
     ("source", "out", "code", "message"),
     [
-        ("missing.md", "b.md", 3, "missing.md is no file"),
+        ("missing.md", "b.md", 3, "missing.md is not a file"),
         ("a.md", "no/folder/b.md", 2, "no/folder does not exist; make it first"),
         ("a.md", ".", 2, "is a folder or may not be written; give the path of a file of yours"),
         ("a.md", "sealed/b.md", 2, "sealed does not exist; make it first"),

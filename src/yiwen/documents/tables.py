@@ -125,7 +125,7 @@ def values(source: str) -> list[Part]:
     try:
         json.loads(source)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"no JSON: {error}; correct it first") from error
+        raise DataError(f"not JSON: {error}; correct it first") from error
     out: list[Part] = []
     at = 0
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
