@@ -83,7 +83,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("a.md", "sealed/b.md", 2, "sealed does not exist; make it first"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
         ("a.exe", "b.exe", 2, "'exe' is not a format of documents here; convert it to one of .csv, .docx"),
-        ("bad.json", "b.json", 3, "no JSON"),
+        ("bad.json", "b.json", 3, "not JSON"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_writes_nothing(
