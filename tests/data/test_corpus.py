@@ -453,6 +453,9 @@ def test_a_carriage_return_inside_of_a_csv_row_ends_no_row(tmp_path: Path, end: 
 def test_a_csv_of_another_time_and_a_new_kind_of_arrow_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"src,tgt\rone,eins\rtwo,zwei\r")
     assert [pair[1:] for pair in read(CorpusConfig(path="a.csv"), tmp_path)] == [(b"one", b"eins"), (b"two", b"zwei")]
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfsep=,\r\ntgt,src\r\neins,one\r\nsep=,\r\n")  # for Excel
+    found = [pair[1:] for pair in read(CorpusConfig(path="a.csv"), tmp_path)]
+    assert found == [(b"one", b"eins"), (b"", b"sep=")]
     view = pa.table({name: pa.array([name], pa.string_view()) for name in ("src", "tgt")})
     with pa.ipc.new_stream(str(tmp_path / "a.arrow"), view.schema) as writer:
         writer.write_table(view)

@@ -498,6 +498,25 @@ def test_a_key_is_revoked_where_usage_cannot_be_written(tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_key_that_was_made_is_shown_also_where_the_database_is_locked_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+
+    def locked() -> None:
+        raise OperationalError("", {}, sqlite3.OperationalError("database is locked"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "sync", locked)
+        key, secret = store.create_key("a", **UNLIMITED)
+        assert store.find(secret) is None
+        second, _ = store.create_key("b", **UNLIMITED)
+        store.revoke_key(second.id)
+    store.sync()
+    assert (store.find(secret), [row.revoked is None for row in store.all_keys()]) == (key, [True, False])
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("error", "status", "shown"),
     [

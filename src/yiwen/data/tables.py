@@ -47,9 +47,10 @@ def _rows(path: Path) -> Iterator[list[bytes]]:
         text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", "\n" if b"\n" in beginning else "")
         # Strict, else one stray quote swallows the rest.
         stream = csv.reader((re.sub(r"\r+(?=[^\r\n])", " ", line) for line in text), strict=True)
+        sound = (row for row in stream if stream.line_num > 1 or row != ["sep=", ""])  # as Excel is told of its commas
         csv.field_size_limit(_LONGEST_FIELD)
         try:
-            yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in stream)
+            yield from ([cell.encode("utf-8", "surrogateescape") for cell in row] for row in sound)
         except csv.Error as error:
             remedy = "close or double its quotes, or drop the row"
             raise DataError(f"{path} is not CSV near line {stream.line_num} ({error}); {remedy}") from error

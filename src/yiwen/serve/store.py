@@ -130,7 +130,7 @@ class Store:
         )
         with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
-        self.sync()
+        self._try_sync()  # the key is there: a database that is locked from now on must not keep its secret from anybody
         return key, secret
 
     def revoke_key(self, key_id: str) -> None:
@@ -145,7 +145,7 @@ class Store:
         if not found:
             known = ", ".join(key.id for key in self.all_keys() if key.revoked is None) or "none"
             raise ConfigError(f"no valid key has the id {key_id!r}; valid ones: {known}")
-        self.sync()
+        self._try_sync()
 
     def all_keys(self) -> list[Key]:
         """All keys, revoked ones too, oldest first."""
