@@ -130,7 +130,7 @@ class Store:
         )
         with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(asdict(key)))
-        self._try_sync()  # the key is there: a database that is locked from now on must not keep its secret from anybody
+        self._try_sync()  # the key is there: a database that is locked from now on must not hide its secret
         return key, secret
 
     def revoke_key(self, key_id: str) -> None:
