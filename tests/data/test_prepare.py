@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -389,6 +390,15 @@ def test_waiting_for_another_process_can_be_stopped(tmp_path: Path, monkeypatch:
     with one_writer(tmp_path / "runs" / ".prepared" / "locks" / fingerprint), pytest.raises(Stopped, match="SIGINT"):
         run(tmp_path, corpus, stop=stop)
     assert shown == ["waiting for another process that prepares the same,"]
+
+
+def test_each_step_is_shown_with_the_pairs_that_it_is_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: Counter[str] = Counter()
+    monkeypatch.setattr("yiwen.data.prepare._progress", lambda _: nullcontext(lambda step, n: shown.update({step: n})))
+    pairs = [pair(n) for n in range(200)]
+    run(tmp_path, write(tmp_path, "train", [*pairs, pairs[0], ("", "empty")]), valid_pairs=10, test_pairs=10)
+    assert shown == {"cleaning": 202, "learning subwords from": 180, "tokenising": 201}
+    assert [*shown] == ["cleaning", "learning subwords from", "tokenising"]
 
 
 @pytest.mark.parametrize(("is_wanted", "is_terminal"), [(True, True), (True, False), (False, True)])

@@ -184,6 +184,7 @@ def _trained_models(intake: Intake, rows: np.ndarray, findings: Findings) -> lis
     elif tokenizer.shared:
         columns = {"shared": ("src", "tgt")}
     texts = [partial(intake.texts, rows, *sides) for sides in columns.values()]
+    job.tick("learning subwords from", len(rows))  # which may take longer than the rest
     trained = in_threads([partial(train_subword, text, tokenizer) for text in texts], job.stop)
     paths = [job.folder / f"{name}.spm" for name in columns]
     for name, path, (content, model) in zip(columns, paths, trained, strict=True):
