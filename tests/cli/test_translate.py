@@ -244,7 +244,7 @@ def test_an_output_file_appears_whole_or_not_at_all(run: Commands, tiny_run: Tin
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tiny_run: TinyRun, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" * 9000)
+    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" * 5000)  # a block is 4,096
     arguments = command("translate", tiny_run.best, *QUICK, "--input", tmp_path / "in.txt")
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -96,6 +96,7 @@ def test_a_forked_child_is_told_to_load_an_exported_model_itself(
     assert end == "loaded"
 
 
+@pytest.mark.slow
 def test_a_forked_child_trains(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     recipe = write_task(tmp_path, "copy")

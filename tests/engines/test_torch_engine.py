@@ -140,6 +140,7 @@ def test_bf16_runs_and_keeps_its_log_probs_in_float32(engine: TorchEngine, sourc
     assert all(found[0].ids for found in rounded.search(sources, config=SearchConfig(beam_size=2)))
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_over_many_batches(engine: TorchEngine, sources: list[list[int]]) -> None:
     def translate(n_calls: int) -> int:
         for i in range(n_calls):  # other numbers of sentences, and so other shapes, at every call

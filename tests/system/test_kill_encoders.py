@@ -30,7 +30,9 @@ def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
         yield found
 
 
-@pytest.mark.parametrize("task", KINDS)
+@pytest.mark.parametrize(
+    "task", ["mlm", "embed", *(pytest.param(task, marks=pytest.mark.slow) for task in ("classify", "tag"))]
+)
 def test_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, task: str) -> None:
     recipe = str(write_labelled(tmp_path, task, **KINDS[task]))
     whole, run = tmp_path / "whole", tmp_path / "run"

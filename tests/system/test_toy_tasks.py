@@ -24,7 +24,7 @@ SETTINGS = [
     ("task", "max_steps", "expected"),
     [
         ("copy", 320, 0.95),
-        ("reverse", 640, 0.8),
+        pytest.param("reverse", 640, 0.8, marks=pytest.mark.slow),
         pytest.param("sort", 640, 0.8, marks=pytest.mark.slow),
     ],
 )
