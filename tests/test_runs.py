@@ -288,6 +288,7 @@ def test_a_run_from_a_machine_with_bf16_tells_where_it_cannot_go_on(
     assert "hardware.json cannot be used (products='onednn', but this torch has none that computes bf16" in said
 
 
+@pytest.mark.slow
 def test_a_run_of_packed_sentences_learns_what_one_of_padded_sentences_learns(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

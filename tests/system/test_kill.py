@@ -77,6 +77,7 @@ def test_batches_computed_in_shards_are_resumed_to_the_digit(yiwen: Commands, tm
     assert (chosen["threads"], chosen["shards"]) == (2, 2)
 
 
+@pytest.mark.slow
 def test_what_other_methods_draw_is_resumed_to_the_digit(yiwen: Commands, tmp_path: Path) -> None:
     campaign(yiwen, tmp_path, kind="methods", n_kills=2, seed=4)
 
