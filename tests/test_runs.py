@@ -25,7 +25,6 @@ from yiwen.cli.main import main
 from yiwen.data import pipeline
 from yiwen.data.batching import Batch
 from yiwen.errors import CheckpointError, ConfigError
-from yiwen.model import attention
 from yiwen.model.transformer import Transformer
 from yiwen.recipe import load_recipe
 from yiwen.runs import average_run, prepare_recipe, train_recipe
@@ -303,7 +302,7 @@ def test_a_run_of_packed_sentences_learns_what_one_of_padded_sentences_learns(
     padded = losses(tmp_path / "padded")
     choose, n_passes = hardware.choose, []
     monkeypatch.setattr("yiwen.hardware.choose", lambda **asked: replace(choose(**asked), attention="packed"))
-    monkeypatch.setattr(attention, "varlen_attn", one_by_one)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", one_by_one)
     forward_packed = Transformer.forward_packed
 
     def counting(model: Transformer, *given: Any) -> Any:

@@ -85,7 +85,7 @@ def outcome(run: Path) -> tuple[bytes, bytes, bytes]:
 
 _SERVER = """
 import json, os, sys
-import pyarrow, sacrebleu, torch.utils.tensorboard, yiwen.runs, yiwen.training.loop, yiwen.data.pipeline
+import pyarrow, sacrebleu, torch._dynamo, torch.utils.tensorboard, yiwen.runs, yiwen.training.loop, yiwen.data.pipeline
 from yiwen.cli.main import main
 from yiwen.evaluation.metrics import quick_score
 quick_score(["a"], ["a"], tgt_lang="de", metric="bleu")

@@ -244,7 +244,7 @@ def test_an_output_file_appears_whole_or_not_at_all(run: Commands, tiny_run: Tin
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tiny_run: TinyRun, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" * 5000)  # a block is 4,096
+    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" + b"\n" * 5000)  # a block is 4,096
     arguments = command("translate", tiny_run.best, *QUICK, "--input", tmp_path / "in.txt")
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -258,14 +258,14 @@ def test_a_reader_that_leaves_ends_it_quietly(tiny_run: TinyRun, tmp_path: Path)
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_reaches_a_command_that_waits_for_text(signum: signal.Signals, tiny_run: TinyRun) -> None:
+def test_a_signal_reaches_a_command_that_waits_for_text(signum: signal.Signals, exported_bundle: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     ready = YIWEN.replace(
         "sys.exit",
         "import yiwen.cli.streams as s; r = s._Stdin.readinto; exec('''def f(*a):\n"
         " print('waiting', flush=True)\n return r(*a)'''); s._Stdin.readinto = f; sys.exit",
     )
-    arguments = [sys.executable, "-c", ready, "translate", str(tiny_run.best), "--threads", "1"]
+    arguments = [sys.executable, "-c", ready, "translate", str(exported_bundle), "--threads", "1"]
     with subprocess.Popen(arguments, **pipes) as process:  # type: ignore[call-overload]
         assert process.stdout.readline() == b"waiting\n"
         process.send_signal(signum)

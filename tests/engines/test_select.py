@@ -181,6 +181,24 @@ def test_translating_with_an_exported_engine_imports_nothing_that_it_does_not_ne
     assert lines[2] == ""
 
 
+TORCH = """
+import sys
+from yiwen.encoder import Encoder
+from yiwen.translator import Translator
+for load in (Translator.load, Encoder.load):
+    model = load(sys.argv[1], engine="torch", threads=1)
+    assert len(model.translate(["Deti gedi."]) if load == Translator.load else model.features(["Deti gedi."])) == 1
+assert "torch" in sys.modules
+assert "torch._dynamo" not in sys.modules, "torch's compiler takes as long to import as all else of torch"
+"""
+
+
+def test_computing_with_torch_does_not_import_its_compiler(tiny_run: TinyRun) -> None:
+    command = [sys.executable, "-c", TORCH, str(tiny_run.best)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_engine_keeps_the_kernels_of_more_shapes_than_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences that come alone have some hundred and fifty, all of which come again."""
     name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"

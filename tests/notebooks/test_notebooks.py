@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-pytest.importorskip("jupytext", reason="needs yiwen[notebooks]")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("jupytext") is None, reason="needs yiwen[notebooks]")
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.py"))
 

@@ -45,7 +45,7 @@ def sentences() -> Batch:
 def test_loss_and_gradients_are_those_of_padded_sentences(
     monkeypatch: pytest.MonkeyPatch, positions: str, changes: dict[str, Any], rdrop: float
 ) -> None:
-    monkeypatch.setattr(attention, "varlen_attn", one_by_one)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", one_by_one)
     model, batch = build(positions=positions, **changes), sentences()
     loss_fn, parameters = translation_loss(0.1, rdrop=rdrop), list(model.parameters())
     loss, n_tokens = loss_fn(model, batch)
@@ -58,7 +58,7 @@ def test_loss_and_gradients_are_those_of_padded_sentences(
 
 
 def test_no_sentence_sees_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "varlen_attn", one_by_one)
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", one_by_one)
     model, batch = build(), sentences().packed()
     assert batch.packings is not None
     states = model.forward_packed(batch.src_ids, batch.tgt_in, *batch.packings)
@@ -86,7 +86,7 @@ def test_no_pass_asks_a_device_for_a_value(monkeypatch: pytest.MonkeyPatch, is_p
 
 @pytest.mark.parametrize("way", ["plain", "fused"])
 def test_padded_sentences_go_on_as_before_in_the_same_model(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    monkeypatch.setattr(attention, "varlen_attn", None)  # not to be called
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", None)  # not to be called
     model, batch = build(), sentences()
     use_attention(model, getattr(attention, f"{way}_attention"))
     assert torch.isfinite(translation_loss(0.1)(model, batch)[0])

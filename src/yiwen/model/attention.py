@@ -14,7 +14,6 @@ from typing import NamedTuple, cast
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.varlen import varlen_attn
 
 from yiwen.data.batching import Packing
 from yiwen.model.config import ModelConfig
@@ -79,6 +78,8 @@ def fused_attention(
 
 def packed_attention(q_1HQK: Tensor, k_1HMK: Tensor, v_1HMK: Tensor, packed: Packed) -> Tensor:
     """The same within each sentence of a row of Q queries and M keys: (1, H, Q, K). On a GPU, in bf16."""
+    from torch.nn.attention.varlen import varlen_attn  # brings torch's compiler: as long as all else of torch to import
+
     q_QHK, k_MHK, v_MHK = (x[0].transpose(0, 1) for x in (q_1HQK, k_1HMK, v_1HMK))
     queries, keys = packed.queries, packed.keys
     window = (-1, 0) if packed.is_causal else (-1, -1)  # how far it may look back and ahead, -1: without an end
