@@ -124,7 +124,13 @@ def test_finished_runs_are_not_trained_again_and_a_stopped_sweep_goes_on(
 
 
 @pytest.mark.parametrize(
-    "damaged", ["{", "{}", "null", "\0", '{"score": "high"}', pytest.param("[" * 100_000, id="deep")]
+    "damaged",
+    [
+        "{",
+        '{"score": "high"}',
+        *(pytest.param(text, marks=pytest.mark.slow) for text in ("{}", "null", "\0")),
+        pytest.param("[" * 100_000, id="deep", marks=pytest.mark.slow),
+    ],
 )
 def test_a_damaged_result_is_scored_again(recipe: str, damaged: str) -> None:
     settings = [*SHORT, "model.dropout=0.1,0.4"]
