@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol, runtime_checkable
 from yiwen.documents.placing import Piece, linked, place
 from yiwen.documents.unit import Answer, Span, Unit
 from yiwen.errors import DataError, expect
-from yiwen.evaluation.checks import changes_placeholders
 from yiwen.text.scripts import UNSPACED_LETTERS
 
 _EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W\d_{UNSPACED_LETTERS}]|(?<=\d)\d)")
@@ -91,6 +90,8 @@ def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
 
 def _flags(first: Unit, unit: Unit, draft: _Draft) -> Iterator[str]:
     """The flags of a draft, `placeholders` by how they stand once all are put in, one without a place at the end."""
+    from yiwen.evaluation.checks import changes_placeholders  # the process that parses would import it, too
+
     text = draft.text
     for number, literal in zip(unit.literals(), first.literals(), strict=True):
         text = text.replace(number, literal, 1) if number in text else f"{text} {literal}"
