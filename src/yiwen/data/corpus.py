@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from yiwen.config import check_bounds
-from yiwen.data import alignment, conll, lines, tables, tmx
+from yiwen.data import conll, lines, tables, tmx
 from yiwen.errors import ConfigError
 from yiwen.text.languages import best_match
 
@@ -146,7 +146,9 @@ def _read_two_files(src_path: Path, tgt_path: Path, *, size: int) -> Iterator[li
     sides = (lines.blocks(lines.lines_of(path), size) for path in (src_path, tgt_path))
     for src, tgt in zip_longest(*sides, fillvalue=list[bytes]()):
         if len(src) != len(tgt):
-            raise alignment.unequal_sides(src_path, tgt_path)
+            from yiwen.data.alignment import unequal_sides  # brings NumPy, which reading a recipe does without
+
+            raise unequal_sides(src_path, tgt_path)
         yield list(src), list(tgt)
 
 
