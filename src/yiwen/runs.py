@@ -11,26 +11,22 @@ import json
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
 
 from rich.console import Console
 
 from yiwen import hardware
 from yiwen.bundle import Bundle, open_bundle, save_bundle
 from yiwen.config import parse, read_toml, settings_of, to_toml
-from yiwen.data import lines
-from yiwen.data.fingerprint import ready_models
-from yiwen.data.prepare import Prepared, prepare
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
+from yiwen.preparing import initial_model as initial_model  # public here, too
+from yiwen.preparing import prepare_recipe as prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
 from yiwen.stop import NEW_RUN, StopFlag
-from yiwen.tasks.config import TARGETS
-from yiwen.text.languages import canonical
-from yiwen.text.subword import TokenizerConfig, subword_paths
+from yiwen.text.subword import subword_paths
 from yiwen.training.average import average_weights
 from yiwen.training.checkpoint import last_scheduled, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE, TrainingConfig
@@ -39,76 +35,6 @@ from yiwen.training.job import Job
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
-
-_FREE_TO_CHANGE: Final = ("preset", "dropout", "attention_dropout", "layer_dropout")
-"""Settings of a model that its weights do not depend on."""
-_OF_THE_DECODER: Final = ("n_decoder_layers", "tied_embeddings")
-"""Settings of a translator that its encoder's weights do not depend on."""
-
-
-def prepare_recipe(
-    loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool = False, root: Path | None = None
-) -> Prepared:
-    """Prepare the data of a recipe below `root`, or the folder of all runs, or find it prepared already.
-
-    Raises:
-        CheckpointError, ConfigError: As in `initial_model`; also if one table of subwords is to serve two vocabularies.
-    """
-    recipe, initial = loaded.recipe, initial_model(loaded)
-    tokenizer = recipe.tokenizer
-    has_one_table = recipe.task == "embed" or (recipe.task == "translate" and recipe.model.tied_embeddings == "all")
-    if tokenizer.model and has_one_table and len(ready_models(tokenizer.model, base=loaded.base)) > 1:
-        raise ConfigError(
-            f"tokenizer.model {tokenizer.model!r} holds a vocabulary for each language, and task={recipe.task!r} with "
-            f"model.tied_embeddings={recipe.model.tied_embeddings!r} has one table of subwords; name one file for "
-            "both, or translate with tied_embeddings='target'"
-        )
-    if initial is not None:
-        # An encoder has one vocabulary, of a translator's two that of the source.
-        path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
-        tokenizer = TokenizerConfig(model=str(path.resolve()), sampling=tokenizer.sampling)
-    root, targets = root or runs_root(), TARGETS[recipe.task]
-    return prepare(recipe.data, tokenizer, root=root, base=loaded.base, targets=targets, stop=stop, progress=progress)
-
-
-def initial_model(loaded: LoadedRecipe) -> Bundle | None:
-    """The model that `training.init_from` names; None where a recipe names none.
-
-    Raises:
-        CheckpointError: If there is no such model.
-        ConfigError: If it is of other languages or another shape than the recipe asks for; all differences are named.
-    """
-    recipe = loaded.recipe
-    if not recipe.training.init_from:
-        return None
-    path = lines.expanded(recipe.training.init_from)
-    bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
-    info, is_translator = bundle.info, recipe.task == "translate"
-    pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
-    for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):
-        there, here = (code and canonical(code) for code in (getattr(info, name), getattr(recipe.data, name)))
-        if is_translator or info.task != "embed" or here != canonical(info.tgt_lang):  # embed has read both
-            pairs[f"data.{name}"] = there, here
-    free = _FREE_TO_CHANGE if is_translator else (*_FREE_TO_CHANGE, *_OF_THE_DECODER)
-    for name in dataclasses.asdict(recipe.model):
-        if name not in free:
-            value = "kv_heads" if name == "n_kv_heads" else name  # 0 means as many as n_heads
-            pairs[f"model.{name}"] = getattr(info.model, value), getattr(recipe.model, value)
-    n_symbols = bundle.source.n_placeholders
-    pairs["tokenizer.placeholders"] = n_symbols, recipe.tokenizer.placeholders or n_symbols  # 0: as it has them
-    if is_translator and not recipe.tokenizer.shared:
-        pairs["tokenizer.shared"] = len(set(subword_paths(bundle.folder))) == 1, False
-    problems = [f"{name}: {there!r} there, {here!r} here" for name, (there, here) in pairs.items() if there != here]
-    unknown = [symbol for symbol in recipe.tokenizer.symbols if not bundle.source.has_piece(symbol)]
-    problems += [f"tokenizer.symbols: {symbol!r} is not in its vocabulary" for symbol in unknown]
-    if recipe.tokenizer.model:
-        problems.append(f"tokenizer.model: its own vocabulary is used, not {recipe.tokenizer.model!r}")
-    if problems:
-        raise ConfigError(
-            f"training.init_from: {bundle.folder} is not of this recipe's kind:\n  " + "\n  ".join(problems) + "\n"
-            "change the recipe so that they agree, or start from another model"
-        )
-    return bundle
 
 
 def train_recipe(
@@ -173,8 +99,7 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
         make = partial(translation_job, search=recipe.search)
     else:
         make = partial(encoder_job, encoder=recipe.encoder, task=recipe.task)
-    max_tokens = recipe.data.max_tokens
-    return make(store, recipe.model, training, hardware=chosen, max_tokens=max_tokens, initial=initial)
+    return make(store, recipe.model, training, hardware=chosen, max_tokens=recipe.data.max_tokens, initial=initial)
 
 
 def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
@@ -289,8 +214,5 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     if now.training.max_steps < (step := read_progress(last).step):
         changes.append(f"training.max_steps={now.training.max_steps}: {step} updates are done; use {step} or more")
     if changes:
-        raise ConfigError(
-            f"{path} was started with another recipe; a resumed run cannot change these:\n  "
-            + "\n  ".join(changes)
-            + f"\nundo the changes, or {NEW_RUN}"
-        )
+        told = "\n  ".join((f"{path} was started with another recipe; a resumed run cannot change these:", *changes))
+        raise ConfigError(f"{told}\nundo the changes, or {NEW_RUN}")

@@ -33,7 +33,7 @@ ORDER = [
     {"training"},
     {"export"},
     {"recipe"},
-    {"plan"},
+    {"plan", "preparing"},
     {"asking", "translation"},
     {"runs", "translator"},
     {"evaluations"},

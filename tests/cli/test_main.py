@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ import pytest
 import typer
 from commands import YIWEN
 
+from tiny_model import write_tiny_recipe
 from yiwen import __main__ as entry
 from yiwen import __version__, errors
 from yiwen.cli import main as cli
@@ -92,6 +94,25 @@ for name in {names}:
 """
     result = python(program)
     assert result.returncode == 0, result.stderr
+
+
+COMMAND = (
+    "import os; os.environ['YIWEN_RUNS'] = {runs!r}\nfrom yiwen.cli.main import main; assert main({arguments}) == 0"
+)
+
+
+def test_preparing_text_imports_no_torch(tmp_path: Path) -> None:
+    arguments = ["prepare", str(write_tiny_recipe(tmp_path))]
+    _, names = loaded_by(COMMAND.format(runs=str(tmp_path / "runs"), arguments=arguments))
+    assert "yiwen.data.pipeline" in names
+    assert not names & {"torch", "yiwen.runs"}, "some two seconds of start, and 180 MB"
+
+
+def test_showing_a_recipe_and_listing_keys_imports_no_numpy(tmp_path: Path) -> None:
+    for arguments in (["config", str(write_tiny_recipe(tmp_path))], ["keys", "list"]):
+        _, names = loaded_by(COMMAND.format(runs=str(tmp_path / "runs"), arguments=arguments))
+        assert "yiwen.recipe" in names
+        assert "numpy" not in names
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

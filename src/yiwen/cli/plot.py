@@ -55,8 +55,8 @@ def _figure(what: str, of: list[str]) -> Figure:
             return plots.lines({"learning rate": _rates(of)}, x="step")
         case _:
             from yiwen.data.store import Store
+            from yiwen.preparing import prepare_recipe
             from yiwen.recipe import load_recipe
-            from yiwen.runs import prepare_recipe
             from yiwen.stop import stop_on_signals
 
             with stop_on_signals() as stop:

@@ -8,8 +8,8 @@ from yiwen.cli.options import AsJson, RecipeName, Settings, stoppable
 def prepare(recipe: RecipeName, settings: Settings = None, as_json: AsJson = False) -> None:
     """Clean and tokenise a recipe's text; say what was dropped."""
     from yiwen.data.report import print_report
+    from yiwen.preparing import prepare_recipe
     from yiwen.recipe import load_recipe
-    from yiwen.runs import prepare_recipe
 
     with stoppable(stderr=as_json) as (stop, console):
         prepared = prepare_recipe(load_recipe(recipe, settings or ()), stop=stop, progress=True)
