@@ -258,7 +258,7 @@ def test_the_child_writes_no_file(tmp_path: Path) -> None:
 
 
 def test_the_child_loads_nothing_of_models_nor_of_their_checks() -> None:
-    """Each document is worth two children, and each import is made in both."""
+    """A document takes two of them, and each import is made in both."""
     heavy = {"numpy", "torch", "sentencepiece", "pydantic", "yiwen.evaluation", "yiwen.text.numbers"}
     program = f"import sys, yiwen.documents.child; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
