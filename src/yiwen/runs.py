@@ -173,8 +173,7 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
         make = partial(translation_job, search=recipe.search)
     else:
         make = partial(encoder_job, encoder=recipe.encoder, task=recipe.task)
-    max_tokens = recipe.data.max_tokens
-    return make(store, recipe.model, training, hardware=chosen, max_tokens=max_tokens, initial=initial)
+    return make(store, recipe.model, training, hardware=chosen, max_tokens=recipe.data.max_tokens, initial=initial)
 
 
 def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
@@ -282,8 +281,7 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         table = read_toml(path)
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
-    before = parse(Recipe, table, source=str(path))
-    old, new = map(settings_of, (before, now))
+    old, new = settings_of(parse(Recipe, table, source=str(path))), settings_of(now)
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):
