@@ -183,15 +183,34 @@ def test_a_folder_replaces_an_older_one_and_what_a_killed_writer_left(tmp_path: 
     assert names(tmp_path) == ["bundle"]
 
 
+def moved_aside(aside: Path) -> None:
+    """A whole folder, as a writer that is killed just between its two renames leaves the old one."""
+    with files.new_folder(aside.parent.parent / "elsewhere" / "whole") as folder:
+        (folder / "file").touch()
+    aside.parent.mkdir(exist_ok=True)
+    (aside.parent.parent / "elsewhere" / "whole").rename(aside)
+
+
 def test_what_a_killed_writer_moved_aside_and_did_not_replace_returns(tmp_path: Path) -> None:
-    living = files._temporary(tmp_path / "b", "old-").name
-    for aside in (".tmp-99999999-old-a", living, ".tmp-99999999-old-c", ".tmp-99999999-old-d"):
-        with files.new_folder(tmp_path / aside) as folder:
-            (folder / "file").touch()
-    (tmp_path / "c").mkdir()  # it was replaced
-    (tmp_path / ".tmp-99999999-old-d" / "file").unlink()  # half removed, since what replaced it was whole
-    files.put_back(tmp_path)
-    assert names(tmp_path) == [living, ".tmp-99999999-old-c", ".tmp-99999999-old-d", "a", "c"]
+    place = tmp_path / "place"
+    living = files._temporary(place / "b", "old-").name
+    shortened = f".tmp-99999999-old-{'e' * 40}"  # maybe of a longer name
+    left = (".tmp-99999999-old-a", living, ".tmp-99999999-old-c", ".tmp-99999999-old-d", shortened)
+    for aside in left:
+        moved_aside(place / aside)
+    (place / "c").mkdir()  # it was replaced
+    (place / ".tmp-99999999-old-d" / "file").unlink()  # half removed, since what replaced it was whole
+    files.put_back(place)
+    assert names(place) == sorted([*left[1:], "a", "c"])
+
+
+def test_what_a_killed_writer_moved_aside_outlives_a_new_one_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "place" / "ctranslate2"
+    moved_aside(path.with_name(".tmp-99999999-old-ctranslate2"))
+    with pytest.raises(ZeroDivisionError), files.new_folder(path):
+        raise ZeroDivisionError
+    assert files.is_whole(path)
+    assert names(path.parent) == ["ctranslate2"]
 
 
 def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -616,6 +616,12 @@ def test_what_is_no_path_is_no_model(folder: Any) -> None:
         Translator.load(folder)
 
 
+@pytest.mark.parametrize("first_line", ["x", None, 1.5, True])
+def test_a_number_of_a_line_is_a_number(translator: Translator, first_line: Any) -> None:
+    with pytest.raises(ConfigError, match=r"first_line is a .*; give the number of a line, not "):
+        translator.score(["a"], ["b"], first_line=first_line)
+
+
 def test_a_flag_that_is_none_is_refused(translator: Translator) -> None:
     with pytest.raises(ConfigError, match=r"stop is a bool; give a yiwen\.stop\.StopFlag, or None, not True"):
         translator.translate(["a"], stop=True)  # type: ignore[arg-type]

@@ -6,16 +6,18 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; Ctrl-C while it is still being imported ends it as later, without a traceback."""
+    """Run the command line; a signal while it is still being imported ends it as later, without a traceback."""
     try:
         from yiwen.stop import interrupt
 
-        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # else it is to be ignored
-            signal.signal(signal.SIGINT, interrupt)
+        for signum, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+            if signal.getsignal(signum) == usual:  # else it is to be ignored
+                signal.signal(signum, interrupt)
         from yiwen.cli.main import main as run
-    except KeyboardInterrupt:
-        print("stopped by SIGINT", file=sys.stderr)
-        return 130
+    except (KeyboardInterrupt, SystemExit) as stopped:  # the first, where not even `interrupt` was there yet
+        code = int(getattr(stopped, "code", 128 + signal.SIGINT))
+        print(f"stopped by {signal.Signals(code - 128).name}", file=sys.stderr)
+        return code
     for signum in (signal.SIGINT, signal.SIGTERM):  # what Python takes down at its end is no work to be stopped
         atexit.register(signal.signal, signum, signal.SIG_IGN)
     return run()

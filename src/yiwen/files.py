@@ -115,6 +115,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     The manifest is written for the caller. An existing `path` is replaced: moved aside, then removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    put_back(path.parent)  # a new one may fail, and what a killed writer moved aside would be lost with its halves
     temporary = _cleared(path)
     temporary.mkdir()
     with _removed_on_failure(temporary, path):
@@ -142,7 +143,7 @@ def put_back(folder: Path) -> None:
     """Return to its place what a `new_folder` that was killed between its two renames was about to replace."""
     for aside in folder.glob(f"{_TEMPORARY}*-old-*"):
         path = folder / aside.name.partition("-old-")[2]
-        if is_whole(aside) and not (path.exists() or _is_written(aside)):
+        if len(path.name) < _LONGEST and is_whole(aside) and not (path.exists() or _is_written(aside)):
             aside.rename(path)
 
 

@@ -207,8 +207,7 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         table = read_toml(path)
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
-    before = parse(Recipe, table, source=str(path))
-    old, new = map(settings_of, (before, now))
+    old, new = settings_of(parse(Recipe, table, source=str(path))), settings_of(now)
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):

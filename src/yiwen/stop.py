@@ -54,9 +54,13 @@ def poll(stop: StopFlag | None, doing: str) -> None:
 
 
 def interrupt(signum: int, frame: FrameType | None) -> None:
-    """What SIGINT does while a command loads. It is noted, too: the exception may be lost in what PyTorch imports."""
+    """What SIGINT and SIGTERM do while a command loads, and where none of its loops asks for a flag.
+
+    What is being written is removed on the way out; as process 1 of a container a command would ignore SIGTERM without
+    this. The signal is noted, too: the exception may be lost in what PyTorch imports.
+    """
     StopFlag.early = signum
-    raise KeyboardInterrupt
+    raise SystemExit(128 + signum)
 
 
 @contextmanager

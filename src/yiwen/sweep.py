@@ -3,6 +3,7 @@
 runs/RECIPE-sweep/   rdrop=1,dropout=0.3/   a run like any other, and init.json: the model that it began with,
                                             cell.json: what came of it, the translations too
                      sweep.json             all of it
+                     lock                   of the one sweep that may run there
 
 Scores are those of the validation text, searched as the recipe says: choices are made there, not on the test.
 """
@@ -13,7 +14,7 @@ import itertools
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric, quick_score
-from yiwen.files import read_json, write_json
+from yiwen.files import one_writer, read_json, write_json
 from yiwen.recipe import LoadedRecipe, Recipe, load_recipe, runs_root
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.translator import Translator
@@ -103,24 +104,15 @@ def sweep(
 
     Raises:
         ConfigError: If a combination is no recipe.
+        TrainingError: If another process is sweeping there; it would take what this one trains for cells that failed.
         Stopped: After a stop signal; the same call goes on.
     """
     cells = grid(recipe, settings, each=each, folder=folder)
-    results: list[Result | str] = []
-    for number, cell in enumerate(cells, 1):
-        if console is not None:
-            console.print(f"{number} of {len(cells)}: {cell.folder}", highlight=False, markup=False, soft_wrap=True)
-        try:
-            results.append(_result(cell, stop, console))
-        except Stopped as stopped:
-            stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
-            raise
-        except YiwenError as error:
-            results.append(f"{cell.folder.name}: {error}".replace(NEW_RUN, "start a new sweep with --folder FOLDER"))
-    rows = compared(cells, results)
-    cells[0].folder.parent.mkdir(parents=True, exist_ok=True)  # where no run came as far
-    write_json(cells[0].folder.parent / "sweep.json", [asdict(row) for row in rows])
-    return cells[0].folder.parent, rows
+    place = cells[0].folder.parent
+    with one_writer(place):
+        rows = compared(cells, [*_results(cells, stop, console)])
+        write_json(place / "sweep.json", [asdict(row) for row in rows])
+    return place, rows
 
 
 def grid(recipe: str, settings: Sequence[str], *, each: bool = False, folder: str | Path | None = None) -> list[Cell]:
@@ -231,6 +223,20 @@ def _one_by_one(choices: dict[str, list[str]]) -> list[dict[str, str]]:
     alone = [{key: value} for key, values in choices.items() if key != SEED for value in values[1:]]
     seeds = [{SEED: seed} for seed in choices.get(SEED, ()) if len(choices[SEED]) > 1]
     return [row | seed for row in ({}, *alone) for seed in seeds or [{}]]
+
+
+def _results(cells: Sequence[Cell], stop: StopFlag | None, console: Console | None) -> Iterator[Result | str]:
+    """What came of each cell, or why it failed."""
+    for number, cell in enumerate(cells, 1):
+        if console is not None:
+            console.print(f"{number} of {len(cells)}: {cell.folder}", highlight=False, markup=False, soft_wrap=True)
+        try:
+            yield _result(cell, stop, console)
+        except Stopped as stopped:
+            stopped.args = (str(stopped).replace(GO_ON, "go on with the same command"),)
+            raise
+        except YiwenError as error:
+            yield f"{cell.folder.name}: {error}".replace(NEW_RUN, "start a new sweep with --folder FOLDER")
 
 
 def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Result:

@@ -267,6 +267,7 @@ class Translator:
             DataError: If a text is longer than the model has positions for, and `skipped` is not given.
         """
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
+        expect(first_line, int, "first_line", "the number of a line", but=bool)
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         n = self.bundle.reader.n_symbols

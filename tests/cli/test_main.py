@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -396,35 +396,66 @@ def test_a_stream_that_is_closed_ends_in_no_traceback(closed: str, expected: tup
     assert (done.returncode, done.stdout, done.stderr) == expected
 
 
-def test_ctrl_c_while_the_command_is_still_imported_ends_in_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def usual_handlers() -> Iterator[None]:
+    """Those that Python starts with, also where the tests run in the background; the old ones return."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {signum: signal.signal(signum, handler) for signum, handler in usual.items()}
+    yield
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
+
+
+@pytest.mark.usefixtures("usual_handlers")
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_command_is_still_imported_ends_in_no_traceback(
+    signum: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Interrupted(ModuleType):
-        def __getattr__(self, name: str) -> NoReturn:
-            raise KeyboardInterrupt
+        def __getattr__(self, name: str) -> None:
+            assert callable(signal.getsignal(signum))  # else the signal would be the end of pytest
+            signal.raise_signal(signum)
 
+    monkeypatch.setattr(StopFlag, "early", None)
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "yiwen.cli.main", Interrupted("yiwen.cli.main"))
-        assert entry.main() == 130
-    assert capsys.readouterr().err == "stopped by SIGINT\n"
+        assert entry.main() == 128 + signum
+    assert capsys.readouterr().err == f"stopped by {signum.name}\n"
 
 
+@pytest.mark.usefixtures("usual_handlers")
 def test_ctrl_c_that_loading_swallows_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def swallowing() -> int:
-        with suppress(KeyboardInterrupt):
+        with suppress(SystemExit):
             signal.raise_signal(signal.SIGINT)
         return int(bool(StopFlag()))
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
     monkeypatch.setattr(StopFlag, "early", None)
     monkeypatch.setattr(cli, "main", swallowing)
-    try:
-        assert entry.main() == 1
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell starts what runs in the background
-        assert entry.main() == 1  # of before
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert entry.main() == 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell starts what runs in the background
+    assert entry.main() == 1  # of before
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process by a signal without asking it")
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_command_that_polls_no_flag_is_told_and_leaves_no_half_of_a_file(
+    signum: signal.Signals, tmp_path: Path
+) -> None:
+    program = f"""
+import os
+import signal
+import sys
+from yiwen.__main__ import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
+os.fsync = lambda descriptor: os.kill(os.getpid(), {signum:d})  # when all is written, and not yet in its place
+sys.exit(main())
+"""
+    done = python(program, "plot", "masks", "--output", str(tmp_path / "masks.svg"))
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signum, "", f"stopped by {signum.name}\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows ends a process by a signal without asking it")

@@ -18,6 +18,7 @@ from tiny_model import TinyRun, exported
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.evaluation.metrics import Metric
+from yiwen.files import one_writer
 from yiwen.recipe import load_recipe
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.sweep import _T_95, Cell, Result, Row, compared, grid, sweep, table
@@ -307,6 +308,13 @@ def test_a_cell_that_went_on_from_another_model_is_no_result_of_this_one(
     _, (row, _) = sweep(recipe, settings)
     told = "dropout=0.1: trained from another init_from model than now; give another --folder, or remove it"
     assert row.error == told
+
+
+def test_a_second_sweep_of_a_folder_at_the_same_time_is_refused(recipe: str, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "tiny-sweep"
+    with one_writer(folder), pytest.raises(TrainingError, match=r"tiny-sweep is being written by process \d+; wait"):
+        sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
+    assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
 def test_a_cell_that_was_stopped_goes_on_from_no_other_model(

@@ -414,6 +414,18 @@ def test_a_corpus_is_two_files_or_one(settings: dict[str, str], message: str) ->
         CorpusConfig(**settings)  # type: ignore[arg-type]
 
 
+def test_a_variable_may_hold_the_whole_path_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"dog\tHund\n")
+    monkeypatch.setenv("CORPUS", str(tmp_path / "a.tsv"))
+    assert read(CorpusConfig(path="${CORPUS}"), tmp_path) == [(1, b"dog", b"Hund")]
+    monkeypatch.setenv("CORPUS", "a.doc")
+    with pytest.raises(ConfigError, match=r"'\$\{CORPUS\}' has none of the suffixes \.tsv, "):
+        CorpusConfig(path="${CORPUS}")
+    monkeypatch.delenv("CORPUS")
+    with pytest.raises(DataError, match="the environment variable CORPUS is not set"):
+        read(CorpusConfig(path="${CORPUS}"), tmp_path)
+
+
 @pytest.mark.parametrize(("name", "package"), [("a.parquet", "pyarrow"), ("a.tmx", "lxml")])
 def test_a_missing_package_is_named(tmp_path: Path, name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_bytes(b"x")

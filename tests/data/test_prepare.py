@@ -20,8 +20,9 @@ import pytest
 from made_text import contents, pair, run, texts, write
 
 from yiwen.data import pipeline
-from yiwen.data.corpus import CorpusConfig
+from yiwen.data.corpus import Block, CorpusConfig
 from yiwen.data.prepare import DataConfig, _progress, prepare
+from yiwen.data.stages import CleanTask, clean_block
 from yiwen.data.store import Store, TextPairs, mapped
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
 from yiwen.files import MANIFEST, one_writer, verify_manifest
@@ -72,6 +73,16 @@ def test_every_pair_is_kept_or_dropped_for_a_counted_reason_with_its_line(tmp_pa
     }
     assert report.overlong == ("bad.en line 16",)
     assert (report.read, report.kept, sum(item.count for item in report.dropped)) == (16, 2, 14)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a.TMX.gz", "unit without both languages"), ("a.tsv", "malformed row"), ("a.jsonl", "malformed row")],
+)
+def test_what_lacks_a_side_is_counted_as_what_it_is(name: str, reason: str) -> None:
+    block = Block(1, [b"A dog runs.", b"A cat.", None], [b"Ein Hund rennt.", None, None])
+    cleaned = clean_block(CleanTask(CleaningConfig(), "en", "de"), 0, (Path(name),), block)
+    assert (cleaned.n_read, cleaned.batch.num_rows, cleaned.findings.counts) == (3, 1, {reason: 2})
 
 
 def test_the_store_holds_normalised_text_and_names_its_lines(tmp_path: Path) -> None:

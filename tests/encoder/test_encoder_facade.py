@@ -128,6 +128,10 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
         encoder.features(["a"], layer=3)
     with pytest.raises(ConfigError, match="layer='1': the encoder has the layers 0"):
         encoder.features(["a"], layer="1")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="layer=True: the encoder has the layers 0"):
+        encoder.features(["a"], layer=True)
+    with pytest.raises(ConfigError, match=r"flags is a list; give a Counter, or None, not \[\]"):
+        encoder.features(["a"], flags=[])  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"takes a list of texts; give a column of strings, not a table, a set or"):
         encoder.features({"a", "b"})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"threads=1\.5; use 1 to 512"):

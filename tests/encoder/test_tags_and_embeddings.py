@@ -142,5 +142,10 @@ def test_sentences_to_tag_stand_in_a_list(tagger: Encoder, sentences: Any) -> No
         tagger.tag(sentences)
 
 
+def test_flags_of_tagged_sentences_are_counted_in_a_counter(tagger: Encoder) -> None:
+    with pytest.raises(ConfigError, match=r"flags is a dict; give a Counter, or None, not \{\}"):
+        tagger.tag([["A"]], flags={})  # type: ignore[arg-type]
+
+
 def test_an_encoder_shows_what_it_is(tagger: Encoder) -> None:
     assert repr(tagger) == f"Encoder({str(tagger.bundle.folder)!r}: tag, torch float32 on cpu)"

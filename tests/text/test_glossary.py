@@ -116,6 +116,8 @@ def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:
         ConfigError, match=r"the terms of a glossary is a list; give a dict, or a table to Glossary.parse"
     ):
         Glossary([("dog", "Hund")])  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"text is a int; give one text to look in, not 1"):
+        Glossary({"dog": "Hund"}).find(1)  # type: ignore[arg-type]
 
 
 def test_rows_without_a_term_are_none_and_a_term_without_a_translation_stays() -> None:

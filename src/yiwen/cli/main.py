@@ -119,9 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="yiwen")
-    except SystemExit as done:  # from typer: 0, 2 after it has explained the usage, or 130 without a word
-        if done.code == 128 + signal.SIGINT:
-            print("stopped by SIGINT", file=sys.stderr)
+    except SystemExit as done:  # from typer: 0, 2 after it has explained the usage; from it or a signal, without a word
+        if done.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+            print(f"stopped by {signal.Signals(int(done.code) - 128).name}", file=sys.stderr)
         return done.code if isinstance(done.code, int) else 0
     except YiwenError as error:
         return _report(error, str(error), code=error.exit_code, is_error=not isinstance(error, Stopped))

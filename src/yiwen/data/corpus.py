@@ -71,7 +71,8 @@ class CorpusConfig:
         if bool(self.path) == bool(self.src) or (self.tgt and not self.src):
             remedy = "give either src and tgt (two files; src alone for text without a target) or path (one file)"
             raise ConfigError(f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; {remedy}")
-        if self.path and lines.plain_suffix(Path(self.path)) not in ONE_FILE:
+        path = lines.expanded(self.path)  # a variable may hold the suffix; one that is not set is told where it is read
+        if self.path and "${" not in path.name and lines.plain_suffix(path) not in ONE_FILE:
             remedy = "convert it, a spreadsheet to CSV in UTF-8"
             raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; {remedy}")
         check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))

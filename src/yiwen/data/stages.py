@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from yiwen.data.corpus import Block, Targets, place
 from yiwen.data.labels import numbered
+from yiwen.data.lines import plain_suffix
 from yiwen.data.report import INVALID_UTF_8, Example, Findings, shown
 from yiwen.data.split import Keys, keys_of
 from yiwen.data.store import mapped
@@ -59,10 +60,11 @@ class CleanTask(NamedTuple):
 def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Block) -> Cleaned:
     """Decode, normalise and judge every pair of a block of a corpus, which stands in these files."""
     active = _checks(task)
+    torn = "unit without both languages" if plain_suffix(paths[0]) == ".tmx" else "malformed row"
     kept: list[tuple[str, str, int]] = []
     findings = Findings()
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
-        reason: str | None = "malformed row"
+        reason: str | None = torn
         try:
             if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))

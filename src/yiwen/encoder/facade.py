@@ -141,10 +141,9 @@ class Encoder:
         Raises:
             ConfigError: If there is no such layer, or no such pooling here.
         """
-        pieces = self._pieces(texts)
+        counts, pieces = _counts(flags), self._pieces(texts)
         vectors = self._pooled(pieces, layer=layer, pooling=pooling, stop=stop)
-        if flags is not None:
-            flags.update(itertools.chain.from_iterable(map(_flags, pieces)))
+        counts.update(itertools.chain.from_iterable(map(_flags, pieces)))
         if normalised or (normalised is None and self.bundle.info.task == "embed"):
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
@@ -187,7 +186,7 @@ class Encoder:
         """
         self.require("tag")
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
-        read = [self._read(as_texts(words, "an encoder")) for words in sentences]
+        counts, read = _counts(flags), [self._read(as_texts(words, "an encoder")) for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         runs_of = [[*_fitting(words, self.limit)] for words in words_of]
         runs = [*itertools.chain.from_iterable(runs_of)]
@@ -197,9 +196,8 @@ class Encoder:
             for place, states_SD in zip(places, states_BSD, strict=True):
                 first = np.cumsum([0, *map(len, runs[place][:-1])])  # where each word begins
                 found[place] = [self.labels[i] for i in self._logits(states_SD[first]).argmax(axis=1).tolist()]
-        if flags is not None:
-            flags["segmented"] += sum(len(parts) > 1 for parts in runs_of)
-            flags["cut"] += sum(any(len(ids) > self.limit for ids in words) for words in words_of)
+        counts["segmented"] += sum(len(parts) > 1 for parts in runs_of)
+        counts["cut"] += sum(any(len(ids) > self.limit for ids in words) for words in words_of)
         left = iter(found)
         return [[*itertools.chain.from_iterable(itertools.islice(left, len(parts)))] for parts in runs_of]
 
@@ -237,7 +235,7 @@ class Encoder:
         self, pieces: list[list[list[int]]], *, layer: int = -1, pooling: str | None = None, stop: StopFlag | None
     ) -> Array:
         """Texts in pieces -> (N, D)."""
-        is_number, last = hasattr(layer, "__index__"), self.n_layers
+        is_number, last = hasattr(layer, "__index__") and not isinstance(layer, bool), self.n_layers
         number = layer + last + 1 if is_number and layer < 0 else layer
         if not (is_number and 0 <= number <= last):
             raise ConfigError(f"layer={layer!r}: the encoder has the layers 0 (embeddings) to {last}, or -1 ...")
@@ -270,6 +268,11 @@ class Encoder:
         logits = self._logits(vectors)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
+
+
+def _counts(flags: Counter[str] | None) -> Counter[str]:
+    """Where to count what texts are flagged with: in nothing that lasts, if nobody asks."""
+    return cast("Counter[str]", expect(Counter() if flags is None else flags, Counter, "flags", "a Counter, or None"))
 
 
 def _flags(parts: list[list[int]]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class Glossary:
         >>> Glossary({"dog": "Hund", "hot dog": "Hotdog", "US": "USA"}).find("Dogs us Dog Hot dog US.")
         [(8, 11, 'Hund'), (12, 19, 'Hotdog'), (20, 22, 'USA')]
         """
-        found = self._pattern.finditer(text) if self.terms else ()
+        found = self._pattern.finditer(expect(text, str, "text", "one text to look in")) if self.terms else ()
         return [(*match.span(), self._target(match[0])) for match in found]
 
     def _target(self, found: str) -> str:
