@@ -259,6 +259,19 @@ def test_a_label_that_the_split_took_out_of_training_is_left_out_of_validation(t
     assert report.read == 97 == report.kept + report.valid_split + report.test_split
 
 
+def test_held_out_sentences_are_those_whose_every_tag_can_be_learnt(tmp_path: Path) -> None:
+    sentences = [[(f"word{i}", "O"), ("x", f"rare{i}" if i % 5 == 0 else "B")] for i in range(97)]
+    rows = ["".join(f"{word} {tag}\n" for word, tag in sentence) + "\n" for sentence in sentences]
+    (tmp_path / "train.conll").write_text("".join(rows), encoding="utf-8")
+    prepared = run(tmp_path, targets="tags", valid_pairs=23, test_pairs=19)
+    store, report = Store.open(prepared.folder), prepared.report
+    assert 0 < len(store.valid.src) < report.valid_split
+    assert {*" ".join(store.valid.tgt + store.test.tgt).split(" ")} <= {*store.labels}
+    (tmp_path / "valid.conll").write_text("one O\ntwo B\n\nthree B\n", encoding="utf-8")
+    store = Store.open(run(tmp_path, targets="tags", valid=CorpusConfig(path="valid.conll")).folder)
+    assert store.valid == (["one two", "three"], ["O B", "B"])
+
+
 @pytest.mark.parametrize("targets", ["label", "none"])
 def test_long_texts_are_split_off_for_the_test_of_labels_alone(targets: Any, tmp_path: Path) -> None:
     rows = [f"{text}{f' and so on {i}' * 9 if i % 3 == 0 else ''}\t{i % 2}\n" for i, text in enumerate(texts(97))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -462,6 +463,35 @@ def test_split_off_pairs_are_no_longer_than_what_is_trained_on(tmp_path: Path) -
         assert f"{name}: {split - len(kept.src)} of over 67 subwords left out" in report.notes
         assert max(len(ids) for ids in store.source.encode([normalise(text) for text in kept.src])) < 67
         assert {*zip(kept.src, kept.tgt, strict=True)} <= {*pairs}
+
+
+def test_a_pair_may_have_max_tokens_with_its_eos_and_no_more_wherever_it_is_read(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "a", [pair(n) for n in range(97)])
+    settings: dict[str, Any] = {"valid_pairs": 9, "test_pairs": 9}
+    whole = Store.open(run(tmp_path, corpus, **settings).folder)
+    sides = map(whole.source.encode, whole.valid.normalised("en"))
+    lengths = [max(map(len, both)) + 1 for both in zip(*sides, strict=True)]
+    limit = sorted(lengths)[len(lengths) // 2]
+    prepared = run(tmp_path, corpus, max_tokens=limit, **settings)
+    store = Store.open(prepared.folder)
+    assert store.valid == whole.valid.only([length <= limit for length in lengths])
+    fits = np.maximum(whole.src_lengths, whole.tgt_lengths) + 1 <= limit
+    assert [store.where(row) for row in range(len(store))] == [whole.where(row) for row in np.flatnonzero(fits)]
+    assert prepared.report.overlong == tuple(whole.where(row) for row in np.flatnonzero(~fits))
+
+
+def test_a_row_that_lacks_either_side_is_malformed_and_nothing_more(tmp_path: Path) -> None:
+    rows = [dict(zip(("src", "tgt"), pair(n), strict=True)) for n in range(31)]
+    rows[7] = {"src": None, "tgt": "nur dies"}  # type: ignore[dict-item]
+    rows[9] = {"src": "only this", "tgt": None}  # type: ignore[dict-item]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    report = run(tmp_path, CorpusConfig(path="a.jsonl")).report
+    (malformed,) = (item for item in report.dropped if item.reason == "malformed row")
+    assert [(each.where, each.src, each.tgt) for each in malformed.examples] == [
+        ("a.jsonl line 8", "", "nur dies"),
+        ("a.jsonl line 10", "only this", ""),
+    ]
+    assert report.read == 31
 
 
 def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path) -> None:

@@ -7,22 +7,32 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import sacrebleu
 import torch
+import torch.nn.functional as F
+from toy_job import CPU
 
 from yiwen.bundle import open_bundle
-from yiwen.data.batching import collate_labelled
+from yiwen.data.batching import collate, collate_labelled
+from yiwen.data.corpus import CorpusConfig
 from yiwen.data.labels import numbered
-from yiwen.data.store import Store
+from yiwen.data.prepare import DataConfig, prepare
+from yiwen.data.store import Store, TextPairs
+from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import DataError
 from yiwen.evaluation.retrieval import retrieval
+from yiwen.model.config import ModelConfig
+from yiwen.model.transformer import Transformer
+from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
 from yiwen.tasks.classify import label_loss
 from yiwen.tasks.config import EncoderConfig
 from yiwen.tasks.embed import vectors
 from yiwen.tasks.heads import EncoderModel
-from yiwen.text.subword import EOS_ID
+from yiwen.text.subword import EOS_ID, TokenizerConfig
 from yiwen.training.config import TrainingConfig
 from yiwen.training.learning import embedding, hiding, labelling
-from yiwen.training.validation import chunks_of
+from yiwen.training.validation import ValidationSet, chunks_of
 
 
 def test_texts_of_like_length_are_judged_together() -> None:
@@ -42,6 +52,60 @@ def test_no_text_is_refused(texts: list[list[int]]) -> None:
 def test_text_that_is_too_long_is_named() -> None:
     with pytest.raises(DataError, match=r"validation lines 2 have 5 subwords or more, .* or raise model\.max_len"):
         chunks_of([[7], [7] * 5], 12, max_len=5)
+
+
+def small_store(folder: Path) -> Store:
+    """Seven lines to validate with, and an empty one, which has no translation and tells no loss."""
+    pairs = [(f"Text {'no ' * (i % 5)}{i}.", f"{i}{' ohne' * (i % 4)} Text!") for i in range(67)]
+    valid = [*pairs[31:35], ("", "Nichts."), *pairs[35:38]]
+    for name, rows in (("a", pairs), ("valid", valid)):
+        (folder / f"{name}.tsv").write_text("".join(f"{src}\t{tgt}\n" for src, tgt in rows), encoding="utf-8")
+    data = DataConfig(
+        src_lang="en",
+        tgt_lang="de",
+        corpora=(CorpusConfig(path="a.tsv"),),
+        valid=CorpusConfig(path="valid.tsv"),
+        test_pairs=0,
+    )
+    return Store.open(prepare(data, TokenizerConfig(vocab_size=310), root=folder, base=folder).folder)
+
+
+def test_a_translator_is_judged_by_each_token_and_each_line_whatever_shares_its_batch(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    src, ref = store.valid
+    shape = ModelConfig(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
+    sizes = {"src_vocab_size": store.source.vocab_size, "tgt_vocab_size": store.target.vocab_size}
+    torch.manual_seed(1)
+    model = Transformer(shape, **sizes).eval()
+    config = TrainingConfig(batch_tokens=67, metric="chrf", label_smoothing=0.3)
+    found = ValidationSet(store, config, max_len=61).validate(model, CPU, StopFlag())
+    loss, n_tokens = 0.0, 0
+    expected = [""] * len(src)
+    with torch.inference_mode():
+        for i, (ids, tgt) in enumerate(zip(store.source.encode(src), store.target.encode(ref), strict=True)):
+            if not ids:
+                continue
+            batch = collate([ids], [tgt])
+            logits = model(batch.src_ids, batch.tgt_in) @ model.output_weight.T
+            loss += F.cross_entropy(logits[0], batch.tgt_out[0], reduction="sum").item()
+            n_tokens += len(tgt) + 1
+            alone = TorchEngine(model, device="cpu", dtype=torch.float32)
+            ((best, *_),) = alone.search([ids], config=SearchConfig(beam_size=1), stop=None)
+            (expected[i],) = store.target.decode([best.ids])
+    assert found.samples == list(zip(src, expected, ref, strict=True))[:5]
+    assert len({*expected}) > 3
+    assert found.scores["loss"] == pytest.approx(loss / n_tokens, rel=1e-5)
+    assert found.scores["perplexity"] == pytest.approx(math.exp(loss / n_tokens), rel=1e-4)
+    assert found.scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [ref]).score)
+
+
+@pytest.mark.parametrize("longer", ["source", "reference"])
+def test_a_line_that_is_too_long_on_either_side_is_named(tmp_path: Path, longer: str) -> None:
+    store = small_store(tmp_path)
+    sides = ["Text."] * 3, ["Text.", "Text " * 61, "Text."]
+    store.valid = TextPairs(*(sides if longer == "reference" else sides[::-1]))
+    with pytest.raises(DataError, match="validation lines 2 have 61 subwords or more"):
+        ValidationSet(store, TrainingConfig(), max_len=61)
 
 
 def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_their_batch(tiny_embedder: Path) -> None:

@@ -1,0 +1,83 @@
+"""The loop beside one of a few lines: what each update learns from, at which rate, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from toy_job import SMALL, toy_job, toy_loss, train
+
+from yiwen.bundle import load_tensors
+from yiwen.data.batching import epoch_updates
+from yiwen.stop import StopFlag
+from yiwen.training.schedule import learning_rate
+from yiwen.training.validation import Validation
+
+
+def test_a_run_is_what_the_loop_of_a_textbook_computes(tmp_path: Path) -> None:
+    """Epoch after epoch in orders of their own, update after update; Adam, clipped, and a moving average."""
+    config = replace(SMALL, optimizer="adam", update_tokens=113, clip_norm=0.15, ema_decay=0.6, log_every=4)
+    job = toy_job()
+    model = job.model
+    model.dropout.p = 0.0
+    first = {name: weight.clone() for name, weight in model.state_dict().items()}
+    train(tmp_path, config, job)
+    told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()]
+
+    model.load_state_dict(first)
+    average = {name: weight.clone() for name, weight in first.items()}
+    adam = torch.optim.Adam(model.parameters(), betas=(config.beta1, config.beta2), eps=config.epsilon)
+    expected: list[dict[str, float]] = []
+    step, epoch, loss_sum, n_tokens = 0, 0, 0.0, 0
+    while step < config.max_steps:
+        settings = {"batch_tokens": config.micro_batch_tokens, "update_tokens": config.update_tokens}
+        for plan in epoch_updates(job.lengths, seed=config.seed, epoch=epoch, **settings)[: config.max_steps - step]:
+            step += 1
+            parts = [toy_loss(model, job.load(rows, 0)) for rows in plan]
+            loss, count = sum(loss for loss, _ in parts), sum(count for _, count in parts)
+            adam.zero_grad()
+            (loss / count).backward()
+            norm = float(nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm))
+            adam.param_groups[0]["lr"] = rate = learning_rate(step, config, d_model=5)
+            adam.step()
+            decay = min(config.ema_decay, step / (step + 5))
+            average = {name: decay * average[name] + (1 - decay) * w.detach() for name, w in model.named_parameters()}
+            loss_sum, n_tokens = loss_sum + loss.item(), n_tokens + count
+            if step % config.log_every == 0:
+                mean = loss_sum / n_tokens
+                line = {"step": step, "epoch": epoch, "loss": mean, "learning_rate": rate, "gradient_norm": norm}
+                expected.append(line)
+                loss_sum, n_tokens = 0.0, 0
+        epoch += 1
+
+    assert epoch > 2
+    assert max(line["gradient_norm"] for line in expected) > config.clip_norm
+    assert [{key: line[key] for key in expected[0]} for line in told if "loss" in line] == [
+        pytest.approx(line, rel=1e-4) for line in expected
+    ]
+    for name, weight in load_tensors(tmp_path / "final" / "model.safetensors").items():
+        assert torch.allclose(weight, average[name], atol=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("scores", "patience", "n_judged", "best"),
+    [((3, 2, 4, 1, 2, 9, 9), 2, 5, 6), ((3, 2, 4, 1, 2, 9, 9), 0, 7, 12), ((1, 2, 2, 3, 0, 9, 9), 1, 3, 4)],
+)
+def test_patience_counts_validations_since_the_best_one(
+    tmp_path: Path, scores: tuple[float, ...], patience: int, n_judged: int, best: int
+) -> None:
+    job, judged = toy_job(), []
+
+    def told(model: nn.Module, stop: StopFlag) -> Validation:
+        judged.append(scores[len(judged)])
+        return replace(job.validate(model, stop), scores={"loss": 1.0, "bleu": judged[-1]})
+
+    settings: dict[str, Any] = {"validate_every": 2, "max_steps": 2 * len(scores), "patience": patience}
+    progress = train(tmp_path, job=replace(job, validate=told), **settings)
+    assert (len(judged), progress.step, progress.best_step) == (n_judged, 2 * n_judged, best)
+    assert (tmp_path / "best").resolve().name == f"best-{best:08d}"
