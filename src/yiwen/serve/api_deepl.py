@@ -135,7 +135,7 @@ async def document(asked: DeepLDocumentKey, call: Call) -> Any:
 async def document_result(asked: DeepLDocumentKey, call: Call) -> Response:
     """Fetch a translated document, once, as DeepL."""
     job = _job(asked, call)
-    response = job.response()
+    response = job.response(call.request)
     call.service.jobs.remove(job.id)
     return response
 
