@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sqlite3
@@ -28,6 +29,7 @@ from wire import ask, request, translation
 from campaign import noted
 from yiwen.cli.main import main
 from yiwen.errors import ConfigError, MissingDependencyError
+from yiwen.serve import api_deepl
 from yiwen.serve.call import Call
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.errors import ApiError, Gone
@@ -558,6 +560,28 @@ def test_a_database_that_hangs_keeps_nobody_from_the_page(
         finally:
             go_on.set()
         assert {answer.result().status_code for answer in answers} == {200}
+
+
+@pytest.mark.parametrize("work", ["_described", "_tsv"])
+def test_what_takes_long_for_long_glossaries_holds_up_nobody_else(
+    work: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, own = [], getattr(api_deepl, work)
+
+    def beside_the_event_loop(given: Any) -> Any:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        done.append(given)
+        return own(given)
+
+    monkeypatch.setattr(api_deepl, work, beside_the_event_loop)
+    new = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "Deti,Reta", "entries_format": "csv"}
+    with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(base_url=address, timeout=60) as http:
+        kept = http.post("/v2/glossaries", json=new).json()
+        assert kept["entry_count"] == 1
+        assert http.get(f"/v2/glossaries/{kept['glossary_id']}").json() == kept
+        assert http.get("/v2/glossaries").json() == {"glossaries": [kept]}
+    assert len(done) == {"_described": 3, "_tsv": 1}[work]
 
 
 def test_a_key_may_stand_in_the_body_behind_a_proxy_that_asks_for_a_password(keyed: tuple[Service, str]) -> None:

@@ -605,6 +605,19 @@ def test_a_correction_that_a_full_disk_cuts_short_is_not_kept_at_all(tmp_path: P
     assert file.read_text(encoding="utf-8") == "Deti gedi.\tReta lire.\nDeti.\tReta.\n"
 
 
+def test_a_correction_for_which_the_disk_has_no_room_is_refused_with_the_reason(
+    exported_bundle: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "corrections.en-de.tsv").symlink_to("/dev/full")
+    body = {"source": "en", "target": "de", "source_text": "Deti.", "translation": "x", "correction": "Reta."}
+    with running(service_of(tmp_path, exported_bundle)) as address:
+        refused = ask_json(address, "/v1/corrections", body)
+    message = "the service's disk is full; tell whoever runs it, and send this again later"
+    assert (refused.status, refused.json) == (507, {"error": message, "code": "disk"})
+    (line,) = [record for record in caplog.records if record.message == "disk"]
+    assert line.__dict__["problem"] == "[Errno 28] No space left on device"
+
+
 @pytest.mark.parametrize(("written", "code"), [("zh", "zh-Hant"), ("ZH-CN", "zh-Hans"), ("en_GB.UTF-8", "en")])
 def test_a_document_says_the_language_that_it_was_translated_into(
     written: str, code: str, service: tuple[Service, str]

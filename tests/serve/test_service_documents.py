@@ -193,7 +193,8 @@ def test_a_file_is_kept_until_it_is_fetched_and_its_address_opens_it_to_whoever_
             return post(http, path="/translate_file", fields={"api_key": secret})
 
         url = asked().json()["translatedFileUrl"]
-        assert asked().status_code == 429, "nobody has fetched the first"
+        assert http.head(url).status_code == 200
+        assert asked().status_code == 429, "nobody has fetched the first: who asks for its head has got nothing of it"
         assert http.get(url).status_code == 200
         assert asked().status_code == 200
         assert http.get(url).status_code == 404

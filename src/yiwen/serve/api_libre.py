@@ -109,7 +109,7 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
     try:
         if not await call.run(lambda stop: job.finished.wait(call.service.config.deadline_s)):
             raise ApiError(504, "deadline", "the document takes too long to wait for it; send it to /v1/documents")
-        job.response()
+        job.response(call.request)
     except BaseException:  # nobody has its id
         call.service.jobs.remove(job.id)
         raise
@@ -121,7 +121,7 @@ async def translate_file(asked: LibreFile, call: Call) -> Any:
 
 async def download(asked: None, call: Call) -> Response:
     """Fetch a translated document, as LibreTranslate."""
-    return call.service.jobs.get(call).response()
+    return call.service.jobs.get(call).response(call.request)
 
 
 ENDPOINTS: Final = (

@@ -226,7 +226,7 @@ async def document(asked: None, call: Call) -> Any:
 
 async def document_result(asked: None, call: Call) -> Response:
     """Fetch a translated document."""
-    return call.service.jobs.get(call).response()
+    return call.service.jobs.get(call).response(call.request)
 
 
 async def forget_document(asked: None, call: Call) -> Any:

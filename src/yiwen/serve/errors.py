@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import sqlalchemy as sa
 from pydantic import ValidationError
 
@@ -38,6 +40,9 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
         case sa.exc.SQLAlchemyError():
             LOG.error("database", extra={"problem": type(error).__name__})
             return ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):  # corrections are written there
+            LOG.exception("disk", extra={"problem": str(error)})
+            return ApiError(507, "disk", "the service's disk is full; tell whoever runs it, and send this again later")
     LOG.exception("failed", extra={"request_id": request_id})
     return ApiError(500, "internal", "something failed here; the log of the service says where")
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from yiwen.documents import Limits, formats, translate_document
@@ -67,7 +68,7 @@ class Job:
         """What kind of document its name says it is; no more of the name is ever used."""
         return PureWindowsPath(self.filename).suffix.lower()
 
-    def response(self) -> Response:
+    def response(self, asked: Request) -> Response:
         """The translated document, never shown in the place of a page whatever it holds.
 
         Raises:
@@ -79,7 +80,7 @@ class Job:
         if self.status != "done":
             raise ApiError(503, "not_ready", "it is not translated yet; ask again in a moment", retry_after_s=2)
         headers = {"content-disposition": f'attachment; filename="translated{self.suffix}"'}
-        self.is_fetched = True
+        self.is_fetched |= asked.method != "HEAD"  # whose answer holds no document
         return Response(self.data, media_type="application/octet-stream", headers=headers)
 
     def translate(self, texts: Sequence[str]) -> list[Translation]:
