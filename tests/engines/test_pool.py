@@ -71,6 +71,15 @@ def test_a_stop_signal_ends_the_calls_under_way() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
 
+def test_a_stop_signal_ends_a_stream_whose_results_are_there_already() -> None:
+    stop = StopFlag()
+    results = ahead(lambda item, given: item, range(9), n_at_once=2, stop=stop)
+    assert next(results) == 0
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped, match="stopped by SIGINT during translation"):
+        next(results)
+
+
 def test_who_takes_no_more_results_ends_the_calls_under_way() -> None:
     def first_only(item: int, stop: StopFlag) -> int:
         if item:

@@ -90,6 +90,17 @@ def test_never_seen_sources_may_only_be_copied(text: Text, words: dict[int, int]
     assert [shortlist.allowed[special].tolist() for special in range(4)] == [[], [], [], []]
 
 
+def test_nothing_is_copied_into_a_vocabulary_of_its_own(text: Text, words: dict[int, int]) -> None:
+    """The id of a source subword is another word there, or none at all."""
+    capitals = ["ALPHA BETA GAMMA DELTA EPSILON ZETA, OMEGA! 7"] * 9
+    text.target = train_subword(lambda: capitals, TokenizerConfig(kind="bpe", vocab_size=300))[1]
+    shortlist = build_shortlist(text, n_best=1, n_frequent=0)  # type: ignore[arg-type]
+    for word, becomes in words.items():
+        assert shortlist.allowed[word].tolist() == [becomes]
+    unseen = next(iter(words.values()))
+    assert shortlist.allowed[unseen].tolist() == []
+
+
 def test_frequent_targets_bytes_punctuation_and_special_pieces_are_always_allowed(text: Text) -> None:
     shortlist = build_shortlist(text, n_best=1, n_frequent=3)  # type: ignore[arg-type]
     counts = np.bincount(np.concatenate(text.tgt_ids(np.arange(200))))

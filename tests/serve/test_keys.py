@@ -230,6 +230,11 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         assert ask(address, request("/live", method="GET")).status == 200
 
 
+def test_who_needs_no_key_is_told_of_no_limit_that_could_be_reached(address: str) -> None:
+    """DeepL's clients want a number, and stop where it is reached."""
+    assert ask(address, request("/v2/usage", method="GET")).json["character_limit"] == 10**12
+
+
 def test_usage_survives_a_restart_and_is_that_of_all_processes(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/keys.sqlite"
     first, second = Store(url), Store(url)

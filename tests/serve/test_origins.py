@@ -11,6 +11,7 @@ from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
 from yiwen.errors import ConfigError
+from yiwen.serve.app import ENDPOINTS
 from yiwen.serve.config import ServeConfig
 
 T = "/v1/translate"
@@ -195,6 +196,14 @@ def test_a_slash_too_many_leads_nowhere(address: str) -> None:
 def test_clients_may_send_headers_of_their_own(serve: Callable[..., str]) -> None:
     asked = {"access_control_request_method": "POST", "access_control_request_headers": "x-stainless-lang"}
     assert ask(serve(allow_origins=(SITE,)), request(T, method="OPTIONS", origin=SITE, **asked)).status == 200
+
+
+def test_a_named_site_may_do_all_that_the_service_offers_and_no_more(serve: Callable[..., str]) -> None:
+    address = serve(allow_origins=(SITE,))
+    offered = {endpoint.method for endpoint in ENDPOINTS}
+    for method in sorted(offered | {"PUT", "PATCH"}):
+        asked = request(T, method="OPTIONS", origin=SITE, access_control_request_method=method)
+        assert ask(address, asked).status == (200 if method in offered else 400), method
 
 
 @pytest.mark.parametrize(

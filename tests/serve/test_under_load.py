@@ -93,6 +93,32 @@ def test_more_than_the_queue_holds_is_told_to_come_again(service: Callable[..., 
         assert httpx.get(f"{address}/ready").status_code == 200
 
 
+def test_whoever_watches_sees_what_is_under_way_what_waits_and_what_is_remembered(
+    service: Callable[..., Service],
+) -> None:
+    watched = service()
+    slow, (engine,) = slowed(watched), watched.pairs.engines
+    with running(watched) as address, ThreadPoolExecutor(2) as pool:
+
+        def shown(*names: str) -> list[float]:
+            lines = (line.rpartition(" ") for line in httpx.get(f"{address}/metrics").text.split("\n"))
+            values = {name.removeprefix("yiwen_"): value for name, _, value in lines}
+            return [float(values[name]) for name in names]
+
+        slow.may_go.clear()
+        computed = pool.submit(ask, address, request(T, translation(TEXT)))
+        wait_for(lambda: slow.n_begun == 1)
+        waiting = pool.submit(ask, address, request(T, translation("Kabe robu.")))
+        wait_for(lambda: engine.n_tokens > 0)
+        assert shown("running_requests", "waiting_tokens") == [2, engine.n_tokens]
+        slow.may_go.set()
+        assert [computed.result().status, waiting.result().status] == [200, 200]
+        assert ask(address, request(T, translation(TEXT))).status == 200
+        assert shown("running_requests", "waiting_tokens", "cache_hits") == [0, 0, 1]
+        assert shown("cache_bytes", "batch_sentences_count") == [watched.cache.n_bytes, 2]
+        assert shown('request_seconds_count{path="/v1/translate"}', "batch_sentences_sum") == [3, 2]
+
+
 def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[..., Service]) -> None:
     ending = service(drain_s=1)
     slow = slowed(ending)
