@@ -198,7 +198,7 @@ def test_passes_through_the_text_count_the_longer_side_of_a_batch(here: Path) ->
         assert steps * 4096 * 0.9 / 21 / 10_000 == pytest.approx(epochs, rel=0.05)
 
 
-@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("en", "zh"), ("zh", "en")])
+@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("en", "zh"), pytest.param("zh", "en", marks=pytest.mark.slow)])
 def test_real_text_is_gone_through_about_as_often_as_the_recipe_says(src_lang: str, tgt_lang: str, here: Path) -> None:
     corpus = Path(os.environ.get("YIWEN_DATA", "")) / "tatoeba-en-zh"
     if not corpus.is_dir():

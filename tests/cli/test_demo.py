@@ -112,6 +112,7 @@ def test_what_to_type_next_exists(tour: Shown) -> None:
     assert Path("out.zh").read_bytes().count(b"\n") == 75
 
 
+@pytest.mark.slow
 def test_a_second_demo_replaces_the_first_and_keeps_the_text(tour: Shown) -> None:
     train = tour.folder / "runs" / "demo" / "train.en"
     before = train.stat().st_mtime_ns

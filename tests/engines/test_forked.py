@@ -76,6 +76,7 @@ def said(program: str, *arguments: str | Path) -> list[str]:
     return output.splitlines()
 
 
+@pytest.mark.slow
 def test_a_forked_child_computes_with_torch(tiny_run: TinyRun) -> None:
     for kind in ("translator", "encoder"):
         assert said(PROGRAM, kind, tiny_run.best, "torch") == ["computed", "loaded"]

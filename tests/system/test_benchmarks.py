@@ -108,6 +108,7 @@ def test_a_toolkit_that_fails_shows_its_log(load: Any, tmp_path: Path) -> None:
         load("sides.rivals").run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], tmp_path)
 
 
+@pytest.mark.slow
 def test_preparing_is_measured_stage_by_stage(load: Any, tmp_path: Path) -> None:
     result = load("prepare").measure(tmp_path, 3000, 1)
     assert result["kept"] > 2000

@@ -30,9 +30,8 @@ def yiwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
         yield found
 
 
-@pytest.mark.parametrize(
-    "task", ["mlm", *(pytest.param(task, marks=pytest.mark.slow) for task in ("classify", "tag", "embed"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("task", KINDS)
 def test_kills_leave_no_trace(yiwen: Commands, tmp_path: Path, task: str) -> None:
     recipe = str(write_labelled(tmp_path, task, **KINDS[task]))
     whole, run = tmp_path / "whole", tmp_path / "run"
