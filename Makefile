@@ -4,7 +4,7 @@
 #   JOBS=4                       test processes
 VENV ?= .venv
 PYTHON ?= python3
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+JOBS ?= $(shell OMP_NUM_THREADS= nproc 2>/dev/null || echo 2)
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))

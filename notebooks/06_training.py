@@ -39,7 +39,7 @@ from yiwen.data.batching import epoch_updates
 from yiwen.data.loader import lengths_of, load_batch
 from yiwen.data.store import Store
 from yiwen.recipe import load_recipe
-from yiwen.runs import prepare_recipe
+from yiwen.preparing import prepare_recipe
 from yiwen.stop import StopFlag
 
 store = Store.open(prepare_recipe(load_recipe(str(run / "recipe.toml")), stop=StopFlag()).folder)

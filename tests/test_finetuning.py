@@ -16,8 +16,9 @@ from yiwen.bundle import load_model, load_tensors, open_bundle, save_bundle
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, Stopped
 from yiwen.measure import measure
+from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import load_recipe, runs_root
-from yiwen.runs import initial_model, prepare_recipe, train_recipe
+from yiwen.runs import train_recipe
 from yiwen.stop import StopFlag
 
 CORPORA = """corpora = [

@@ -22,8 +22,8 @@ from yiwen.data.loader import lengths_of
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError, Stopped
 from yiwen.newrecipe import MAX_STEPS, SIZES, Survey, new_recipe, recipe_text, what_next
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
-from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 
 ENGLISH = [f"This is sentence number {n}." for n in range(120)]

@@ -26,8 +26,9 @@ from yiwen.data import pipeline
 from yiwen.data.batching import Batch
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.model.transformer import Transformer
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
-from yiwen.runs import average_run, prepare_recipe, train_recipe
+from yiwen.runs import average_run, train_recipe
 from yiwen.stop import ECHO, StopFlag
 from yiwen.tasks.config import METRICS, Task
 from yiwen.training import checkpoint, loop, microbatch, translation, validation

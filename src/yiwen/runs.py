@@ -22,8 +22,7 @@ from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
 from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
-from yiwen.preparing import initial_model as initial_model  # public here, too
-from yiwen.preparing import prepare_recipe as prepare_recipe
+from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
 from yiwen.stop import NEW_RUN, StopFlag
 from yiwen.text.subword import subword_paths

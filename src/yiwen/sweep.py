@@ -241,7 +241,8 @@ def _results(cells: Sequence[Cell], stop: StopFlag | None, console: Console | No
 
 def _result(cell: Cell, stop: StopFlag | None, console: Console | None) -> Result:
     """What came of a cell: found where it is finished, else trained and scored."""
-    from yiwen.runs import initial_model, prepare_recipe, train_recipe
+    from yiwen.preparing import initial_model, prepare_recipe
+    from yiwen.runs import train_recipe
 
     initial = initial_model(cell.loaded)
     init = initial.hashes.get(WEIGHTS) if initial else None

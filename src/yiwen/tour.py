@@ -20,8 +20,9 @@ from yiwen.data.demo import write_demo
 from yiwen.errors import ConfigError, Stopped
 from yiwen.files import one_writer, remove, write_json
 from yiwen.measure import Measurement, measure
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe, runs_root
-from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.runs import train_recipe
 from yiwen.stop import GO_ON, StopFlag, poll
 from yiwen.text.normalise import normalise
 from yiwen.translator import Translator

@@ -22,8 +22,8 @@ from tiny_model import TinyRun, signed
 from yiwen.data.report import print_report
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, DataError
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
-from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import shards
 from yiwen.synthetic.backtranslate import BackTranslated, back_translate

@@ -21,8 +21,8 @@ from yiwen.config import to_toml
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped, TrainingError
 from yiwen.files import one_writer
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import LoadedRecipe, load_recipe
-from yiwen.runs import prepare_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic import distil as module
 from yiwen.synthetic import shards

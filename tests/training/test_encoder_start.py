@@ -18,8 +18,9 @@ from yiwen.data.batching import Batch
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import ConfigError, DataError
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
-from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.runs import train_recipe
 from yiwen.training.learning import hiding
 
 SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]

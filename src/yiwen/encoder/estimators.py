@@ -22,8 +22,9 @@ from yiwen.data.corpus import CorpusConfig
 from yiwen.data.report import Dropped
 from yiwen.encoder.facade import Encoder
 from yiwen.errors import ConfigError, DataError, needing
+from yiwen.preparing import prepare_recipe
 from yiwen.recipe import LoadedRecipe, load_recipe
-from yiwen.runs import prepare_recipe, train_recipe
+from yiwen.runs import train_recipe
 from yiwen.text.chinese import rewritten
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import as_texts, normalise

@@ -20,8 +20,9 @@ from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.files import absolute_path
 from yiwen.hardware import keep_kernels
+from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, runs_root
-from yiwen.runs import check_start, initial_model, prepare_recipe, refuse_changes, train_recipe
+from yiwen.runs import check_start, refuse_changes, train_recipe
 from yiwen.stop import StopFlag
 from yiwen.synthetic.pairs import absolute, corpus_name, student_data
 from yiwen.synthetic.teacher import Made, Teachers, make_pairs
