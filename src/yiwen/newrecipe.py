@@ -39,7 +39,9 @@ FEWEST_STEPS: Final = 500
 MAX_STEPS: Final = 300_000
 """Updates of the big model in the paper; more are seldom worth it."""
 LETTERLIKE: Final = ("Han", "Japanese", "Korean")
-"""Scripts of thousands of characters: each wants a subword of its own."""
+"""Scripts of thousands of characters, of which few make a subword."""
+_BESIDE_LETTERS: Final = 1000
+"""Subwords beside one for each letter of a small corpus: 256 bytes, special ones, and the most frequent words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,8 @@ class Survey:
     """Those with text on both sides."""
     n_chars: tuple[int, int] = (0, 0)
     """Characters on the source and on the target sides."""
+    letters: set[str] = field(default_factory=set)
+    """The different ones of the first few thousand pairs, on both sides."""
     samples: list[tuple[str, str]] = field(default_factory=list)
     """The first few pairs."""
     n_spans: int = 0
@@ -172,6 +176,8 @@ def survey_corpus(corpus: CorpusConfig, *, src_lang: str, tgt_lang: str, stop: S
                 continue
             survey.n_pairs += 1
             survey.n_chars = survey.n_chars[0] + len(src), survey.n_chars[1] + len(tgt)
+            if survey.n_pairs < SIZES[0].below:
+                survey.letters.update(src, tgt)
             if len(survey.samples) < N_SAMPLES:
                 survey.samples.append((src, tgt))
             if survey.n_pairs <= _CHECKED:
@@ -207,7 +213,7 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         # A thousand sentences tell one BLEU point from chance; a small corpus cannot spare as many.
         held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
-        vocab_size=max(size.vocab_size, 8_000 if any(letterlike) else 0),
+        vocab_size=max(size.vocab_size, _rounded(len(survey.letters) + _BESIDE_LETTERS)),
         symbols=symbols,
         unescape=unescape,
         update=update,
