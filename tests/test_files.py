@@ -213,6 +213,25 @@ def test_what_a_killed_writer_moved_aside_outlives_a_new_one_that_fails(tmp_path
     assert names(path.parent) == ["ctranslate2"]
 
 
+@pytest.mark.parametrize("error", [PermissionError, FileNotFoundError])
+def test_what_another_moved_aside_and_only_they_may_put_back_keeps_nobody_from_writing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    """In a folder of several users; the other error is that of two processes that put it back at the same moment."""
+    theirs, rename = tmp_path / "place" / ".tmp-99999999-old-theirs", Path.rename
+    moved_aside(theirs)
+
+    def renamed(path: Path, target: Path) -> Path:
+        if path == theirs:
+            raise error(path)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    with files.new_folder(tmp_path / "place" / "ours"):
+        pass
+    assert names(tmp_path / "place") == [theirs.name, "ours"]
+
+
 def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for left in (".tmp-99999999-a.txt", ".tmp-99999999-b.txt", f".tmp-{os.getpid()}-a.txt"):
         (tmp_path / left).touch()

@@ -143,8 +143,9 @@ def put_back(folder: Path) -> None:
     """Return to its place what a `new_folder` that was killed between its two renames was about to replace."""
     for aside in folder.glob(f"{_TEMPORARY}*-old-*"):
         path = folder / aside.name.partition("-old-")[2]
-        if len(path.name) < _LONGEST and is_whole(aside) and not (path.exists() or _is_written(aside)):
-            aside.rename(path)
+        with suppress(PermissionError, FileNotFoundError):  # another user's; or another process has just put it back
+            if len(path.name) < _LONGEST and is_whole(aside) and not (path.exists() or _is_written(aside)):
+                aside.rename(path)
 
 
 def _temporary(path: Path, kind: str = "") -> Path:

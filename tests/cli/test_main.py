@@ -354,6 +354,21 @@ def test_the_exit_code_tells_what_happened_where_no_message_can_be_written() -> 
     assert result.returncode == 4  # bad model
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_the_exit_code_tells_the_signal_where_no_message_can_be_written(signum: signal.Signals) -> None:
+    program = f"""
+import sys
+import yiwen.cli.main as cli
+
+cli.app = lambda **arguments: sys.exit({128 + signum})  # as the handler of the signal does
+sys.exit(cli.main())
+"""
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run([sys.executable, "-c", program], stderr=full)
+    assert result.returncode == 128 + signum
+
+
 def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its_number() -> None:
     program = "import sys; from yiwen.cli.main import main; main(['--version']); print('译文\\udce9')"
     result = subprocess.run(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import signal
 import tomllib
+from configparser import ConfigParser
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -88,6 +90,13 @@ def test_services_are_open_to_this_machine_alone() -> None:
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+
+
+def test_a_service_that_is_stopped_while_it_loads_has_not_failed() -> None:
+    """systemd takes the signal for a good end, and not the status with which commands tell it."""
+    unit = ConfigParser(interpolation=None, strict=False)
+    unit.read(DOCKER / "yiwen.service", encoding="utf-8")
+    assert unit["Service"]["SuccessExitStatus"] == str(128 + signal.SIGTERM)
 
 
 def test_the_service_answers_to_local_names_alone_and_has_the_time_to_end() -> None:

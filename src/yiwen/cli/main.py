@@ -121,7 +121,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         app(args=None if arguments is None else list(arguments), prog_name="yiwen")
     except SystemExit as done:  # from typer: 0, 2 after it has explained the usage; from it or a signal, without a word
         if done.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
-            print(f"stopped by {signal.Signals(int(done.code) - 128).name}", file=sys.stderr)
+            return _report(done, f"stopped by {signal.Signals(done.code - 128).name}", code=done.code, is_error=False)
         return done.code if isinstance(done.code, int) else 0
     except YiwenError as error:
         return _report(error, str(error), code=error.exit_code, is_error=not isinstance(error, Stopped))

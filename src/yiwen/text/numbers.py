@@ -46,10 +46,12 @@ _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
-_SECTION: Final = r"(\d++(?:[百千천](?:\d++百?)?)?)"
-_COMPOUND: Final = re.compile(  # 1億2千万; Korean puts a blank behind its units, and 兆 is 万亿 here
-    rf"(?<![\d.,])(?=\d)(?:{_SECTION}万[亿億] ?)?(?:((?:\d++[万萬만] ?)?{_SECTION})(?:[亿億]|억 ?))?"
-    rf"(?:{_SECTION}(?:[万萬]|만 ?))?((?:\d{{3,}}+|\d++[千천](?:\d++百|\d{{3}})?)(?![.,]?\d|[百千万萬亿億천만억]))?"
+_WHOLE: Final = r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
+_SECTION: Final = rf"({_WHOLE}(?:[百千천](?:\d++百?)?)?)"
+_COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank behind its units, and 兆 is 万亿 here
+    rf"(?<![\d.,])(?=\d)(?:{_SECTION}万[亿億] ?)?(?:((?:{_WHOLE}[万萬만] ?)?{_SECTION})(?:[亿億]|억 ?))?"
+    rf"(?:{_SECTION}(?:[万萬]|만 ?))?"
+    r"((?:\d,\d{3}|\d{3,}+|\d++[千천](?:\d++百|\d{3})?)(?![.,]?\d|[百千万萬亿億천만억]))?"
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
@@ -153,8 +155,8 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
 
 def _in_digits(found: re.Match[str]) -> str:
     parts = zip(found.group(1, 2, 4, 5), (1e12, 1e8, 1e4, 1.0), strict=True)
-    numbers = [(size, *each) for part, size in parts for each in re.findall(r"(\d+)(\D?)", part or "")]
-    value = sum(size * float(number) * _HAN_UNITS.get(unit, 1.0) for size, number, unit in numbers)
+    numbers = [(size, *each) for part, size in parts for each in re.findall(r"([\d,]+)(\D?)", part or "")]
+    value = sum(size * float(number.replace(",", "")) * _HAN_UNITS.get(unit, 1.0) for size, number, unit in numbers)
     return f"{value:.0f}" if len(numbers) > 1 else found[0]
 
 
