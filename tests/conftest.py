@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from tiny_model import TinyRun, exported, write_tiny_recipe
@@ -19,10 +22,21 @@ settings.register_profile("yiwen", deadline=None)
 settings.load_profile("yiwen")
 
 
+# Nearly all that collecting makes stays to the end: no search for garbage goes through it, now or later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_runtest_call() -> None:
     """What a test draws without a seed of its own is the same whichever tests came before it."""
     if torch := sys.modules.get("torch"):  # None where a test hides it
-        torch.manual_seed(1)
+        torch.default_generator.manual_seed(1)  # torch.manual_seed notes its callers for every other device, too
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(1)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
@@ -54,6 +68,14 @@ def _our_own_cache_and_no_waiting_for_the_disk(tmp_path_factory: pytest.TempPath
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_put_together_once() -> Iterator[None]:
+    """What a process does once is not done again for each of the commands that tests run in one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

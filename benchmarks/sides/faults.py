@@ -6,8 +6,8 @@ import random
 import re
 from typing import Final
 
-from yiwen.text.chinese import HAN
 from yiwen.text.numbers import numbers_in
+from yiwen.text.scripts import HAN
 
 Pair = tuple[str, str]
 """Source and translation."""

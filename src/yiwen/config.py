@@ -43,6 +43,8 @@ _SCALARS: Final[dict[Any, Any]] = {bool: bool, int: (int, typing.SupportsIndex),
 """What may stand for a setting of a type: a number of another library, too."""
 _hints: Final = functools.cache(typing.get_type_hints)
 """Settings and their types: to read them anew takes milliseconds."""
+_source: Final[Any] = functools.cache(inspect.getsource)
+"""That of a class: to find it anew, all of its file is parsed."""
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -228,7 +230,7 @@ def json_schema(cls: type[Any]) -> Table:
 
 def attribute_docs(cls: type[Any]) -> dict[str, str]:
     """The docstrings under a dataclass's fields, each on one line."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    tree = ast.parse(textwrap.dedent(_source(cls))).body[0]
     assert isinstance(tree, ast.ClassDef)
     docs = {}
     for field, after in zip(tree.body, tree.body[1:], strict=False):

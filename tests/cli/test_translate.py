@@ -243,9 +243,9 @@ def test_an_output_file_appears_whole_or_not_at_all(run: Commands, tiny_run: Tin
     assert not list(tmp_path.glob(".tmp-*"))
 
 
-def test_a_reader_that_leaves_ends_it_quietly(tiny_run: TinyRun, tmp_path: Path) -> None:
+def test_a_reader_that_leaves_ends_it_quietly(exported_bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" + b"\n" * 5000)  # a block is 4,096
-    arguments = command("translate", tiny_run.best, *QUICK, "--input", tmp_path / "in.txt")
+    arguments = command("translate", exported_bundle, *QUICK, "--input", tmp_path / "in.txt")
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -257,9 +257,10 @@ def test_the_child_writes_no_file(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_bytes() == b""
 
 
-def test_the_child_loads_nothing_of_models_nor_of_their_checks() -> None:
+def test_the_child_loads_nothing_of_models_of_their_checks_or_of_placing_marks() -> None:
     """A document takes two of them, and each import is made in both."""
     heavy = {"numpy", "torch", "sentencepiece", "pydantic", "yiwen.evaluation", "yiwen.text.numbers"}
+    heavy |= {"yiwen.text.chinese", "yiwen.documents.placing"}
     program = f"import sys, yiwen.documents.child; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from yiwen.text.chinese import HAN, visual_length
-from yiwen.text.scripts import SCRIPTS, script_of, script_share
+from yiwen.text.chinese import visual_length
+from yiwen.text.scripts import HAN, SCRIPTS, script_of, script_share
 
 
 def test_chinese_characters_are_told_from_their_neighbours() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from yiwen.documents import web
 from yiwen.documents.reading import parsers
 from yiwen.documents.sandbox import Limits, asked
-from yiwen.documents.translating import Align, Flag, Translate, translated
 from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.writing import all_written
 from yiwen.errors import ConfigError, DataError, expect
 from yiwen.text.normalise import as_texts
+
+if TYPE_CHECKING:
+    from yiwen.documents.translating import Align, Flag, Translate
 
 
 def formats() -> tuple[str, ...]:
@@ -53,6 +56,8 @@ def translate_document(
         ConfigError: If there is no such format, or TMX is not told what language to write.
         DataError: If the document is too large, damaged or not what its suffix says.
     """
+    from yiwen.documents.translating import translated  # the process that parses would import it, too
+
     expect(data, bytes | bytearray, "a document", "its bytes, as Path.read_bytes returns")
     expect(translate, Callable, "translate", "a function, as Translator.translate is")
     limits = expect(limits or Limits(), Limits, "limits", "a yiwen.documents.sandbox.Limits, or None")
@@ -91,6 +96,8 @@ def translate_markup(
     Raises:
         DataError: If a text holds more marks than can be put back.
     """
+    from yiwen.documents.translating import translated
+
     kept = [*(web.KEPT if is_html else ()), *map(str.lower, ignored)]
     apart = [*map(str.lower, splitting)]
     parts_of = [web.texts(text, is_html=is_html, kept=kept, splitting=apart) for text in as_texts(texts, "markup")]

@@ -15,9 +15,7 @@ from typing import Final
 from yiwen.once import once
 from yiwen.text.languages import base, canonical
 from yiwen.text.protect import MASK, masked, unmasked
-
-HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Chinese characters, as the inside of a regular expression's brackets."""
+from yiwen.text.scripts import HAN
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _WIDE = re.compile(

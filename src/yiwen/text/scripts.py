@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from yiwen.errors import ConfigError
-from yiwen.text.chinese import HAN
 from yiwen.text.languages import base, canonical
 
+HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese characters, as the inside of a regular expression's brackets."""
 _TABLE: Final = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8").replace("{HAN}", HAN)
 SCRIPTS: Final[dict[str, list[str]]] = tomllib.loads(_TABLE)
 """Script -> [the inside of a regular expression's brackets, language codes]."""

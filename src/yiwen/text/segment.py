@@ -14,9 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from yiwen.text.chinese import HAN
 from yiwen.text.languages import RUN_ON, base
-from yiwen.text.scripts import MARKS, SCRIPTS
+from yiwen.text.scripts import HAN, MARKS, SCRIPTS
 
 Span = tuple[int, int]
 
