@@ -238,8 +238,8 @@ def test_a_run_goes_on_with_the_hardware_it_began_with(
 
 
 def test_a_run_from_before_products_were_chosen_goes_on_with_the_ones_it_had(text: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    assert train(text, run, settings=[*FAST, "products='torch'"]) == 0
+    run, ways = tmp_path / "run", ["attention='plain'", "products='torch'"]
+    assert train(text, run, settings=[*FAST, *ways]) == 0
     path = run / "hardware.json"
     known = json.loads(path.read_text(encoding="utf-8"))
     del known["chosen"]["products"], known["chosen"]["batch_tokens"], known["recipe"]
@@ -249,7 +249,7 @@ def test_a_run_from_before_products_were_chosen_goes_on_with_the_ones_it_had(tex
         encoding="utf-8",
     )
     assert train(text, run, "--resume", settings=[*FAST, "max_steps=12"]) == 0
-    assert train(text, tmp_path / "whole", settings=[*FAST, "max_steps=12", "products='torch'"]) == 0
+    assert train(text, tmp_path / "whole", settings=[*FAST, *ways, "max_steps=12"]) == 0
     assert outcome(run)[1:] == outcome(tmp_path / "whole")[1:]
 
 
