@@ -329,6 +329,13 @@ def test_a_long_body_in_tiny_chunks_is_read_and_so_is_what_follows(size: int, n_
             assert read_answer(sock).status == 200
 
 
+def test_heads_of_one_connection_are_not_added_up(address: str) -> None:
+    with connect(address) as sock:
+        for _ in range(5):
+            sock.sendall(request("/live", method="GET", x_long="y" * 20_000))
+            assert read_answer(sock).status == 200
+
+
 def test_nothing_of_a_request_is_a_path(address: str) -> None:
     names = [
         "..",

@@ -648,6 +648,35 @@ def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
     assert len({store.create_key("a", **UNLIMITED)[1] for _ in range(50)}) == 50
 
 
+def test_a_database_of_an_older_version_still_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, "2026-11-28T12:00+00:00")
+    with sqlite3.connect(tmp_path / "keys.sqlite") as older:
+        older.executescript("""
+            CREATE TABLE yiwen_keys (
+                id VARCHAR(200) NOT NULL, name VARCHAR(200) NOT NULL, sha256 VARCHAR(200) NOT NULL,
+                characters_per_month BIGINT NOT NULL, requests_per_minute BIGINT NOT NULL,
+                created VARCHAR(200) NOT NULL, revoked VARCHAR(200), PRIMARY KEY (id));
+            CREATE TABLE yiwen_usage (
+                key_id VARCHAR(200) NOT NULL, month VARCHAR(200) NOT NULL, characters BIGINT NOT NULL,
+                PRIMARY KEY (key_id, month));
+            CREATE TABLE yiwen_glossaries (
+                id VARCHAR(200) NOT NULL, owner VARCHAR(200) NOT NULL, name VARCHAR(200) NOT NULL,
+                source_lang VARCHAR(200) NOT NULL, target_lang VARCHAR(200) NOT NULL, entries TEXT NOT NULL,
+                created VARCHAR(200) NOT NULL, PRIMARY KEY (id));
+            INSERT INTO yiwen_keys VALUES ('3f9a0c1e', 'newsroom', -- sha256sum of yw_secret
+                'a4bf386906d6789cbc2dc7e100b3454c4a35dce3c0fdbd781508415c7a34de4e', 500, 7, '2026-11-01', NULL);
+            INSERT INTO yiwen_usage VALUES ('3f9a0c1e', '2026-11', 5);
+            INSERT INTO yiwen_glossaries VALUES ('ab', '3f9a0c1e', 'a', 'en', 'de', 'dog\tHund', '2026-11-02');
+        """)
+    older.close()
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    key = store.find("yw_secret")
+    assert key is not None
+    assert (key.id, key.characters_per_month, key.requests_per_minute, store.used(key.id)) == ("3f9a0c1e", 500, 7, 5)
+    assert [each.entries for each in store.glossaries(key.id)] == ["dog\tHund"]
+    store.close()
+
+
 def test_a_key_that_is_not_there_cannot_be_revoked(store: Store) -> None:
     key, _ = store.create_key("a", **UNLIMITED)
     with pytest.raises(ConfigError, match=f"no valid key has the id 'x'; valid ones: {key.id}"):

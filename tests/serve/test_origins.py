@@ -105,6 +105,13 @@ def test_local_names_and_named_ones_are_served(address: str, serve: Callable[...
     assert ask(named, request(T, BODY, host="localhost")).status == 400
 
 
+def test_a_service_for_others_is_served_under_any_name_unless_names_are_given(serve: Callable[..., str]) -> None:
+    port = serve(host="0.0.0.0").rpartition(":")[2]
+    for host in ("mt.example.org", f"192.0.2.7:{port}"):
+        answer = ask(f"http://127.0.0.1:{port}", request("/v1/languages", method="GET", host=host))
+        assert answer.status == 200, host
+
+
 def test_whoever_probes_by_another_name_is_told_how_it_is(serve: Callable[..., str]) -> None:
     address = serve(allow_hosts=("x.example",))
     for host in ("", "10.1.2.3:8080"):
@@ -147,6 +154,7 @@ def test_an_upgrade_is_refused_where_its_body_would_be_lost(address: str) -> Non
 
 
 def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
+    ids = set()
     for raw in (
         request(T, BODY),
         request("/nothing", method="GET"),
@@ -168,6 +176,8 @@ def test_every_answer_carries_what_keeps_a_page_safe(address: str) -> None:
         assert headers["permissions-policy"] == "camera=(), geolocation=(), microphone=()"
         assert "server" not in headers
         assert len(headers["x-request-id"]) > 8
+        ids.add(headers["x-request-id"])
+    assert len(ids) == 7, "a line of the log is of one request"
 
 
 def test_another_method_and_another_path_are_told_in_json(address: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted, size
 from yiwen.cli.main import main
-from yiwen.serve.server import reload_on_hangup
+from yiwen.serve.config import ServeConfig
+from yiwen.serve.server import listen, make_server, reload_on_hangup
 
 T = "/v1/translate"
 
@@ -124,6 +126,7 @@ def test_neither_texts_nor_keys_are_logged(exported_bundle: Path, tmp_path: Path
         (T, 422),
     ]
     assert requests[0]["characters"] == len("Geheimnis")
+    assert requests[0]["took_ms"] >= 1
     assert {"time", "level", "request_id", "took_ms", "method"} <= requests[0].keys()
 
 
@@ -236,6 +239,22 @@ def test_what_cannot_be_served_is_told(
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
     assert main(["serve", str(exported_bundle), "--port", "0", *options]) == 2
     assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_either_kind_of_address_is_listened_on(
+    host: str, family: socket.AddressFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not every machine of the tests has IPv6."""
+    monkeypatch.setattr("socket.create_server", lambda address, **options: (address, options["family"]))
+    assert listen(ServeConfig(host=host, port=8090)) == ((host, 8090), family)
+
+
+def test_connections_are_kept_and_the_end_waits_as_long_as_was_set(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle, keep_alive_s=7, drain_s=11)
+    server = make_server(service)
+    assert (server.config.timeout_keep_alive, server.config.timeout_graceful_shutdown) == (7, 11)
+    service.close()
 
 
 def test_two_models_of_one_pair_are_refused(

@@ -47,6 +47,8 @@ def test_good_pairs_have_no_fault(src: str, tgt: str) -> None:
         ("Visual Studio Code", "visual studio code", "copied source"),
         ("A dog &amp; a cat", "一只狗和一只猫", "markup"),
         ("A <i>dog</i> runs", "一只狗在跑", "markup"),
+        ("A dog runs", "一只<i>狗</i>在跑", "markup"),
+        ("A dog and a cat", "一只狗 &amp; 一只猫", "markup"),
         ("Nooooooooooooo!", "不！", "repeated characters"),
         ("A dog runs.", "一只狗在跑。。。。。。。。。。。。。", "repeated characters"),
         ("Good morning.", "Guten Morgen.", "wrong script"),
@@ -66,6 +68,7 @@ def test_each_fault_is_named(src: str, tgt: str, reason: str) -> None:
         ({"min_length": 3}, ("ant", "你a"), ("ab", "你a")),
         ({"min_length": 3}, ("ant", "你a"), ("ant", "你")),
         ({"max_repeats": 3}, ("Nooo", "不"), ("Noooo", "不")),
+        ({"max_repeats": 1}, ("No", "不"), ("Noo", "不")),
         ({"max_ratio": 4.0}, ("b", "a" * 28), ("b", "a" * 29)),  # 36 = 4 x 9
         ({"min_letters": 0.5}, ("ab..", "2 你!"), ("ab...", "2 你!")),
         ({"min_letters": 0.5}, ("ab..", "2 你!"), ("ab..", "2 你!!")),
@@ -127,6 +130,9 @@ def test_words_that_begin_with_a_latin_letter_of_few_languages_are_in_latin_scri
 
 def test_a_language_of_unknown_script_is_not_judged() -> None:
     assert "wrong script" not in dict(checks(CleaningConfig(), src_lang="tlh", tgt_lang="sr"))
+    with_german = checks(CleaningConfig(), src_lang="tlh", tgt_lang="de")
+    assert fault_of("Нека.", "Guten Morgen.", with_german) is None
+    assert fault_of("Нека.", "Доброе утро.", with_german) == "wrong script"
 
 
 @given(st.text(), st.text())

@@ -46,8 +46,7 @@ def test_a_classifier_starts_from_an_mlm_that_read_the_same_text(tmp_path: Path)
         load_recipe(str(write_labelled(tmp_path, "mlm")), SHORT),
         run=tmp_path / "mlm",
     )
-    slow = ["training.learning_rate=1e-9"]
-    run = start(write_labelled(tmp_path, "classify"), tmp_path / "mlm", *slow)
+    run = start(write_labelled(tmp_path, "classify"), tmp_path / "mlm", "encoder.rate=1e-9")
     before, after = weights(tmp_path / "mlm" / "best"), weights(run / "final")
     assert set(after) - set(before) == {"head.weight", "head.bias"}
     for name, weight in before.items():

@@ -13,7 +13,7 @@ import pytest
 import torch
 from toy_job import Screen, results, toy_job, toy_lengths, toy_loss, train, trainer
 
-from yiwen.data.batching import Batch, Update
+from yiwen.data.batching import Batch, Lengths, Update
 from yiwen.errors import CheckpointError, TrainingError
 from yiwen.training.memory import fit_in_memory, note_plan, read_plans
 from yiwen.training.step import Gradients
@@ -60,6 +60,34 @@ def test_then_the_longest_pairs_go_one_by_one() -> None:
     _, fitted, left_out = fit_in_memory([rows], LENGTHS, fake_compute(3))
     assert sorted(map(len, fitted)) == [3, 3]
     assert set(left_out) == set(rows[-2:].tolist())
+
+
+def device_of(n_positions: int, src: list[int], tgt: list[int]) -> tuple[Lengths, Any]:
+    """Lengths worked by hand, and what computes where a micro-batch may have so many padded positions."""
+
+    def compute(plan: Update) -> Gradients:
+        for rows in plan:  # each side's longest with its eos, for every row
+            if len(rows) * (max(src[row] + 1 for row in rows) + max(tgt[row] + 1 for row in rows)) > n_positions:
+                raise torch.OutOfMemoryError
+        return Gradients(loss_sum=1.0, n_tokens=1, norm=1.0)
+
+    return replace(LENGTHS, src=np.array(src), tgt=np.array(tgt)), compute
+
+
+def test_of_several_batches_only_that_which_is_too_large_is_cut() -> None:
+    # 2 x (10 + 10) = 40 positions, 5 x (4 + 5) = 45, 9 x (2 + 2) = 36: the second has neither the longest pair nor
+    # the most pairs.
+    lengths, compute = device_of(44, [9, 9, 3, 1, 1, 1, 1] + 9 * [1], [9, 9, 1, 4, 1, 1, 1] + 9 * [1])
+    _, fitted, left_out = fit_in_memory([np.arange(2), np.arange(2, 7), np.arange(7, 16)], lengths, compute)
+    assert [rows.tolist() for rows in fitted] == [[0, 1], [2, 4, 6], [3, 5], [*range(7, 16)]]
+    assert left_out == []
+
+
+def test_no_pair_is_left_out_but_that_which_is_too_long_by_itself() -> None:
+    lengths, compute = device_of(20, [30, 9, 9], [30, 9, 9])
+    _, fitted, left_out = fit_in_memory([np.array([0]), np.array([1, 2])], lengths, compute)
+    assert [rows.tolist() for rows in fitted] == [[1], [2]]
+    assert left_out == [0]
 
 
 def test_where_nothing_fits_training_ends_with_a_message() -> None:

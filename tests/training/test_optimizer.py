@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -37,7 +38,7 @@ def decayed(model: torch.nn.Module, name: Name) -> set[str]:
         for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5))
         for group in optimizer.param_groups
         for parameter in group["params"]
-        if group["weight_decay"] != 0.0
+        if {0.0: False, 0.5: True}[group["weight_decay"]]
     }
 
 
@@ -66,6 +67,7 @@ def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
 def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
     muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"))
     assert isinstance(muon, Muon)
+    assert muon.param_groups[0]["momentum"] == 0.95
     assert isinstance(adamw, torch.optim.AdamW)
     assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
 
@@ -91,6 +93,27 @@ def test_one_step_of_adam_by_hand() -> None:
     model.weight.grad = torch.tensor([[3.0, -0.001]])
     optimizer.step()
     assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
+    def moved(rate_of: Callable[[str], float]) -> dict[str, torch.Tensor]:
+        torch.manual_seed(1)
+        model = ToyModel()
+        before = {key: value.clone() for key, value in model.state_dict().items()}
+        optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), rate_of=rate_of)
+        set_learning_rate(optimizers, 0.25)
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter).cumsum(0)
+        for optimizer in optimizers:
+            optimizer.step()
+        return {key: value - before[key] for key, value in model.state_dict().items()}
+
+    rates = {"embedding.weight": 0.5, "inner.weight": 0.125, "inner.bias": 0.0}
+    whole, found = moved(lambda name: 1.0), moved(lambda name: rates.get(name, 1.0))
+    for key in whole:
+        assert whole[key].abs().max() > 0.01
+        torch.testing.assert_close(found[key], rates.get(key, 1.0) * whole[key], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
