@@ -22,7 +22,7 @@ from yiwen.data.tmx import _units
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
 PAIRS = [
-    ('"A dog" runs.', "一只狗在跑。"),
+    ('"A;dog" runs.', " 一只狗在跑。"),
     ("Two \u2028 cats", "两只 猫"),
     ("", "空"),
     ("Tom & Mary <3", "汤姆和玛丽"),
@@ -135,7 +135,7 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
     (tmp_path / "b.jsonl").write_bytes(b'{"translation.en": "yes", "translation.de": "ja"}\n')
     assert read(CorpusConfig(path="b.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
-    pq.write_table(pa.table({"translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["7"], "translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
 
@@ -214,12 +214,13 @@ def test_whatever_an_arrow_file_says_it_holds_is_looked_at_before_it_is_followed
             column_names(path)
 
 
-def test_a_csv_row_with_more_cells_than_the_header_is_torn(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b'src,tgt\nToday, the tree,zuhaitza\n"Today, a tree",zuhaitz bat\nyes,bai,,\n')
+@pytest.mark.parametrize(("header", "first"), [(b"src,tgt\n", 2), (b"", 1)])
+def test_a_csv_row_with_more_cells_than_the_first_is_torn(tmp_path: Path, header: bytes, first: int) -> None:
+    (tmp_path / "a.csv").write_bytes(header + b'"Today, a tree",zuhaitz bat\nToday, the tree,zuhaitza\nyes,bai,,\n')
     assert read(CorpusConfig(path="a.csv"), tmp_path) == [
-        (2, None, None),
-        (3, b"Today, a tree", b"zuhaitz bat"),
-        (4, b"yes", b"bai"),
+        (first, b"Today, a tree", b"zuhaitz bat"),
+        (first + 1, None, None),
+        (first + 2, b"yes", b"bai"),
     ]
 
 
@@ -387,6 +388,8 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
         DataError, match=r"no column 'tgt' in the first line 'text,label'; name the columns with src_column"
     ):
         read(CorpusConfig(path="a.csv", src_column="text"), tmp_path)
+    with pytest.raises(DataError, match=r"no column 'src' or 'lable' in the first line 'text,label'"):
+        read(CorpusConfig(path="a.csv", tgt_column="lable"), tmp_path)
     for src, tgt in (("1", "zh"), ("en", "3"), ("0", "3"), ("3", "0")):  # numbers are two, and from 1
         with pytest.raises(DataError, match=rf"no column '{src}' or '{tgt}' in the first line"):
             read(CorpusConfig(path="a.tsv", src_column=src, tgt_column=tgt), tmp_path)
