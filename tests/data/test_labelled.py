@@ -114,9 +114,9 @@ def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
         (b"Ann met #", b"B-PER O O"), (b"Bo torn", b"B-PER"), (b"no", b"O"),
     ]  # fmt: skip
     assert read(CorpusConfig(path="a.conll", src_column="1", tgt_column="2"), tmp_path)[0][1] == b"NNP VBD NN"
-    for columns in ({"src_column": "word"}, {"src_column": "1", "tgt_column": "tag"}):
+    for src, tgt in (("word", "tgt"), ("1", "tag"), ("0", "1")):
         with pytest.raises(DataError, match="a CoNLL file have no names; give their numbers from 1 instead of"):
-            read(CorpusConfig(path="a.conll", **columns), tmp_path)
+            read(CorpusConfig(path="a.conll", src_column=src, tgt_column=tgt), tmp_path)
 
 
 def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> None:
