@@ -152,6 +152,21 @@ def test_columns_that_nobody_named_are_found_by_the_languages_in_any_order(tmp_p
     assert read(CorpusConfig(path="b.csv", src_column="zh", tgt_column="en"), tmp_path) == [(2, b"a", b"b")]
 
 
+def test_the_column_of_text_alone_is_found_by_its_language(tmp_path: Path) -> None:
+    def read_as(language: str, text: str, **columns: str) -> tuple[int, list[bytes | None], list[bytes | None]]:
+        (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+        corpus = CorpusConfig(path="a.csv", **columns)  # type: ignore[arg-type]
+        (block,) = read_blocks(corpus, base=tmp_path, src_lang=language, tgt_lang=language, size=7)
+        return block
+
+    alone = {"tgt_column": "src"}  # as text without a target is read
+    assert read_as("en", "id,zh-CN,EN\n1,one,two\n", **alone) == (2, [b"two"], [b"two"])
+    assert read_as("zh", "id,zh-CN,EN\n1,one,two\n", **alone) == (2, [b"one"], [b"one"])
+    assert read_as("en", "src,en\none,two\n", **alone) == (2, [b"one"], [b"one"])
+    assert read_as("en", "one,two\n", **alone) == (1, [b"one"], [b"one"])
+    assert read_as("en", "en,tgt\n") == (1, [b"en"], [b"tgt"])  # pairs of one language: which column is which?
+
+
 def test_entities_are_characters_where_a_corpus_says_so(tmp_path: Path) -> None:
     rows = [
         (b"mom &apos;s &amp;amp; &#91; &#x4e2d;", b"\xe5\xa6\x88&nbsp;\xe5\xa6\x88"),
