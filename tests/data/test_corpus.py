@@ -22,7 +22,7 @@ from yiwen.data.tmx import _units
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
 PAIRS = [
-    ("A dog runs.", "一只狗在跑。"),
+    ('"A;dog" runs.', " 一只狗在跑。"),
     ("Two \u2028 cats", "两只 猫"),
     ("", "空"),
     ("Tom & Mary <3", "汤姆和玛丽"),
@@ -135,7 +135,7 @@ def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
     assert read(CorpusConfig(path="a.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
     (tmp_path / "b.jsonl").write_bytes(b'{"translation.en": "yes", "translation.de": "ja"}\n')
     assert read(CorpusConfig(path="b.jsonl", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
-    pq.write_table(pa.table({"translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["7"], "translation": [{"en": "yes", "de": "ja"}]}), tmp_path / "a.parquet")
     assert read(CorpusConfig(path="a.parquet", **nested), tmp_path) == [(1, b"yes", b"ja")]  # type: ignore[arg-type]
 
 
@@ -150,6 +150,21 @@ def test_columns_that_nobody_named_are_found_by_the_languages_in_any_order(tmp_p
     (tmp_path / "b.csv").write_bytes(b"zh,en,tgt,src\na,b,c,d\n")
     assert read(CorpusConfig(path="b.csv"), tmp_path) == [(2, b"d", b"c")]
     assert read(CorpusConfig(path="b.csv", src_column="zh", tgt_column="en"), tmp_path) == [(2, b"a", b"b")]
+
+
+def test_the_column_of_text_alone_is_found_by_its_language(tmp_path: Path) -> None:
+    def read_as(language: str, text: str, **columns: str) -> tuple[int, list[bytes | None], list[bytes | None]]:
+        (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+        corpus = CorpusConfig(path="a.csv", **columns)  # type: ignore[arg-type]
+        (block,) = read_blocks(corpus, base=tmp_path, src_lang=language, tgt_lang=language, size=7)
+        return block
+
+    alone = {"tgt_column": "src"}  # as text without a target is read
+    assert read_as("en", "id,zh-CN,EN\n1,one,two\n", **alone) == (2, [b"two"], [b"two"])
+    assert read_as("zh", "id,zh-CN,EN\n1,one,two\n", **alone) == (2, [b"one"], [b"one"])
+    assert read_as("en", "src,en\none,two\n", **alone) == (2, [b"one"], [b"one"])
+    assert read_as("en", "one,two\n", **alone) == (1, [b"one"], [b"one"])
+    assert read_as("en", "en,tgt\n") == (1, [b"en"], [b"tgt"])  # pairs of one language: which column is which?
 
 
 def test_entities_are_characters_where_a_corpus_says_so(tmp_path: Path) -> None:
@@ -214,12 +229,13 @@ def test_whatever_an_arrow_file_says_it_holds_is_looked_at_before_it_is_followed
             column_names(path)
 
 
-def test_a_csv_row_with_more_cells_than_the_header_is_torn(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b'src,tgt\nToday, the tree,zuhaitza\n"Today, a tree",zuhaitz bat\nyes,bai,,\n')
+@pytest.mark.parametrize(("header", "first"), [(b"src,tgt\n", 2), (b"", 1)])
+def test_a_csv_row_with_more_cells_than_the_first_is_torn(tmp_path: Path, header: bytes, first: int) -> None:
+    (tmp_path / "a.csv").write_bytes(header + b'"Today, a tree",zuhaitz bat\nToday, the tree,zuhaitza\nyes,bai,,\n')
     assert read(CorpusConfig(path="a.csv"), tmp_path) == [
-        (2, None, None),
-        (3, b"Today, a tree", b"zuhaitz bat"),
-        (4, b"yes", b"bai"),
+        (first, b"Today, a tree", b"zuhaitz bat"),
+        (first + 1, None, None),
+        (first + 2, b"yes", b"bai"),
     ]
 
 
@@ -349,10 +365,12 @@ def test_files_of_another_form_are_refused(tmp_path: Path, name: str, content: b
         read(CorpusConfig(path=name), tmp_path)
 
 
-@pytest.mark.parametrize("text", [b"It&#39;s good", b"A&nbsp;dog &amp; a cat", b"One; two", b"Good ;)"])
-def test_a_semicolon_inside_of_a_text_tears_nothing(tmp_path: Path, text: bytes) -> None:
-    (tmp_path / "a.csv").write_bytes(text + b", gut\n")
-    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(1, text, b" gut")]
+@pytest.mark.parametrize(
+    "row", [b"It&#39;s good, gut", b"A&nbsp;dog &amp; a cat, gut", b"One; two, gut", b"Good ;), gut", b"a;b,gut"]
+)
+def test_a_semicolon_inside_of_a_text_tears_nothing(tmp_path: Path, row: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(row + b"\n")
+    assert read(CorpusConfig(path="a.csv"), tmp_path) == [(1, *row.split(b","))]
 
 
 def test_lines_that_are_no_utf_8_are_handed_on_to_be_counted(tmp_path: Path) -> None:
@@ -385,8 +403,11 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
         DataError, match=r"no column 'tgt' in the first line 'text,label'; name the columns with src_column"
     ):
         read(CorpusConfig(path="a.csv", src_column="text"), tmp_path)
-    with pytest.raises(DataError, match=r"no column '1' or 'zh' in the first line"):
-        read(CorpusConfig(path="a.tsv", src_column="1", tgt_column="zh"), tmp_path)
+    with pytest.raises(DataError, match=r"no column 'src' or 'lable' in the first line 'text,label'"):
+        read(CorpusConfig(path="a.csv", tgt_column="lable"), tmp_path)
+    for src, tgt in (("1", "zh"), ("en", "3"), ("0", "3"), ("3", "0")):  # numbers are two, and from 1
+        with pytest.raises(DataError, match=rf"no column '{src}' or '{tgt}' in the first line"):
+            read(CorpusConfig(path="a.tsv", src_column=src, tgt_column=tgt), tmp_path)
     parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns n, src, tgt and not one named 'en'"):
         read(CorpusConfig(path="a.parquet", src_column="en"), tmp_path)

@@ -114,9 +114,9 @@ def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
         (b"Ann met #", b"B-PER O O"), (b"Bo torn", b"B-PER"), (b"no", b"O"),
     ]  # fmt: skip
     assert read(CorpusConfig(path="a.conll", src_column="1", tgt_column="2"), tmp_path)[0][1] == b"NNP VBD NN"
-    for columns in ({"src_column": "word"}, {"src_column": "1", "tgt_column": "tag"}):
+    for src, tgt in (("word", "tgt"), ("1", "tag"), ("0", "1")):
         with pytest.raises(DataError, match="a CoNLL file have no names; give their numbers from 1 instead of"):
-            read(CorpusConfig(path="a.conll", **columns), tmp_path)
+            read(CorpusConfig(path="a.conll", src_column=src, tgt_column=tgt), tmp_path)
 
 
 def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> None:
@@ -193,13 +193,15 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
 
 def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in texts(60)), encoding="utf-8")
-    (tmp_path / "b.tsv").write_text("".join(f"{text} too\t1\n" for text in texts(60)), encoding="utf-8")
+    rows = ["de\ten\n", *(f"Ein Text\t{text} too\n" for text in texts(60))]
+    (tmp_path / "b.tsv").write_text("".join(rows), encoding="utf-8")
     prepared = run(
         tmp_path, targets="none", corpora=(CorpusConfig(src="a.txt"), CorpusConfig(path="b.tsv")), valid_pairs=3
     )
     assert prepared.report.kept == 117
     store = Store.open(prepared.folder)
     assert store.valid.src == store.valid.tgt
+    assert store.where(len(store) - 1) == "b.tsv line 61"
     assert (store.src_lengths == store.tgt_lengths).all()
     assert lengths_of(store).tgt.tolist() == store.src_lengths.tolist()  # update_tokens counts subwords
 

@@ -31,7 +31,7 @@ from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import normalise
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import UNK_ID, TokenizerConfig
 
 NASTY: list[tuple[bytes, bytes, str]] = [
     (b"Fine and good.", b"Gut und schoen!", "kept"),
@@ -234,9 +234,13 @@ def test_a_model_without_byte_pieces_is_noted(tmp_path: Path) -> None:
         sentence_iterator=iter([pair(1)[0]]), model_prefix=str(tmp_path / "own"), vocab_size=30, minloglevel=2,
         pad_id=0, unk_id=1, bos_id=2, eos_id=3, hard_vocab_limit=False,
     )  # fmt: skip
-    report = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).report
+    prepared = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model"))
+    report, store = prepared.report, Store.open(prepared.folder)
     assert report.notes[0] == "own.model has no byte pieces: characters outside its vocabulary are lost"
-    assert report.tgt_bytes_share > 0
+    src, tgt = (np.concatenate(ids(np.arange(60))) for ids in (store.src_ids, store.tgt_ids))
+    assert (report.src_tokens, report.tgt_tokens) == (len(src), len(tgt))
+    assert (report.src_bytes_share, report.tgt_bytes_share) == ((src == UNK_ID).mean(), (tgt == UNK_ID).mean())
+    assert 0 < report.src_bytes_share != report.tgt_bytes_share > 0
 
 
 @pytest.mark.parametrize(("rule", "n_notes"), [("nmt_nfkc", 1), ("identity", 0)])
@@ -344,7 +348,7 @@ import sys
 from pathlib import Path
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.prepare import DataConfig, prepare
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import UNK_ID, TokenizerConfig
 folder = Path(sys.argv[1])
 data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(CorpusConfig(src="train.en", tgt="train.xx"),))
 prepare(data, TokenizerConfig(kind="bpe", vocab_size=400), root=folder / sys.argv[2], base=folder, workers=2)
@@ -543,10 +547,12 @@ def test_traditional_sources_under_zh_are_read_as_they_are_translated(tmp_path: 
 def test_traditional_targets_under_zh_are_converted_where_they_are_read(tmp_path: Path) -> None:
     for language, text in (("en", "this software has {} faults"), ("zh", "這個軟體有 {} 個問題")):
         (tmp_path / f"train.{language}").write_text("".join(text.format(n) + "\n" for n in range(60)), encoding="utf-8")
-    corpus = CorpusConfig(src="train.en", tgt="train.zh")
-    data = DataConfig(src_lang="en", tgt_lang="zh", corpora=(corpus,), valid_pairs=5, test_pairs=0)
+    (tmp_path / "valid.tsv").write_text("another source\t這個軟體有 7 個問題\n", encoding="utf-8")
+    corpus, valid = CorpusConfig(src="train.en", tgt="train.zh"), CorpusConfig(path="valid.tsv")
+    data = DataConfig(src_lang="en", tgt_lang="zh", corpora=(corpus,), valid=valid, test_pairs=0)
     tokenizer = TokenizerConfig(vocab_size=350, sampling=0.1)
     for task, beginning in (("embed", "这个软体有"), ("translate", "這個軟體有")):
         prepared = prepare(data, tokenizer, root=tmp_path / task, base=tmp_path, targets=TARGETS[task])
+        assert [(item.reason, item.count) for item in prepared.report.dropped] == [("held-out overlap", 1)]
         assert Store.open(prepared.folder).texts(np.arange(1), "tgt")[0].startswith(beginning)
     assert TextPairs(["A"], ["這個軟體"]).normalised("en", "zh").tgt == ["这个软体"]

@@ -26,7 +26,7 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     """
     given = src_column, tgt_column  # if not named, the first and the last; of text alone both sides are the first
     numbers = {("src", "tgt"): ("1", "0"), ("src", "src"): ("1", "1")}.get(given, given)
-    if not all(number.isdecimal() for number in numbers):
+    if "0" in given or not all(number.isdecimal() for number in numbers):
         raise DataError(
             f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "
             f"{tgt_column!r}, or none for the first and the last"

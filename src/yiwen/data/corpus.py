@@ -57,7 +57,7 @@ class CorpusConfig:
     .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
     """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1 (TSV, CSV,
-    CoNLL). Two columns that are called after the languages are found without."""
+    CoNLL). Columns that are called after the languages are found without."""
     tgt_column: str = "tgt"
     """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0
@@ -99,14 +99,17 @@ def corpus_files(corpus: CorpusConfig, *, base: Path) -> tuple[Path, ...]:
     return tuple(lines.find(name, base=base) for name in names)
 
 
-def column_pair(paths: tuple[Path, ...], src_lang: str, tgt_lang: str) -> tuple[str, str]:
-    """The two columns of a file whose columns nobody named: src and tgt, or those called after the languages, however
-    they are spelt."""
+def column_pair(
+    paths: tuple[Path, ...], src_lang: str, tgt_lang: str, *, usual: tuple[str, str] = ("src", "tgt")
+) -> tuple[str, str]:
+    """The two columns of a file whose columns nobody named: the usual ones, or those called after the languages,
+    however they are spelt. Of text alone both are the same."""
     has_columns = len(paths) == 1 and lines.plain_suffix(paths[0]) in {*ONE_FILE} - {".tmx", ".conll"}
     names = tables.column_names(paths[0]) if has_columns and tgt_lang else []
     found = [best_match([name.rpartition(".")[2] for name in names], language) for language in (src_lang, tgt_lang)]
     src, tgt = (None if place is None else names[place] for place in found)
-    return ("src", "tgt") if {"src", "tgt"} <= {*names} or not src or not tgt or src == tgt else (src, tgt)
+    is_twice = src == tgt and usual[0] != usual[1]
+    return usual if {*usual} <= {*names} or not src or not tgt or is_twice else (src, tgt)
 
 
 def read_blocks(
@@ -127,7 +130,8 @@ def read_blocks(
     paths = corpus_files(corpus, base=base)
     suffix = lines.plain_suffix(paths[0]) if corpus.path else ""
     names = (src_lang, tgt_lang) if suffix == ".tmx" else (corpus.src_column, corpus.tgt_column)
-    names = column_pair(paths, src_lang, tgt_lang) if names == ("src", "tgt") else names
+    if names in (("src", "tgt"), ("src", "src")):
+        names = column_pair(paths, src_lang, tgt_lang, usual=names)
     read = _READERS.get(suffix, tables.read_arrow)
     first = 2 if suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])} else 1  # behind a header
     sides = read(paths[0], *names, size=size) if suffix else _read_two_files(*paths, size=size)
