@@ -348,7 +348,7 @@ import sys
 from pathlib import Path
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.prepare import DataConfig, prepare
-from yiwen.text.subword import UNK_ID, TokenizerConfig
+from yiwen.text.subword import TokenizerConfig
 folder = Path(sys.argv[1])
 data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(CorpusConfig(src="train.en", tgt="train.xx"),))
 prepare(data, TokenizerConfig(kind="bpe", vocab_size=400), root=folder / sys.argv[2], base=folder, workers=2)
