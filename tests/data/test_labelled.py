@@ -193,11 +193,11 @@ def test_a_tag_stands_at_the_first_subword_of_its_word(tmp_path: Path) -> None:
 
 def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in texts(60)), encoding="utf-8")
+    (tmp_path / "a.de").write_text("Ein Text\n", encoding="utf-8")  # of a pair of files, of which one is of no use here
     rows = ["de\ten\n", *(f"Ein Text\t{text} too\n" for text in texts(60))]
     (tmp_path / "b.tsv").write_text("".join(rows), encoding="utf-8")
-    prepared = run(
-        tmp_path, targets="none", corpora=(CorpusConfig(src="a.txt"), CorpusConfig(path="b.tsv")), valid_pairs=3
-    )
+    corpora = CorpusConfig(src="a.txt", tgt="a.de"), CorpusConfig(path="b.tsv")
+    prepared = run(tmp_path, targets="none", corpora=corpora, valid_pairs=3)
     assert prepared.report.kept == 117
     store = Store.open(prepared.folder)
     assert store.valid.src == store.valid.tgt

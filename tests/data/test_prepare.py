@@ -304,11 +304,17 @@ def test_a_corpus_of_which_nothing_is_left_is_noted_and_gets_no_share(tmp_path: 
 
 
 def test_text_in_another_encoding_and_nothing_left_to_validate_with_are_noted(tmp_path: Path) -> None:
-    corpus = write(tmp_path, "a", [pair(n) for n in range(5)])
-    for path in tmp_path.glob("a.*"):
-        path.write_bytes(path.read_bytes() + "\n".join(map("词语{}".format, range(9))).encode("gb18030") + b"\n")
-    notes = run(tmp_path, corpus, valid_pairs=20).report.notes
-    assert "9 of 14 rows are not UTF-8: see which encoding they are in and convert them" in notes
+    corpus = write(tmp_path, "a", [pair(n) for n in range(9)])
+    sound = {path: path.read_bytes() for path in tmp_path.glob("a.*")}
+
+    def notes_of(n_broken: int) -> tuple[str, ...]:
+        for path, beginning in sound.items():
+            path.write_bytes(beginning + "".join(map("词语{}\n".format, range(n_broken))).encode("gb18030"))
+        return tuple(run(tmp_path, corpus, valid_pairs=20).report.notes)
+
+    assert not any("UTF-8" in note for note in notes_of(9))  # of the half, the rest is still a corpus
+    notes = notes_of(10)
+    assert "10 of 19 rows are not UTF-8: see which encoding they are in and convert them" in notes
     assert "no pair is left for validation, without which nothing can be trained" in notes
 
 
