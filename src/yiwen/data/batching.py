@@ -133,15 +133,12 @@ class Batch:
         For words that were cut anew when the rows had been put together by other lengths.
         """
         src, tgt = ((ids != PAD_ID).sum(dim=1).numpy() for ids in (self.src_ids, self.tgt_out))
-        return [
-            Batch(
-                src_ids=self.src_ids[rows, : src[rows].max()],
-                tgt_in=self.tgt_in[rows, : tgt[rows].max()],
-                tgt_out=self.tgt_out[rows, : tgt[rows].max()],
-                n_tokens=int(tgt[rows].sum()),
-            )
-            for rows in _batched(np.arange(len(src)), src, tgt, batch_tokens)
-        ]
+        batches = []
+        for rows in _batched(src, tgt, batch_tokens):
+            src_len, tgt_len = src[rows].max(), tgt[rows].max()
+            ids = self.src_ids[rows, :src_len], self.tgt_in[rows, :tgt_len], self.tgt_out[rows, :tgt_len]
+            batches.append(Batch(*ids, n_tokens=int(tgt[rows].sum())))
+        return batches
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,8 @@ def epoch_updates(lengths: Lengths, *, seed: int, epoch: int, batch_tokens: int,
     batches: Update = []
     for start in range(0, len(rows), WINDOW):
         window = rows[start : start + WINDOW]
-        batches += _batched(window, lengths.src[window] + 1, lengths.tgt[window] + 1, batch_tokens)
+        places = _batched(lengths.src[window] + 1, lengths.tgt[window] + 1, batch_tokens)
+        batches += [window[inside] for inside in places]
     return _gather([batches[i] for i in rng.permutation(len(batches))], lengths, update_tokens)
 
 
@@ -245,14 +243,14 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     return rng.permutation(np.concatenate(drawn))
 
 
-def _batched(rows: Rows, src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
-    """Sort rows by both lengths (with eos) and cut them into batches of at most batch_tokens positions a side."""
+def _batched(src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
+    """Places of rows in batches of at most batch_tokens positions a side, sorted by both lengths (with eos)."""
     longest, lean = np.maximum(src, tgt), src - tgt
     # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
     # on both sides also where one length gives way to the next.
     order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
     bounds = _cheapest_bounds(src[order].astype(np.int64), tgt[order].astype(np.int64), batch_tokens)
-    return [rows[order[first:last]] for first, last in itertools.pairwise(bounds)]
+    return [order[first:last] for first, last in itertools.pairwise(bounds)]
 
 
 def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], batch_tokens: int) -> list[int]:
