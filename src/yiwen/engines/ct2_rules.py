@@ -75,27 +75,29 @@ def settled_greedy(
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
     """Our n_best, where CTranslate2's W best tell them; None where that has to be searched again.
 
-    Its search stops after the step T at which W hypotheses have ended, and hands out the W best of these. Fewer than
-    W ended before T, so one that ended at T is among them: if none is longer than our limit, our search reached T
-    too. A hypothesis that is too short for us may have taken a place: where one is among the W best, no, but for an
-    empty one, which takes a place in ours. Where one was registered but is not among them, W others were, no earlier
-    than at T, and these are the W best.
+    Its search stops after the step T at which W hypotheses have ended, and hands out the W best of all that ended.
+    These are ours, too, unless
 
-    What it left out, because more than W ended, may matter where it ordered them in another way than we do.
+    - fewer than W ended, for then its search went on to the end of the call;
+    - one is longer than our limit. Fewer than W ended before T, so one of the W best ended at T: where none is too
+      long, our search reaches T;
+    - one is too short, and has taken a place that is free in ours. Where it ended but is not among the W best, these
+      do without it. An empty one takes a place in ours, but is never handed out: n_best must be had without it;
+    - it left one out, because more than W ended, that is better in our order.
 
     Args:
         seen: What it handed out.
         limit: Longest translation in subwords.
         config: Our rules.
     """
+    if len(seen) < config.beam_size or not all(h.is_finished and h.is_possible for h in seen):
+        return None
     handed_out = [h for h in seen if h.ids or not config.min_len]
-    is_whole = len(seen) >= config.beam_size and all(h.is_finished and h.is_possible for h in seen)
-    fits = len(handed_out) >= config.n_best and all(config.min_len <= len(h.ids) <= limit for h in handed_out)
-    if not (is_whole and fits):
+    if len(handed_out) < config.n_best or not all(config.min_len <= len(h.ids) <= limit for h in handed_out):
         return None
     found = best_first(hypotheses(handed_out, config))[: config.n_best]
     if config.penalty == "gnmt":
-        # It ordered by sums: one that it left out has at most the smallest, and any length up to T.
+        # It ordered by sums: one that it left out has at most the smallest, and any length up to T, eos counted.
         smallest, longest = min(h.log_prob for h in seen), max(len(h.ids) for h in seen) + 1
         if found[-1].score < max(smallest / length_divisor(length, config) for length in (1, longest)):
             return None
