@@ -15,7 +15,7 @@ from ctranslate2 import Translator
 
 from yiwen.bundle import check_room
 from yiwen.engines.ct2_again import beam_again, greedy_again
-from yiwen.engines.ct2_rules import exponent, settled_beam, settled_greedy
+from yiwen.engines.ct2_rules import settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
 from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.exported import check_vocabulary, read_info
@@ -184,25 +184,21 @@ def search_once(
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
     is_greedy = config.beam_size == 1
-    options: dict[str, Any] = {"return_scores": with_scores, "return_end_token": False} if is_greedy else {}
+    with_scores = with_scores or not is_greedy
     # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
-    least = config.min_len if is_greedy and not with_scores else 0
+    least = 0 if with_scores else config.min_len
 
     def submit(batch: list[int]) -> list[Any]:
         longest = max(limits[i] for i in batch) + _SPARE
         lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
-        return runtime.submit([sources[i] for i in batch], config, **lengths, **options)
+        return runtime.submit([sources[i] for i in batch], config, return_scores=with_scores, **lengths)
 
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
-        for i, call in zip(batch, calls, strict=True):
+        for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
             if is_greedy:
-                result = call.result()
-                ids = tuple(map(runtime.target_ids.__getitem__, result.hypotheses[0]))
-                # The call goes on past every limit, so what is within its limit has ended.
-                log_prob = result.scores[0] * (len(ids) + 1) ** exponent(config) if with_scores else None
-                found = settled_greedy(ids, log_prob, limit=limits[i], config=config)
+                found = settled_greedy(seen[0], limit=limits[i], config=config)
             else:
-                found = settled_beam(*runtime.seen([call], config), limit=limits[i], config=config)
+                found = settled_beam(seen, limit=limits[i], config=config)
             if found is not None:
                 yield i, found

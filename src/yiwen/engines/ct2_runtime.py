@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -64,12 +65,13 @@ class Runtime:
         return list(self._translator.translate_batch(tokens, starts, **settings))
 
     def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
-        """What CTranslate2 found for each sentence, its scores turned back into sums."""
+        """What CTranslate2 found for each sentence, its scores turned back into sums; NaN where none were asked for."""
         alpha = exponent(config)
         groups = []
         for result in (waiting.result() for waiting in call):
             group = []
-            for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+            scores = result.scores or [math.nan] * len(result.hypotheses)
+            for tokens, score in zip(result.hypotheses, scores, strict=True):
                 is_finished = bool(tokens) and tokens[-1] == self._eos
                 ids = tuple(self.target_ids[token] for token in (tokens[:-1] if is_finished else tokens))
                 group.append(Seen(ids, score * max(len(tokens), 1) ** alpha, is_finished))
