@@ -101,17 +101,10 @@ class Usual:
     calibration: Calibration
     weights: Weights
 
-    def is_odd_length(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        """True where a translation is far shorter or longer than translations of such a source are."""
-        return abs(self._shortness(src_ids, tgt_ids)) > self.calibration.odd_at
-
-    def is_incomplete(self, src_ids: Ids, tgt_ids: Ids) -> bool:
-        """True where something of the source is missing in a translation."""
-        return self._shortness(src_ids, tgt_ids) > self.calibration.incomplete_at
-
     def faults(self, src_ids: Ids, tgt_ids: Ids) -> list[str]:
         """What is wrong with a translation by how much it holds, as `evaluation.checks` names it."""
-        found = {"length_ratio": self.is_odd_length(src_ids, tgt_ids), "omission": self.is_incomplete(src_ids, tgt_ids)}
+        usual, short = self.calibration, self._shortness(src_ids, tgt_ids)
+        found = {"length_ratio": abs(short) > usual.odd_at, "omission": short > usual.incomplete_at}
         return [name for name, is_there in found.items() if is_there]
 
     def confidence(self, log_prob: float, src_ids: Ids, tgt_ids: Ids) -> float | None:
