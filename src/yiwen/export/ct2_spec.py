@@ -168,8 +168,7 @@ def _bring_first(linear: Any, head: int, config: ModelConfig) -> None:
     """
     n_shared = config.n_heads // config.kv_heads
     kv_order = sorted(range(config.kv_heads), key=lambda group: group != head // n_shared)
-    order = [group * n_shared + i for group in kv_order for i in range(n_shared)]
-    order.sort(key=lambda i: (kv_order.index(i // n_shared), i != head))
+    order = sorted(range(config.n_heads), key=lambda i: (i // n_shared != head // n_shared, i != head))
 
     def moved(rows: np.ndarray, heads: list[int]) -> np.ndarray:
         """Rows of one projection or several, each of all heads, with the heads in another order."""
