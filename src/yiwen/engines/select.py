@@ -16,10 +16,10 @@ from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from yiwen import hardware
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, load_model, require_translator
 from yiwen.engines.exported import COMPUTE_TYPES, check_origin, read_info
 from yiwen.errors import ConfigError, MissingDependencyError
-from yiwen.hardware import MAX_THREADS
 from yiwen.once import once
 from yiwen.text.languages import canonical
 
@@ -110,8 +110,8 @@ def check_means(dtype: str, threads: int) -> None:
     """
     if dtype not in DTYPES:
         raise ConfigError(f"dtype={dtype!r} is unknown; use 'auto', 'float32' or 'bf16'")
-    if not (hasattr(threads, "__index__") and 0 <= threads <= MAX_THREADS):
-        raise ConfigError(f"threads={threads!r}; use 1 to {MAX_THREADS}, or 0 for all cores")
+    if not (hasattr(threads, "__index__") and 0 <= threads <= hardware.MAX_THREADS):
+        raise ConfigError(f"threads={threads!r}; use 1 to {hardware.MAX_THREADS}, or 0 for all cores")
 
 
 def _obstacle(bundle: Bundle) -> str:
@@ -189,8 +189,6 @@ def _leave_children_one(set_threads: Callable[[int], None]) -> None:
 def settled(*, device: str, dtype: str, threads: int) -> tuple[str, torch.dtype]:
     """Set the process up for an engine of torch; gives the device and the number type that it is to be told."""
     import torch
-
-    from yiwen import hardware
 
     dtype = "float32" if dtype == "auto" else dtype
     # The engine settles attention and products for itself; nothing is to be measured while somebody waits.
