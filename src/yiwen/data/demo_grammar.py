@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from random import Random
 from typing import TypeVar
@@ -67,7 +67,7 @@ class Rule:
     en: tuple[_Part, ...]
     zh: tuple[_Part, ...]
     slots: tuple[tuple[tuple[str, ...], Chooser], ...]
-    combine: tuple[tuple[str, ...], ...] = field(default=())
+    combine: tuple[tuple[str, ...], ...]
 
 
 def rule(topic: str, en: str, zh: str, slots: Mapping[str, Chooser], *, combine: Iterable[str] = ()) -> Rule:
