@@ -104,12 +104,14 @@ def column_pair(
 ) -> tuple[str, str]:
     """The two columns of a file whose columns nobody named: the usual ones, or those called after the languages,
     however they are spelt. Of text alone both are the same."""
-    has_columns = len(paths) == 1 and lines.plain_suffix(paths[0]) in {*ONE_FILE} - {".tmx", ".conll"}
-    names = tables.column_names(paths[0]) if has_columns and tgt_lang else []
-    found = [best_match([name.rpartition(".")[2] for name in names], language) for language in (src_lang, tgt_lang)]
-    src, tgt = (None if place is None else names[place] for place in found)
-    is_twice = src == tgt and usual[0] != usual[1]
-    return usual if {*usual} <= {*names} or not src or not tgt or is_twice else (src, tgt)
+    if len(paths) > 1 or lines.plain_suffix(paths[0]) not in {*ONE_FILE} - {".tmx", ".conll"} or not tgt_lang:
+        return usual
+    names = tables.column_names(paths[0])
+    codes = [name.rpartition(".")[2] for name in names]
+    src, tgt = best_match(codes, src_lang), best_match(codes, tgt_lang)
+    if {*usual} <= {*names} or src is None or tgt is None or (src == tgt and usual[0] != usual[1]):
+        return usual
+    return names[src], names[tgt]
 
 
 def read_blocks(
