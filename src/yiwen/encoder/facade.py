@@ -227,7 +227,8 @@ class Encoder:
         """Ids of each text in pieces of about equal length, one where it fits."""
         pieces = []
         for ids in self.bundle.source.encode([self._read([text])[0] for text in as_texts(texts, "an encoder")]):
-            size = -(-len(ids) // -(-len(ids) // self.limit)) if ids else 1
+            n_pieces = -(-len(ids) // self.limit)
+            size = -(-len(ids) // n_pieces) if ids else 1
             pieces.append([ids[start : start + size] for start in range(0, max(len(ids), 1), size)])
         return pieces
 
