@@ -46,4 +46,5 @@ def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
 
 
 def _column(rows: list[list[bytes]], index: int) -> bytes:
+    """What stands in a column, -1 being the last, of the lines that have it; a word alone has no last column."""
     return b" ".join(row[index] for row in rows if max(index, 1) < len(row) or index == 0)

@@ -99,9 +99,9 @@ def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
     """Parquet, or an Arrow IPC file or stream (Feather version 2); "translation.en" reads inside a struct."""
     with _arrow_errors(path):
+        advice = _named_by(src_column, tgt_column)
         for table in _arrow_tables(path, size):
-            advice = _named_by(src_column, tgt_column)
-            yield tuple(_arrow_column(path, table, column, advice) for column in (src_column, tgt_column))  # type: ignore[misc]
+            yield _arrow_column(path, table, src_column, advice), _arrow_column(path, table, tgt_column, advice)
 
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
