@@ -274,6 +274,7 @@ def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], bat
         total = cost[start] + widths.sum(axis=0)[sizes - 1] * sizes + BATCH_COST
         is_better = total < cost[ends]
         cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
+        # On to the next row that a batch may begin with.
         start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
     bounds = [n]
     while bounds[-1] > 0:
