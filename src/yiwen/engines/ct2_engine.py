@@ -184,6 +184,7 @@ def search_once(
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
     is_greedy = config.beam_size == 1
+    settled = settled_greedy if is_greedy else settled_beam
     with_scores = with_scores or not is_greedy
     # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
     least = 0 if with_scores else config.min_len
@@ -196,9 +197,5 @@ def search_once(
     batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
     for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
         for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
-            if is_greedy:
-                found = settled_greedy(seen[0], limit=limits[i], config=config)
-            else:
-                found = settled_beam(seen, limit=limits[i], config=config)
-            if found is not None:
+            if (found := settled(seen, limit=limits[i], config=config)) is not None:
                 yield i, found

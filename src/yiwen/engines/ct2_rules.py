@@ -52,22 +52,23 @@ def exponent(config: SearchConfig) -> float:
     return config.length_penalty if config.penalty == "average" and config.length_penalty != 0 else 1e-9
 
 
-def settled_greedy(seen: Seen, *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
+def settled_greedy(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
     """Our greedy translation, where CTranslate2's tells it; None where that has to be searched again.
 
     Greedy search takes the likeliest subword of each step whatever comes later: up to our limit its and ours differ
     only where an end that is too early was the likeliest, and where it went on we cut.
 
     Args:
-        seen: What it found, longer than `limit` where it had not ended there. Its log-probability is not a number where
-            nobody asked for it: then the end was forbidden for as long as we forbid it.
+        seen: The one that it found, longer than `limit` where it had not ended there. Its log-probability is not a
+            number where nobody asked for it: then the end was forbidden for as long as we forbid it.
         limit: Longest translation in subwords.
         config: Our rules.
     """
-    if math.isnan(seen.log_prob):
-        return [Hypothesis(seen.ids[:limit], math.nan, math.nan, len(seen.ids) <= limit)]
-    is_known = config.min_len <= len(seen.ids) <= limit  # the sum up to the limit is not
-    return [scored(seen.ids, seen.log_prob, config)] if is_known else None
+    (found,) = seen
+    if math.isnan(found.log_prob):
+        return [Hypothesis(found.ids[:limit], math.nan, math.nan, len(found.ids) <= limit)]
+    is_known = config.min_len <= len(found.ids) <= limit  # the sum up to the limit is not
+    return [scored(found.ids, found.log_prob, config)] if is_known else None
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
