@@ -87,7 +87,8 @@ def units_of(
             tokens[number] = token._replace(raw=strip(token.raw, _BLANK), text=strip(token.text, _BLANK))
     raw = source_of(tokens[first:end])
     start = source.index(raw, start)
-    text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
+    text, marks = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
+    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
     keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
     if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [source]
@@ -162,12 +163,11 @@ def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
 
 def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
-) -> tuple[str, tuple[Mark, ...], list[Span]]:
-    """The text of these tokens, its marks, and where code stands in it."""
+) -> tuple[str, tuple[Mark, ...]]:
+    """The text of these tokens, and its marks."""
     pieces: list[str] = []
     length, end = 0, " "
     marks: list[Mark] = []
-    code: list[Span] = []
     opened: list[int] = []  # numbers of the marks that are open
     for number in numbers:
         token, parent = tokens[number], opened[-1] if opened else -1
@@ -177,21 +177,16 @@ def _assembled(
             if piece[:1] == " " == end:  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
                 blank = " " if rest or is_collapsed else token.raw
-                last = len(marks) - 1
-                mark = marks[last] if marks else Mark(0, 0, is_break=True)
-                while mark.parent > parent and marks[mark.parent].start == length:  # nothing else is in it
-                    last, mark = mark.parent, marks[mark.parent]
-                is_here = mark.start == mark.end == length and not mark.is_break
-                if is_here and last not in opened:  # a point between blanks takes one with it
-                    marks[last] = replace(mark, after=mark.after + blank)
-                elif is_here and not is_collapsed:
-                    marks[last] = replace(mark, before=mark.before + blank)
-                if is_here or is_collapsed:
+                point = _point_before(length, marks, parent)
+                if point > parent:  # between blanks it takes one with it
+                    marks[point] = replace(marks[point], after=marks[point].after + blank)
+                elif point >= 0 and not is_collapsed:  # it is open
+                    marks[point] = replace(marks[point], before=marks[point].before + blank)
+                if point >= 0 or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
-                start = length + len(piece) - len(piece.lstrip(_BLANK))
-                code.append((start, start + len(piece.strip(_BLANK))))
-                marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip(_BLANK)))
+                code = token.raw.strip(_BLANK)
+                marks.append(Mark(length, length + len(piece), parent, is_code=True, before=code))
         elif token.kind == "break":
             piece = "" if ends_cjk(end) else " "
             marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
@@ -201,14 +196,25 @@ def _assembled(
             after = closing.text or closing.raw
             marks.append(Mark(length, length, parent, before=token.raw, after=after, wrap=token.wrap))
         elif token.kind == "close" and number in partner:
-            opening = opened.pop()
-            marks[opening] = replace(marks[opening], end=length)
+            marks[opened.pop()] = replace(marks[parent], end=length)
         else:
             marks.append(Mark(length, length, parent, before=token.raw))
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
-    return text, _without_blanks(marks, text), code
+    return text, _without_blanks(marks, text)
+
+
+def _point_before(place: int, marks: Sequence[Mark], parent: int) -> int:
+    """The mark, open or not, that stands right before a place and holds nothing; -1: none.
+
+    Of several inside each other it is the outermost, as long as that is inside of `parent`.
+    """
+    point = len(marks) - 1
+    while point >= 0 and marks[point].parent > parent and marks[marks[point].parent].start == place:
+        point = marks[point].parent
+    holds_nothing = point >= 0 and marks[point].start == marks[point].end == place
+    return point if holds_nothing and not marks[point].is_break else -1
 
 
 def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
@@ -230,8 +236,8 @@ def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
     """True where there is a letter outside of what is kept."""
-    starts, ends = [0, *(end for _, end in keep)], [*(start for start, _ in keep), len(text)]
-    return any(any(map(str.isalpha, text[start:end])) for start, end in zip(starts, ends, strict=True))
+    inside = {place for span in keep for place in range(*span)}
+    return any(sign.isalpha() and place not in inside for place, sign in enumerate(text))
 
 
 def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
