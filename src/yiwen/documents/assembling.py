@@ -6,7 +6,6 @@ Addresses, placeholders, formulas and messages that programs read come out of a 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
@@ -117,18 +116,14 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
     """The partner of each token that opens or closes something, in both directions; none for a tag without one."""
     partner: dict[int, int] = {}
     stack: list[int] = []
-    n_open: dict[str, int] = defaultdict(int)
     crossed: dict[str, int] = {}  # key of an open tag -> the `close` of another tag that came first
     for number, token in enumerate(tokens):
         if token.kind == "open" and len(stack) < DEEPEST:
             stack.append(number)
-            n_open[token.key] += 1
-        elif token.kind == "close" and n_open[token.key]:
+        elif token.kind == "close" and token.key in (tokens[opening].key for opening in stack):
             while (key := tokens[stack[-1]].key) != token.key:  # never closed, or later
-                n_open[key] -= 1
                 crossed[key] = number
                 stack.pop()
-            n_open[token.key] -= 1
             partner[number] = stack[-1]
             partner[stack.pop()] = number
         elif token.kind == "close" and token.key in crossed:  # <b>a<i>b</b>c</i>: none is a pair, all keep their order
