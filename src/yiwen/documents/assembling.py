@@ -87,8 +87,7 @@ def units_of(
     raw = source_of(tokens[first:end])
     start = source.index(raw, start)
     text, marks = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
-    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
-    keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
+    keep = _kept(text, marks)
     if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [source]
     unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
@@ -240,8 +239,11 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
-def _kept(text: str, edges: set[int], code: Sequence[Span]) -> list[Span]:
-    """Where something stands that `_KEEP` finds, unless a mark begins or ends inside (`edges`), or it is in code."""
+def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
+    """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
+    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
     inside = {place for span in code for place in range(*span)}
+    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
     found = (match.span() for match in _KEEP.finditer(text))
-    return [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
+    whole = [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
+    return tuple(sorted([*code, *whole]))
