@@ -206,6 +206,12 @@ def test_formatting_inside_of_a_link_around_all_stays() -> None:
     assert [run for run in runs if run[0]] == [("Intro", True), (" one two LONG", False)]
 
 
+def test_a_text_that_has_no_run_leaves_the_end_of_the_link_before_it() -> None:
+    data = docx_of(f"<w:p>{LINK}!</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml")
+    assert [texts_of(data, "docx"), len(list(etree.fromstring(out).iter("{*}hyperlink")))] == [["red!"], 1]
+
+
 def test_the_words_of_smart_art() -> None:
     art = '<dgm:t xmlns:dgm="d" xmlns:a="a"><a:p><a:r><a:t>a dog</a:t></a:r></a:p></dgm:t>'
     body = zipfile.ZipFile(io.BytesIO(docx_of(f"<w:p>{run_of('one')}</w:p>"))).read("word/document.xml")

@@ -264,6 +264,22 @@ def test_words_behind_digits_multiply_them_in_the_words_of_each_language(row: st
         assert read == [value] * bool(text), text
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4천조 원", 4_000_000_000_000_000),
+        ("4천조 5,000억 원", 4_000_500_000_000_000),
+        ("2만조", 20_000_000_000_000_000),
+        ("2천 조각", 2_000),  # pieces, no trillions
+        ("2천조각", 2_000),
+        ("5만 조합", 50_000),
+    ],
+)
+def test_korean_thousands_multiply_the_trillions_that_they_touch(text: str, value: int) -> None:
+    (read,) = numbers_in(text, "ko").digits
+    assert max(read) == value
+
+
 def test_languages_without_number_words_are_told() -> None:
     assert [knows_words(language) for language in ("en-GB", "de_AT", "zh-Hans", "ja", "it", "xx")] == [
         *(True, True, True, True),

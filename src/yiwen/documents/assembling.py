@@ -6,7 +6,6 @@ Addresses, placeholders, formulas and messages that programs read come out of a 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby
@@ -87,8 +86,8 @@ def units_of(
             tokens[number] = token._replace(raw=strip(token.raw, _BLANK), text=strip(token.text, _BLANK))
     raw = source_of(tokens[first:end])
     start = source.index(raw, start)
-    text, marks, code = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
-    keep = tuple(sorted([*code, *_kept(text, {edge for mark in marks for edge in (mark.start, mark.end)}, code)]))
+    text, marks = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
+    keep = _kept(text, marks)
     if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [source]
     unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
@@ -116,18 +115,14 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
     """The partner of each token that opens or closes something, in both directions; none for a tag without one."""
     partner: dict[int, int] = {}
     stack: list[int] = []
-    n_open: dict[str, int] = defaultdict(int)
     crossed: dict[str, int] = {}  # key of an open tag -> the `close` of another tag that came first
     for number, token in enumerate(tokens):
         if token.kind == "open" and len(stack) < DEEPEST:
             stack.append(number)
-            n_open[token.key] += 1
-        elif token.kind == "close" and n_open[token.key]:
+        elif token.kind == "close" and token.key in (tokens[opening].key for opening in stack):
             while (key := tokens[stack[-1]].key) != token.key:  # never closed, or later
-                n_open[key] -= 1
                 crossed[key] = number
                 stack.pop()
-            n_open[token.key] -= 1
             partner[number] = stack[-1]
             partner[stack.pop()] = number
         elif token.kind == "close" and token.key in crossed:  # <b>a<i>b</b>c</i>: none is a pair, all keep their order
@@ -162,12 +157,11 @@ def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
 
 def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
-) -> tuple[str, tuple[Mark, ...], list[Span]]:
-    """The text of these tokens, its marks, and where code stands in it."""
+) -> tuple[str, tuple[Mark, ...]]:
+    """The text of these tokens, and its marks."""
     pieces: list[str] = []
     length, end = 0, " "
     marks: list[Mark] = []
-    code: list[Span] = []
     opened: list[int] = []  # numbers of the marks that are open
     for number in numbers:
         token, parent = tokens[number], opened[-1] if opened else -1
@@ -177,21 +171,16 @@ def _assembled(
             if piece[:1] == " " == end:  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
                 blank = " " if rest or is_collapsed else token.raw
-                last = len(marks) - 1
-                mark = marks[last] if marks else Mark(0, 0, is_break=True)
-                while mark.parent > parent and marks[mark.parent].start == length:  # nothing else is in it
-                    last, mark = mark.parent, marks[mark.parent]
-                is_here = mark.start == mark.end == length and not mark.is_break
-                if is_here and last not in opened:  # a point between blanks takes one with it
-                    marks[last] = replace(mark, after=mark.after + blank)
-                elif is_here and not is_collapsed:
-                    marks[last] = replace(mark, before=mark.before + blank)
-                if is_here or is_collapsed:
+                point = _point_before(length, marks, parent)
+                if point > parent:  # between blanks it takes one with it
+                    marks[point] = replace(marks[point], after=marks[point].after + blank)
+                elif point >= 0 and not is_collapsed:  # it is open
+                    marks[point] = replace(marks[point], before=marks[point].before + blank)
+                if point >= 0 or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
-                start = length + len(piece) - len(piece.lstrip(_BLANK))
-                code.append((start, start + len(piece.strip(_BLANK))))
-                marks.append(Mark(*code[-1], parent, is_code=True, before=token.raw.strip(_BLANK)))
+                code = token.raw.strip(_BLANK)
+                marks.append(Mark(length, length + len(piece), parent, is_code=True, before=code))
         elif token.kind == "break":
             piece = "" if ends_cjk(end) else " "
             marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))
@@ -201,14 +190,25 @@ def _assembled(
             after = closing.text or closing.raw
             marks.append(Mark(length, length, parent, before=token.raw, after=after, wrap=token.wrap))
         elif token.kind == "close" and number in partner:
-            opening = opened.pop()
-            marks[opening] = replace(marks[opening], end=length)
+            marks[opened.pop()] = replace(marks[parent], end=length)
         else:
             marks.append(Mark(length, length, parent, before=token.raw))
         pieces.append(piece)
         length, end = length + len(piece), piece[-1:] or end
     text = "".join(pieces)
-    return text, _without_blanks(marks, text), code
+    return text, _without_blanks(marks, text)
+
+
+def _point_before(place: int, marks: Sequence[Mark], parent: int) -> int:
+    """The mark, open or not, that stands right before a place and holds nothing; -1: none.
+
+    Of several inside each other it is the outermost, as long as that is inside of `parent`.
+    """
+    point = len(marks) - 1
+    while point >= 0 and marks[point].parent > parent and marks[marks[point].parent].start == place:
+        point = marks[point].parent
+    holds_nothing = point >= 0 and marks[point].start == marks[point].end == place
+    return point if holds_nothing and not marks[point].is_break else -1
 
 
 def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
@@ -230,8 +230,8 @@ def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
     """True where there is a letter outside of what is kept."""
-    starts, ends = [0, *(end for _, end in keep)], [*(start for start, _ in keep), len(text)]
-    return any(any(map(str.isalpha, text[start:end])) for start, end in zip(starts, ends, strict=True))
+    inside = {place for span in keep for place in range(*span)}
+    return any(sign.isalpha() and place not in inside for place, sign in enumerate(text))
 
 
 def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
@@ -239,8 +239,11 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
     return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
 
 
-def _kept(text: str, edges: set[int], code: Sequence[Span]) -> list[Span]:
-    """Where something stands that `_KEEP` finds, unless a mark begins or ends inside (`edges`), or it is in code."""
+def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
+    """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
+    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
     inside = {place for span in code for place in range(*span)}
+    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
     found = (match.span() for match in _KEEP.finditer(text))
-    return [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
+    whole = [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
+    return tuple(sorted([*code, *whole]))

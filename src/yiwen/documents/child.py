@@ -36,7 +36,7 @@ def _answer(request: dict[str, Any], *, limits: Limits, suffix: str, src_lang: s
     """The units of a document or, where there are answers, the document that they make."""
     parse = parsers(src_lang=src_lang, tgt_lang=tgt_lang)[suffix]
     document = opened(base64.b64decode(request["data"]), suffix, limits)
-    if "answers" in request:
+    if request["answers"] is not None:
         return {"data": base64.b64encode(document.rebuilt(parse, request["answers"])).decode()}
     units = [*document.units(parse)]
     if sum(len(unit.text) for unit in units) > limits.max_characters:

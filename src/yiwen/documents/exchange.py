@@ -161,10 +161,10 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
     starts = [number for number, piece in enumerate(pieces) if piece.opens("tuv")]
     languages = [_language(pieces[start]) for start in starts]
     place = best_match(languages, src_lang) if best_match(languages, tgt_lang) is None else None
-    start = 0 if place is None else starts[place]
-    end = 0 if place is None else end_of(pieces, start)
-    segment = _children(pieces[start:end]).get("seg")
-    filled = _running(pieces[start + segment[0] + 1 : start + segment[1] - 1]) if segment else []
+    start, end = (0, 0) if place is None else (starts[place], end_of(pieces, starts[place]))
+    variant = pieces[start:end]
+    first, last = _children(variant).get("seg", (0, 1))
+    filled = _running(variant[first + 1 : last - 1])
     if any(isinstance(part, Unit) for part in filled):
         yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
         yield from filled

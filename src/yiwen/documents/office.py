@@ -11,7 +11,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, islice
+from itertools import dropwhile
 from typing import Final
 
 from yiwen.documents import direction
@@ -176,28 +176,27 @@ def _wrap(key: str) -> Wrap:
 
 def _units(tokens: Sequence[Token]) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
-    lengths = Counter(token.key for token in tokens if token.kind == "text" for _ in "".join(token.text.split()))
+    texts = [number for number, token in enumerate(tokens) if token.kind == "text"]
+    lengths = Counter(tokens[number].key for number in texts for sign in tokens[number].text if not sign.isspace())
     if not lengths:
         return [token.raw for token in tokens]
-    base = [lengths.most_common(1)[0][0]]
-    partner = pairs(tokens)
-    places = [number for number, token in enumerate(tokens) if token.kind == "text"]
+    base = [lengths.most_common(1)[0][0]]  # formatting of the whole, and of each mark that is open
+    partner = pairs(tokens)  # what is around all of the text becomes no mark
+    marks = {a for a, b in partner.items() if not min(a, b) < texts[0] <= texts[-1] < max(a, b)}
     out: list[Token] = []
     for number, token in enumerate(tokens):
         if token.kind == "text" and token.key != base[-1]:
-            wrap = _wrap(token.key)
-            if out and out[-1].kind == "close" and out[-1].wrap == wrap:
+            closing = Token("close", "", key="run", wrap=_wrap(token.key))
+            if out[-1:] == [closing]:
                 out.pop()
             else:
-                out.append(Token("open", "", key="run", wrap=wrap))
-            out += [token, Token("close", "", key="run", wrap=wrap)]
+                out.append(closing._replace(kind="open"))
+            out += [token, closing]
             continue
-        is_around_all = number < places[0] and partner.get(number, 0) > places[-1]
-        if token.kind == "open" and number in partner and not is_around_all:
-            inner = next((t.key for t in islice(tokens, number, None) if t.kind == "text"), base[-1])
-            token = token._replace(wrap=_wrap(inner))
-            base.append(inner)
-        elif token.kind == "close" and number in partner and len(base) > 1:
+        if number in marks and token.kind == "open":
+            base.append(next((each.key for each in tokens[number:] if each.kind == "text"), base[-1]))
+            token = token._replace(wrap=_wrap(base[-1]))
+        elif number in marks:
             base.pop()
         out.append(token)
     return units_of(out, escape=escaped, wrap=_wrap(base[0]))

@@ -323,7 +323,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
 
 def _same_share(place: int, anchors: Sequence[tuple[int, int]]) -> float:
     """The place in a translation that is as far between two anchors as a place in its text."""
-    after = bisect_right(anchors, place, key=_START) or 1
+    after = bisect_right(anchors, place, key=_START)  # one at least: the first anchor is (0, 0)
     (s0, t0), (s1, t1) = anchors[after - 1], anchors[min(after, len(anchors) - 1)]
     return t0 + (t1 - t0) * (place - s0) / (s1 - s0) if s1 > s0 else t0
 

@@ -42,7 +42,7 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
         DataError: If the document is refused, or takes more time or memory than it may.
     """
     first = json.dumps({"limits": dataclasses.asdict(limits), **header})
-    request = {"data": base64.b64encode(data).decode()} | ({} if answers is None else {"answers": answers})
+    request = {"data": base64.b64encode(data).decode(), "answers": answers}
     # Of the parent's environment, which may hold keys, only where Python, the package and what it needs are found.
     environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
     places = filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])

@@ -73,7 +73,7 @@ class _Writing:
             mark, (first, last) = self.marks[number], self.spans[number]
             between = _wrapped(self.unit, self.text[at:first], wrap)
             inner = "" if mark.is_break or mark.is_code else self.inside(number, mark.wrap, first, last)
-            is_formatting = first < last and not mark.is_break and not mark.is_code
+            is_formatting = first < last and not mark.is_break  # nothing stands behind code
             if is_formatting and not between and mark.before == mark.after == closing != "":
                 out[-1] = f"{out[-1].removesuffix(closing)}{inner}{closing}"  # `**a****b**` marks nothing
             elif mark.is_break:

@@ -204,30 +204,27 @@ def paired(line: str) -> str:
         is_opening = re.match(r"\w", after) and not re.search(r"\w\Z", before)
         line = f"{before}{'“' if is_opening else '”'}{after}"
     for left, right in ("“”", "「」", "『』"):
-        opened, closed = _lonely(line, left, right)
-        if left == "“" and (opened or closed) and (len(opened) + len(closed)) % 2 == 0:  # the wrong way round
+        lonely = [line[place] for place in _lonely(line, left, right)]
+        if left == "“" and lonely and len(lonely) % 2 == 0:  # the wrong way round
             marks = itertools.cycle((left, right))
             line = "".join(next(marks) if character in (left, right) else character for character in line)
         else:
-            line = left * len(closed) + line + right * len(opened)
+            line = left * lonely.count(right) + line + right * lonely.count(left)
     if line.count("‘") > line.count("’"):
         line += "’"
-    lonely = {place for places in _lonely(line, "《", "》") for place in places}
-    return "".join(character for place, character in enumerate(line) if place not in lonely) if lonely else line
+    dropped = {*_lonely(line, "《", "》")}
+    return "".join(character for place, character in enumerate(line) if place not in dropped) if dropped else line
 
 
-def _lonely(line: str, left: str, right: str) -> tuple[list[int], list[int]]:
-    """Places of the opening and of the closing marks that have no partner."""
-    opened: list[int] = []
-    closed: list[int] = []
+def _lonely(line: str, left: str, right: str) -> list[int]:
+    """Places of the marks that have no partner."""
+    found: list[int] = []
     for place, character in enumerate(line):
-        if character == left:
-            opened.append(place)
-        elif character == right and opened:
-            opened.pop()
-        elif character == right:
-            closed.append(place)
-    return opened, closed
+        if character == right and found and line[found[-1]] == left:
+            found.pop()
+        elif character in (left, right):
+            found.append(place)
+    return found
 
 
 def _set(line: str, pairs: bool) -> str:

@@ -109,7 +109,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 @cache
 def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
     """What a language writes otherwise than others, and as what it is read: 14.30 Uhr as 14:30, 3 тыс. as 3千."""
-    scales = {rf"(?<=[\d百千万]) ?(?:{words})": sign for sign, words in _SCALES_OF.get(language, {}).items()}
+    scales = {rf"(?<=[\d百千万천만]) ?(?:{words})": sign for sign, words in _SCALES_OF.get(language, {}).items()}
     forms = _ALIKE["any"] | _ALIKE.get(language, {}) | scales
     return [(re.compile(form, re.IGNORECASE), alike) for form, alike in forms.items()]
 
