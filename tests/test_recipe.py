@@ -357,6 +357,8 @@ def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:
     [
         (None, "settings is a NoneType; give a list of KEY=VALUE, not None"),
         ([1], "a setting is a int; give KEY=VALUE as one text, not 1"),
+        (iter(["training.max_steps=7"]), "settings is a list_iterator; give a list of KEY=VALUE"),
+        ({"training.max_steps": 7}, "settings is a dict; give a list of KEY=VALUE, not {'training.max_steps': 7}"),
     ],
 )
 def test_settings_are_texts(settings: Any, message: str) -> None:

@@ -20,7 +20,7 @@ import textwrap
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -180,7 +180,7 @@ def override(table: Table, settings: Sequence[str]) -> Table:
     {'training': {'max_steps': 100}, 'data': {'src_lang': 'en'}}
     """
     result: Table = copy.deepcopy(table)
-    for setting in expect(settings, Iterable, "settings", "a list of KEY=VALUE"):
+    for setting in expect(settings, Sequence, "settings", "a list of KEY=VALUE"):
         key, separator, text = expect(setting, str, "a setting", "KEY=VALUE as one text").partition("=")
         if not separator or not key.strip():
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE; write for example --set training.max_steps=100")

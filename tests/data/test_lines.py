@@ -55,7 +55,7 @@ def test_a_csv_in_utf_16_or_packed_is_told_as_well(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.csv is UTF-16; make it UTF-8"):
         column_names(path)
     path.write_bytes(gzip.compress(b"src,tgt\na,b\n"))
-    with pytest.raises(DataError, match=r"a\.csv is packed; \.gz, \.zst and \.xz are read if"):
+    with pytest.raises(DataError, match=r"a\.csv is packed; \.gz, \.zst and \.xz are read if named so"):
         list(read_rows(path, "src", "tgt", size=7))
     for suffix, pack in PACKERS.items():
         (path := tmp_path / f"b.csv{suffix}").write_bytes(pack(b'\xef\xbb\xbfsrc,tgt\n"a, b",c\n'))
@@ -71,12 +71,16 @@ def test_bytes_like_those_of_other_formats_are_told_in_the_first_line_alone(tmp_
 @pytest.mark.parametrize("pack", [*PACKERS.values(), bz2.compress])
 def test_what_is_packed_and_does_not_say_so_is_told(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (path := tmp_path / "a.en").write_bytes(pack(b"A dog.\n"))
-    with pytest.raises(
-        DataError, match=r"a.en is packed; .gz, .zst and .xz are read if its name ends so; unpack others first"
-    ):
+    with pytest.raises(DataError, match=r"a.en is packed; .gz, .zst and .xz are read if named so; unpack it or"):
         list(lines.lines_of(path))
     with pytest.raises(DataError, match="stdin is packed"):
         list(lines.read_lines(io.BytesIO(path.read_bytes())))
+
+
+def test_a_spreadsheet_given_as_text_is_to_be_saved_as_text_not_unpacked(tmp_path: Path) -> None:
+    (path := tmp_path / "terms.xlsx").write_bytes(b"PK\x03\x04\x14\0\x06\0")
+    with pytest.raises(DataError, match=r"terms\.xlsx is packed; .*or save it as text"):
+        list(lines.lines_of(path))
 
 
 @given(st.binary().filter(lambda content: not (lines._UTF_16.match(content) or lines._PACKED.match(content))))

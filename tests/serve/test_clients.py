@@ -242,6 +242,18 @@ def test_the_outline_of_xml_ends_texts_for_deepls_clients(address: str, lone: Tr
     assert found["text"] == "".join(f"<li>{translated(lone, part)}</li>" for part in ("Deti gedi", "bapu"))
 
 
+@pytest.mark.parametrize("kind", ["0", "1", "nonewlines"])
+def test_a_line_ends_a_text_for_deepls_clients_except_in_html(address: str, lone: Translator, kind: str) -> None:
+    body = {"text": ["Deti gedi\nbapu"], "source_lang": "EN", "target_lang": "DE", "split_sentences": kind}
+    apart, whole = (
+        "\n".join(translated(lone, part) for part in ("Deti gedi", "bapu")),
+        translated(lone, "Deti gedi bapu"),
+    )
+    for markup, expected in (("", apart), ("xml", apart), ("html", whole)):
+        (found,) = ask_json(address, "/v2/translate", {**body, "tag_handling": markup}).json["translations"]
+        assert found["text"] == expected
+
+
 def test_a_form_in_plain_utf8_is_read(address: str) -> None:
     form = "q=狗。&source=en&target=de".encode()
     expected = ask(address, request("/translate", '{"q": "狗。", "source": "en", "target": "de"}'.encode())).json

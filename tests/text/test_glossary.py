@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PosixPath
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,12 @@ def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:
         Glossary([("dog", "Hund")])  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"text is a int; give one text to look in, not 1"):
         Glossary({"dog": "Hund"}).find(1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("terms", [{"dog": float("nan")}, {"dog": None}, {7: "Hund"}])
+def test_a_term_that_is_no_text_is_told(terms: Any) -> None:
+    with pytest.raises(ConfigError, match=r"a term is a (float|NoneType|int); give its text, not (nan|None|7)"):
+        Glossary(terms)
 
 
 def test_rows_without_a_term_are_none_and_a_term_without_a_translation_stays() -> None:

@@ -86,7 +86,7 @@ def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
             code = f"UTF-16{found.lastgroup or ''}"
             raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
         if index == 0 and _PACKED.match(raw):
-            raise DataError(f"{name} is packed; .gz, .zst and .xz are read if its name ends so; unpack others first")
+            raise DataError(f"{name} is packed; .gz, .zst and .xz are read if named so; unpack it or save it as text")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         yield line.removeprefix(_BOM) if index == 0 else line
 

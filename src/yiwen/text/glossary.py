@@ -35,7 +35,7 @@ class Glossary:
 
     def __post_init__(self) -> None:
         terms = expect(self.terms, Mapping, "the terms of a glossary", "a dict, or a table to Glossary.parse")
-        pairs = [(normalise(term), normalise(target)) for term, target in terms.items()]
+        pairs = [[normalise(expect(text, str, "a term", "its text")) for text in pair] for pair in terms.items()]
         object.__setattr__(self, "terms", {term: target or term for term, target in pairs if term})
 
     @classmethod
