@@ -185,7 +185,7 @@ def search_once(
     """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
     is_greedy = config.beam_size == 1
     options: dict[str, Any] = {"return_scores": with_scores, "return_end_token": False} if is_greedy else {}
-    # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
+    # What may not end yet: before the softmax instead of after it, the likeliest of the rest stay the same.
     least = config.min_len if is_greedy and not with_scores else 0
 
     def submit(batch: list[int]) -> list[Any]:

@@ -49,7 +49,7 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
         means would weight them wrongly.
 
     Source: Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4. The products run in autocast's type
-    where it is on, the soft-max and all sums in float32.
+    where it is on, the softmax and all sums in float32.
     """
     needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
     return _ChunkedLoss.apply(states_ND, weight_VD, targets_N, smoothing, needs_gradient)  # type: ignore[no-untyped-call]
@@ -67,7 +67,7 @@ def saved_gradients(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, Non
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """Loss and both gradients in one pass: the soft-max is at hand only once, and it is all the gradients need.
+    """Loss and both gradients in one pass: the softmax is at hand only once, and it is all the gradients need.
 
     With p = softmax(z) and q the smoothed target (eps / V at every token, and 1 - eps more at the gold one),
     loss = -sum q log p and d loss / d z = p - q. The eps / V part of q is the same for every token, so its share of
@@ -123,7 +123,7 @@ def _log_norm(z: Tensor, p: Tensor, z_gold: Tensor, gold: Tensor) -> Tensor:
 
     Args:
         z: Logits, (C, V).
-        p: Their soft-max.
+        p: Their softmax.
         z_gold: The logit of each row's gold token, (C, 1), float32.
         gold: The gold tokens, (C, 1).
     """
