@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
+from yiwen.model.linear import compute_dtype
 
 LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
 """(model, batch) -> (loss_sum (), n_tokens): all that the training loop knows of a task."""
@@ -78,9 +79,8 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(
         ctx: Any, states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, smoothing: float, needs_gradient: bool
     ) -> Tensor:
-        device = states_ND.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
-        with torch.autocast(device, enabled=False):
+        dtype = compute_dtype(weight_VD)
+        with torch.autocast(weight_VD.device.type, enabled=False):
             n_tokens = targets_N.numel()
             states = F.pad(states_ND.to(dtype), (0, 0, 0, -n_tokens % ROWS))  # zeros, which give no gradient
             targets, weight = F.pad(targets_N, (0, -n_tokens % ROWS)), weight_VD.to(dtype)
