@@ -37,7 +37,7 @@ CHINESE = {
     "ms": "毫秒",
     "products": "矩阵乘法",
     "norms": "归一化",
-    "soft-max of the loss": "损失的 softmax",
+    "softmax of the loss": "损失的 softmax",
     "optimizer and average": "优化器与滑动平均",
     "sums": "求和",
     "copies": "复制",

@@ -2,7 +2,7 @@
 # # 3. Scaled dot-product attention
 #
 # Equation 1 of the paper: $\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\left(\frac{QK^T}{\sqrt{d_k}}\right)V$. A row of
-# $Q$ is a *query*, what one position looks for. It is compared with every row of $K$, the *keys*, and the soft-max turns the
+# $Q$ is a *query*, what one position looks for. It is compared with every row of $K$, the *keys*, and the softmax turns the
 # results into weights that sum to 1. What is found is the mean of the rows of $V$, the *values*, with these weights.
 # Queries and keys have $d_k$ entries. Below are the lines that compute it in yiwen, a worked example by hand, and an
 # experiment that measures why scores are divided by $\sqrt{d_k}$.
@@ -58,7 +58,7 @@ print("largest difference", float((plain_attention(q, k, v) - fused_attention(q,
 # ## Why divide by the root of d_k?
 #
 # If the entries of $q$ and $k$ are independent with mean 0 and variance 1, their product has variance $d_k$. Let us
-# measure that, then look at what such large scores do to the soft-max and, above all, to its gradient.
+# measure that, then look at what such large scores do to the softmax and, above all, to its gradient.
 
 # %% [markdown] lang="zh"
 # ## 为什么要除以 $\sqrt{d_k}$？
@@ -74,7 +74,7 @@ for d_k in sizes:
     variances.append(float(scores.var()))
     for name, scale in (("scaled", d_k**-0.5), ("not scaled", 1.0)):
         p = (scores * scale).softmax(dim=-1)
-        # How much a weight still answers to its own score: the diagonal of the soft-max's Jacobian, p (1 - p).
+        # How much a weight still answers to its own score: the diagonal of the softmax's Jacobian, p (1 - p).
         gradients[name].append(float((p * (1 - p)).sum(dim=-1).mean()))
 for d_k, variance in zip(sizes, variances, strict=True):
     print(f"d_k {d_k:5}: variance of the scores {variance:8.1f}")
@@ -88,13 +88,13 @@ left.set(xlabel="d_k", title="variance of q · k")
 left.legend()
 for name, values in gradients.items():
     right.semilogx(sizes, values, "o-", label=name)
-right.set(xlabel="d_k", title="how much the soft-max still answers (sum of p (1 - p))")
+right.set(xlabel="d_k", title="how much the softmax still answers (sum of p (1 - p))")
 right.legend()
 plt.show()
 assert gradients["scaled"][-1] > 5 * gradients["not scaled"][-1]
 
 # %% [markdown] lang="en"
-# Unscaled, at $d_k = 1024$ the soft-max puts all its weight on one key and hardly responds to a change: no gradient, no
+# Unscaled, at $d_k = 1024$ the softmax puts all its weight on one key and hardly responds to a change: no gradient, no
 # learning. Scaled, the curve stays flat: the width of a head no longer matters. Here is the same in one picture:
 # weights of ten queries over 32 keys.
 

@@ -71,7 +71,7 @@ attention = measured["attention"]
 assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs more than about four times the time"
 
 # %% [markdown] lang="en"
-# The curves may cross at a shorter length than that, as they did where this was written: the soft-max and the writing of
+# The curves may cross at a shorter length than that, as they did where this was written: the softmax and the writing of
 # $n^2$ weights are not matrix multiplications and were not counted.
 #
 # ## Memory, and the fused kernel

@@ -45,7 +45,7 @@ KINDS = {
     "attention": "flash|fmha|attention|cutlass[FB]",
     "products": "nvjet|gemm|splitK|cutlass",
     "norms": "layer_norm|GammaBeta",
-    "soft-max of the loss": "SoftMax|softmax",
+    "softmax of the loss": "SoftMax|softmax",
     "optimizer and average": "multi_tensor",
     "sums": "reduce_kernel",
     "copies": "copy|Cat|Memcpy",

@@ -101,7 +101,7 @@ def test_scores_do_not_depend_on_neighbours(tmp_path: Path) -> None:
 
 
 def test_log_probs_are_those_of_forced_scoring_also_where_an_early_end_is_forbidden(tmp_path: Path) -> None:
-    # The end token is likely: forbidding it before the soft-max would raise the first step's other probabilities.
+    # The end token is likely: forbidding it before the softmax would raise the first step's other probabilities.
     model = random_model(SHAPE, eos=4.0)
     engine = exported(tmp_path / "model", model)
     sources = sources_for(model)

@@ -66,7 +66,7 @@ def test_padding_never_changes_logits_nor_gradients(
 def test_the_embedding_of_padding_has_no_influence_at_all(make_model: MakeModel, positions: str, tied: str) -> None:
     model = make_model(positions=positions, tied_embeddings=tied)
     src_ids, tgt_in, tgt_out = batch()
-    # Only the input side: as an output row, pad takes part in every soft-max.
+    # Only the input side: as an output row, pad takes part in every softmax.
     states = model(src_ids, tgt_in)[tgt_out != 0]
     (states**3).sum().backward()
     for embedding in (model.src_embedding, model.tgt_embedding):

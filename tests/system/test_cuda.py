@@ -122,7 +122,7 @@ def test_a_graph_gives_the_gradients_of_the_passes_that_it_records() -> None:
                     model, plan, load=load, loss_fn=loss_fn, seeds=(1, 2), hardware=hardware, pool=pool
                 )
             kinds = {load(rows, 0).kind() for rows in plan}
-            assert len(pool.graphs) == (len(kinds) if way == "packed" else 0)
+            assert len(pool.graphs._graphs) == (len(kinds) if way == "packed" else 0)
         gradient = torch.cat([p.grad.flatten().clone() for p in model.parameters() if p.grad is not None])
         found.append((made.loss_sum / made.n_tokens, made.norm, gradient))
     (loss, norm, packed), (padded_loss, padded_norm, padded) = found

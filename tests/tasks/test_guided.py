@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 
 from yiwen.data.batching import Batch, collate
 from yiwen.data.store import Store
@@ -138,3 +142,25 @@ def test_where_layer_dropout_left_the_layer_out_there_is_nothing_to_guide() -> N
     loss_fn(model, batch)  # what the head looked at in an earlier update is not guided again
     list(model.decoder)[PLACE.layer].forward = lambda states, *rest, **named: states  # type: ignore[method-assign]
     assert loss_fn(model, batch)[0].item() == translation_loss(0.0)(model, batch)[0].item()
+
+
+def test_a_pass_that_memory_was_too_small_for_leaves_nothing_in_the_way_of_a_smaller_one() -> None:
+    """What the head looked at holds all that its gradient needs, back to the first layer."""
+    saved: WeakSet[Saved] = WeakSet()
+
+    class Saved:
+        def __init__(self, tensor: Tensor) -> None:
+            self.tensor = tensor.detach()  # else an operation would hold its own result, for ever
+            saved.add(self)
+
+    def too_large(trained: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+        translation_loss(0.0)(trained, batch)
+        assert len(saved) > 0
+        raise torch.OutOfMemoryError
+
+    model = build()
+    loss_fn = guided_loss(too_large, model, uniform, place=PLACE, weight=0.7)
+    with saved_tensors_hooks(Saved, lambda each: each.tensor), suppress(torch.OutOfMemoryError):
+        loss_fn(model, make_batch())
+    gc.collect()
+    assert len(saved) == 0

@@ -63,6 +63,12 @@ def test_the_share_is_kept_on_average_and_eight_in_ten_become_unk(masking: Any) 
     assert (shown == gold).float().mean().item() == pytest.approx(0.1, abs=0.03)
 
 
+@pytest.mark.parametrize("masking", ["subword", "word", "span"])
+def test_nothing_is_hidden_where_all_texts_are_blank(masking: Any) -> None:
+    batch = hide(masking, texts=[[], []])
+    assert (batch.src_ids.tolist(), batch.tgt_out.tolist(), batch.n_tokens) == ([[EOS_ID]] * 2, [[PAD_ID]] * 2, 0)
+
+
 @pytest.mark.parametrize("share", [0.15, 0.5])
 def test_spans_keep_the_share_in_short_texts_too(share: float) -> None:
     texts = [np.arange(4, 4 + 5) * 3 for _ in range(199)]  # each subword a word

@@ -82,14 +82,14 @@ def test_a_training_line_divides_once_and_never_overflows() -> None:
     assert huge["perplexity"] == pytest.approx(2.688e43, rel=1e-3)
 
 
-def test_a_loss_of_no_tokens_is_null_in_the_record(tmp_path: Path) -> None:
+def test_what_is_no_finite_number_is_null_in_the_record(tmp_path: Path) -> None:
     record = Record(tmp_path / "a.jsonl", n_bytes=0)
-    record.write(Progress(step=3, epoch=1, loss_sum=0.0, loss_tokens=0).line(learning_rate=0.5, gradient_norm=math.nan))
+    record.write(Progress(step=3, loss_sum=6.0, loss_tokens=4).line(learning_rate=0.5, gradient_norm=math.nan))
     record.write({"validation": {"valid_loss": math.inf, "valid_bleu": 2.5}})
     record.close()
     line, judged = lines(tmp_path / "a.jsonl")
     assert judged == {"validation": {"valid_loss": None, "valid_bleu": 2.5}}
-    assert (line["loss"], line["perplexity"], line["gradient_norm"], line["learning_rate"]) == (None, None, None, 0.5)
+    assert (line["loss"], line["gradient_norm"], line["learning_rate"]) == (1.5, None, 0.5)
 
 
 def test_the_record_holds_no_clock(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ with eos, D d_model, H heads, C target positions at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, cast
 
 import numpy as np
@@ -34,16 +33,12 @@ def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.n
     """
     rows = []
     for places in torch.split(torch.arange(len(tgt_ids) + 1), CHUNK):
-        leaves: list[Tensor] = []
-
-        def keep(x_CSD: Tensor, leaves: list[Tensor] = leaves) -> Tensor:
-            leaves.append(x_CSD.detach().requires_grad_())
-            return leaves[0]
-
+        batch = collate([src_ids] * len(places), [tgt_ids] * len(places))
+        x_CSD = model.src_embedding(batch.src_ids).detach().requires_grad_()
         with torch.enable_grad():
-            gold_CT = _gold_log_probs(model, collate([src_ids] * len(places), [tgt_ids] * len(places)), keep)
-            (gradient_CSD,) = torch.autograd.grad(gold_CT.gather(1, places[:, None]).sum(), leaves)
-        rows.append((gradient_CSD * leaves[0]).abs().sum(dim=2).detach())
+            gold_CT = _gold_log_probs(model, batch, x_CSD)
+            (gradient_CSD,) = torch.autograd.grad(gold_CT.gather(1, places[:, None]).sum(), x_CSD)
+        rows.append((gradient_CSD * x_CSD).abs().sum(dim=2).detach())
     return torch.cat(rows).numpy()
 
 
@@ -51,12 +46,13 @@ def gradient_times_input(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.n
 def erasure(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> np.ndarray:
     """How much log p(y_t) falls when the embedding of a source subword is set to zero: (T, S) (Li et al. 2016)."""
     n_src = len(src_ids) + 1
-    whole_T = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x)[0]
+    whole_T = _gold_log_probs(model, collate([src_ids], [tgt_ids]))[0]
     columns = []
     for places in torch.split(torch.arange(n_src), CHUNK):
         is_kept_CS = 1.0 - F.one_hot(places, n_src)
         batch = collate([src_ids] * len(places), [tgt_ids] * len(places))
-        columns.append(whole_T - _gold_log_probs(model, batch, is_kept_CS[:, :, None].mul))
+        x_CSD = model.src_embedding(batch.src_ids) * is_kept_CS[:, :, None]
+        columns.append(whole_T - _gold_log_probs(model, batch, x_CSD))
     return torch.cat(columns).T.numpy()
 
 
@@ -72,7 +68,7 @@ def head_importance(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> dict[str,
     gates = {name: torch.ones(len(found), 1, n_heads, 1, 1, requires_grad=True) for name, found in heads.items()}
     ways = {module: _gated(gate) for name in heads for module, gate in zip(heads[name], gates[name], strict=True)}
     with torch.enable_grad(), attending(ways):
-        log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids]), lambda x: x).sum()
+        log_prob = _gold_log_probs(model, collate([src_ids], [tgt_ids])).sum()
         derivatives = torch.autograd.grad(log_prob, list(gates.values()))
     rows = {name: derivative.flatten(1).abs() for name, derivative in zip(gates, derivatives, strict=True)}
     return {name: (row / row.norm(dim=1, keepdim=True).clamp_min(1e-20)).numpy() for name, row in rows.items()}
@@ -92,9 +88,9 @@ def _gated(gate: Tensor) -> Attend:
     return lambda q, k, v, bias, dropout_p: plain_attention(q, k, v, bias) * gate
 
 
-def _gold_log_probs(model: Transformer, batch: Batch, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Log-probability of each target token, (C, T), after `change` was done to the source embeddings (C, S, D)."""
-    hook = model.src_embedding.register_forward_hook(lambda module, given, embedded: change(embedded))
+def _gold_log_probs(model: Transformer, batch: Batch, x_CSD: Tensor | None = None) -> Tensor:
+    """Log-probability of each target token, (C, T), with these source embeddings in place of the model's own."""
+    hook = model.src_embedding.register_forward_hook(lambda *_: x_CSD)  # a hook that gives None changes nothing
     try:
         memory_CSD = model.encode(batch.src_ids)
     finally:

@@ -16,7 +16,7 @@ from yiwen.search.hypothesis import Hypothesis
 def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
     """Greedy search where a prefix, a limit or the shortest length plays a part.
 
-    What is forbidden before the soft-max instead of after it leaves the likeliest of the rest the same; the
+    What is forbidden before the softmax instead of after it leaves the likeliest of the rest the same; the
     log-probabilities are those of a second pass.
     """
     most = limit + 1
@@ -77,7 +77,7 @@ def _everything(
 def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Seen]:
     """The W hypotheses that go on at the limit where none ends before it: the W best of all that the last ones became.
 
-    One step a call, because CTranslate2 forbids an end before the soft-max: that raises what one hypothesis becomes
+    One step a call, because CTranslate2 forbids an end before the softmax: that raises what one hypothesis becomes
     alike, but one hypothesis more than another.
     """
     found = [Seen(tuple(prefix), 0.0, False)]

@@ -186,7 +186,7 @@ def search_once(
     is_greedy = config.beam_size == 1
     settled = settled_greedy if is_greedy else settled_beam
     with_scores = with_scores or not is_greedy
-    # What may not end yet: before the soft-max instead of after it, the likeliest of the rest stay the same.
+    # What may not end yet: before the softmax instead of after it, the likeliest of the rest stay the same.
     least = 0 if with_scores else config.min_len
 
     def submit(batch: list[int]) -> list[Any]:

@@ -5,7 +5,7 @@ CTranslate2 and `search/beam.py` extend the same hypotheses: neither a length li
 number of results changes which of them go on to the next step. They differ in what they hand out at the end:
 
 - CTranslate2 has one limit a call, counts eos in it and cuts after the last token; ours is per sentence;
-- it forbids an early end before the soft-max, which raises all other probabilities; ours forbids it afterwards, so
+- it forbids an early end before the softmax, which raises all other probabilities; ours forbids it afterwards, so
   that a log-probability is what `score` gives. Hence no shortest length is asked of it. An end at once takes a place
   in both, and we hand out the others;
 - it knows no penalty but length^alpha.

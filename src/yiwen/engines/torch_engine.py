@@ -202,7 +202,7 @@ class TorchEngine:
     def _step(self, model: Transformer, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
         logits, cache = model.step(last_ids, cache)
         log_probs = logits.float()
-        # Training never asks for these, and a generated pad would be masked as padding. Before the soft-max, as an
+        # Training never asks for these, and a generated pad would be masked as padding. Before the softmax, as an
         # exported model's bias does it: these take a place in no beam, and the others' scores are alike.
         log_probs[:, [PAD_ID, BOS_ID]] = -torch.inf
         torch.log_softmax(log_probs, dim=-1, out=log_probs)

@@ -93,7 +93,7 @@ def attend_step(q_NGK: Tensor, k_NKM: Tensor, v_NMK: Tensor, bias: Tensor) -> Te
     """Equation 1 for the G queries a key head of one decoding step, N = rows x key heads: (N, G, K).
 
     For so few queries plain products win. M has to be 16 or more on a CPU: there PyTorch computes smaller products and
-    narrower soft-maxes one number at a time, and takes three times as long for 8 keys as for 16.
+    narrower softmaxes one number at a time, and takes three times as long for 8 keys as for 16.
     """
     weights_NGM = torch.baddbmm(bias, q_NGK, k_NKM, alpha=q_NGK.size(-1) ** -0.5).softmax(dim=-1)
     return torch.bmm(weights_NGM, v_NMK)

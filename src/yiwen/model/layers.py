@@ -13,7 +13,7 @@ from yiwen.model.dropout import Dropout
 from yiwen.model.linear import Linear
 
 _FAST_WIDTH = 16
-"""Narrower rows make PyTorch's soft-max on a CPU five times slower: it falls back to one number at a time."""
+"""Narrower rows make PyTorch's softmax on a CPU five times slower: it falls back to one number at a time."""
 
 
 def softmax(scores: Tensor, *, scale: float = 1.0, bias: Tensor | None = None) -> Tensor:

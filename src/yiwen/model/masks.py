@@ -20,7 +20,7 @@ def target_mask(tgt_ids: Tensor, pad_id: int) -> Tensor:
     """Causal and not padding: (B, T) -> (B, 1, T, T).
 
     A padded query may look at the real tokens before it: its row is never used, yet must not be empty, or the
-    soft-max over nothing would give NaN.
+    softmax over nothing would give NaN.
     """
     return padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.size(1), tgt_ids.device)
 

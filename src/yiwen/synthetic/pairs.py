@@ -47,26 +47,25 @@ def write_pairs(pairs: Path, folder: Path, store: Store, data: DataConfig, *, ta
     n_pairs: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     languages = store.src_lang, store.tgt_lang
-    with new_folder(pairs) as temporary:
-        with ExitStack() as stack:
+    with new_folder(pairs) as temporary, ExitStack() as stack:
 
-            def created(name: str) -> TextIO:
-                return stack.enter_context((temporary / name).open("w", encoding="utf-8", newline="\n"))
+        def created(name: str) -> TextIO:
+            return stack.enter_context((temporary / name).open("w", encoding="utf-8", newline="\n"))
 
-            names = map(corpus_name, np.unique(store.corpus))
-            files = {name: [created(f"{name}.{language}") for language in languages] for name in names}
-            named = created(LEFT_OUT)
-            for row, source, target, reason in _translated(folder, store):
-                if tag and not reason and is_copied(source, target):
-                    reason = "copied"
-                if reason:
-                    named.write(f"{store.where(row)}\t{reason}\t{source}\n")
-                    reasons[reason] += 1
-                    continue
-                name = corpus_name(store.corpus[row])
-                n_pairs[name] += 1
-                for file, text in zip(files[name], (source, f"{tag} {target}" if tag else target), strict=True):
-                    file.write(f"{text}\n")
+        names = map(corpus_name, np.unique(store.corpus))
+        files = {name: [created(f"{name}.{language}") for language in languages] for name in names}
+        named = created(LEFT_OUT)
+        for row, source, target, reason in _translated(folder, store):
+            if tag and not reason and is_copied(source, target):
+                reason = "copied"
+            if reason:
+                named.write(f"{store.where(row)}\t{reason}\t{source}\n")
+                reasons[reason] += 1
+                continue
+            name = corpus_name(store.corpus[row])
+            n_pairs[name] += 1
+            for file, text in zip(files[name], (source, f"{tag} {target}" if tag else target), strict=True):
+                file.write(f"{text}\n")
         if not n_pairs:
             remedy = "look at the teacher: `yiwen translate` shows what it writes"
             raise DataError(f"none of {len(store)} translations can be used ({dict(reasons)}); {remedy}")

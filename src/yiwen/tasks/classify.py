@@ -39,8 +39,10 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
         logits_NK = label_logits(cast(EncoderModel, model), batch)
         gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
         losses_N = F.cross_entropy(logits_NK, gold_N, label_smoothing=smoothing, reduction="none")
-        # PyTorch's own weights also weigh what smoothing spreads: of 60 labels to 1, all texts would get the rare one.
-        return (losses_N if weights_K is None else losses_N * weights_K.to(gold_N.device)[gold_N]).sum(), batch.n_tokens
+        if weights_K is not None:
+            # PyTorch's own also weigh what smoothing spreads: of 60 labels to 1, all texts would get the rare one.
+            losses_N = losses_N * weights_K.to(gold_N.device)[gold_N]
+        return losses_N.sum(), batch.n_tokens
 
     return loss_fn
 

@@ -48,7 +48,7 @@ class EncoderConfig:
     mask_share: float = 0.15
     """Share of the subwords that mlm has to guess."""
     temperature: float = 0.05
-    """embed: what cosines are divided by before the soft-max over the batch."""
+    """embed: what cosines are divided by before the softmax over the batch."""
 
     def __post_init__(self) -> None:
         shares = "rate layer_decay mask_share temperature"

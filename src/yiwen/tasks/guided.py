@@ -78,8 +78,10 @@ def guided_loss(loss_fn: LossFn, model: Transformer, guide: Guide, *, place: Ali
     last = _remember(model, place)
 
     def with_guide(trained: nn.Module, batch: Batch) -> tuple[Tensor, int]:
-        loss_sum, n_tokens = loss_fn(trained, batch)
-        seen = last.__dict__.pop("weights", None)
+        try:
+            loss_sum, n_tokens = loss_fn(trained, batch)
+        finally:  # also where memory was too small: the whole pass would be held while a smaller one is tried
+            seen = last.__dict__.pop("weights", None)
         if seen is None:  # layer dropout left the layer out
             return loss_sum, n_tokens
         weights_NTS = seen.float()

@@ -68,7 +68,7 @@ def pool(states_BSD: Tensor, mask_BS: Tensor, pooling: Pooling, query_D: Tensor 
         states_BSD: The encoder's output.
         mask_BS: True at real subwords; eos is one.
         pooling: Which way.
-        query_D: For attention pooling: a state's weight is the soft-max of its product with this.
+        query_D: For attention pooling: a state's weight is the softmax of its product with this.
     """
     match pooling:
         case "first":

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from yiwen.data.batching import Batch
+from yiwen.model.linear import compute_dtype
 
 LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
 """(model, batch) -> (loss_sum (), n_tokens): all that the training loop knows of a task."""
@@ -49,7 +50,7 @@ def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smo
         means would weight them wrongly.
 
     Source: Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4. The products run in autocast's type
-    where it is on, the soft-max and all sums in float32.
+    where it is on, the softmax and all sums in float32.
     """
     needs_gradient = torch.is_grad_enabled() and (states_ND.requires_grad or weight_VD.requires_grad)
     return _ChunkedLoss.apply(states_ND, weight_VD, targets_N, smoothing, needs_gradient)  # type: ignore[no-untyped-call]
@@ -67,7 +68,7 @@ def saved_gradients(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, Non
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """Loss and both gradients in one pass: the soft-max is at hand only once, and it is all the gradients need.
+    """Loss and both gradients in one pass: the softmax is at hand only once, and it is all the gradients need.
 
     With p = softmax(z) and q the smoothed target (eps / V at every token, and 1 - eps more at the gold one),
     loss = -sum q log p and d loss / d z = p - q. The eps / V part of q is the same for every token, so its share of
@@ -78,9 +79,8 @@ class _ChunkedLoss(torch.autograd.Function):
     def forward(
         ctx: Any, states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, smoothing: float, needs_gradient: bool
     ) -> Tensor:
-        device = states_ND.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
-        with torch.autocast(device, enabled=False):
+        dtype = compute_dtype(weight_VD)
+        with torch.autocast(weight_VD.device.type, enabled=False):
             n_tokens = targets_N.numel()
             states = F.pad(states_ND.to(dtype), (0, 0, 0, -n_tokens % ROWS))  # zeros, which give no gradient
             targets, weight = F.pad(targets_N, (0, -n_tokens % ROWS)), weight_VD.to(dtype)
@@ -123,7 +123,7 @@ def _log_norm(z: Tensor, p: Tensor, z_gold: Tensor, gold: Tensor) -> Tensor:
 
     Args:
         z: Logits, (C, V).
-        p: Their soft-max.
+        p: Their softmax.
         z_gold: The logit of each row's gold token, (C, 1), float32.
         gold: The gold tokens, (C, 1).
     """

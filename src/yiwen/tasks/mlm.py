@@ -55,7 +55,7 @@ def hidden(texts: Sequence[Ids], *, seed: int, share: float, masking: Masking, s
     text_N = np.repeat(np.arange(len(texts)), lengths)
     opens_N = np.concatenate([[True], text_N[1:] != text_N[:-1]])
     word_N = np.cumsum(starts[ids_N] | opens_N | (masking == "subword")) - 1
-    is_hidden_N = _chosen(rng, word_N, text_N, share=share, masking=masking)[word_N] if len(ids_N) else word_N > 0
+    is_hidden_N = _chosen(rng, word_N, text_N, share=share, masking=masking)[word_N]
     fate_N = rng.random(len(ids_N))
     others_N = rng.integers(N_SPECIAL, len(starts), size=len(ids_N))
     shown_N = np.where(is_hidden_N & (fate_N < 0.8), UNK_ID, np.where(is_hidden_N & (fate_N < 0.9), others_N, ids_N))
@@ -68,7 +68,7 @@ def _chosen(
     rng: np.random.Generator, word_N: np.ndarray, text_N: np.ndarray, *, share: float, masking: Masking
 ) -> np.ndarray:
     """Which words are hidden, (words,)."""
-    n_words = int(word_N[-1]) + 1
+    n_words = int(word_N.max(initial=-1)) + 1
     if masking == "span":
         text_of = text_N[np.searchsorted(word_N, np.arange(n_words))]
         ends = np.searchsorted(text_of, text_of, side="right")
@@ -78,7 +78,7 @@ def _chosen(
             chosen[begin : min(begin + min(rng.geometric(_SPAN_P), _LONGEST_SPAN), ends[begin])] = True
     else:
         chosen = rng.random(n_words) < share
-    if not chosen.any():
+    if n_words > 0 and not chosen.any():
         chosen[rng.integers(n_words)] = True
     return chosen
 

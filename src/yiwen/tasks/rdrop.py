@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from yiwen.model.linear import compute_dtype
 from yiwen.tasks.loss import rows_at_once, saved_gradients
 
 
@@ -45,9 +46,8 @@ class _RDropLoss(torch.autograd.Function):
     def forward(
         ctx: Any, states_2ND: Tensor, weight_VD: Tensor, targets_N: Tensor, smoothing: float, alpha: float
     ) -> Tensor:
-        device = states_2ND.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight_VD.dtype
-        with torch.autocast(device, enabled=False):
+        dtype = compute_dtype(weight_VD)
+        with torch.autocast(weight_VD.device.type, enabled=False):
             states, weight = states_2ND.to(dtype), weight_VD.to(dtype)
             states_grad = torch.empty_like(states_2ND)
             weight_grad = torch.zeros_like(weight_VD, dtype=torch.float32)

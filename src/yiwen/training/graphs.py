@@ -39,9 +39,6 @@ class StepGraphs:
         self._gradients: dict[nn.Parameter, Tensor] = {}
         self._stream: torch.cuda.Stream | None = None
 
-    def __len__(self) -> int:
-        return len(self._graphs)
-
     def clear(self, model: nn.Module) -> None:
         """Give the model's parameters gradients of zeros, always the same tensors."""
         if not self._gradients:

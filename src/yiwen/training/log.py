@@ -41,7 +41,7 @@ class Record:
         self._file.seek(0, os.SEEK_END)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one JSON object; what is no finite number (the loss where no update counted) is null there.
+        """Append one JSON object; what is no finite number (the norm of a gradient left out) is null there.
 
         Raises:
             TrainingError: If the file was removed or moved meanwhile: its lock is, too, and another may write there.

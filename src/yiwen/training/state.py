@@ -44,8 +44,8 @@ class Progress:
     """Fingerprint of the prepared data."""
 
     def line(self, *, learning_rate: float, gradient_norm: float) -> dict[str, float]:
-        """One line of metrics.jsonl about the updates since the last; nothing in it depends on a clock."""
-        loss = self.loss_sum / self.loss_tokens if self.loss_tokens else math.nan
+        """One line of metrics.jsonl about the updates since the last, one at least; it depends on no clock."""
+        loss = self.loss_sum / self.loss_tokens
         return {
             "step": self.step,
             "epoch": self.epoch,

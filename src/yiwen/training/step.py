@@ -81,19 +81,18 @@ def compute_gradients(
             return loss_fn(model, batch)[0]
 
     for place, batch in enumerate(batches):
+        seed = seed_of(*seeds, place, 1)
         if pool.n_shards > 1:
             loss_sum += _sharded(model, batch, pool, loss_of, seeds=(*seeds, place, 1), n_tokens=n_tokens)
-            continue
-        seed = seed_of(*seeds, place, 1)
-        if uses_graphs:
+        elif uses_graphs:
             loss_sum += pool.graphs.add(batch.to(hardware.device), loss_of, seed=seed, n_tokens=n_tokens)
-            continue
-        torch.manual_seed(seed)  # for a GPU; on a CPU other threads may draw from that generator, or set it back
-        with drawing_from(torch.Generator().manual_seed(seed)):
-            micro_loss = loss_of(batch.to(hardware.device))
-        # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
-        (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
-        loss_sum += micro_loss.detach()
+        else:
+            torch.manual_seed(seed)  # for a GPU; on a CPU other threads may draw from that generator, or set it back
+            with drawing_from(torch.Generator().manual_seed(seed)):
+                micro_loss = loss_of(batch.to(hardware.device))
+            # A mean of means would weight micro-batches wrongly: each divides by the tokens of all.
+            (micro_loss / n_tokens).backward()  # type: ignore[no-untyped-call]
+            loss_sum += micro_loss.detach()
     norms = torch._foreach_norm([p.grad for p in model.parameters() if p.grad is not None])
     norm = torch.stack([n.float() for n in norms]).norm()
     # The one place of an update that waits for a GPU; batches are counted here, where they were made.
