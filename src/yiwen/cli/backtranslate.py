@@ -39,7 +39,7 @@ def backtranslate(
     from yiwen.synthetic.teacher import Teachers
 
     if not sampling:
-        refuse({"--top-k": top_k, "--seed": seed}, "for --sampling alone; add it, or leave this out")
+        refuse({"top_k": top_k, "seed": seed}, "for --sampling alone; add it, or leave this out")
     search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
     teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)
     with stoppable() as (stop, console):
