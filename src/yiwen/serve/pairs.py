@@ -104,9 +104,8 @@ def _joined(first: Translation, last: Translation) -> Translation:
         return any(AS_IT_IS.isdisjoint(part.flags) for part in hop.sentences or (hop,))
 
     flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
-    told = [hop.confidence for hop in (first, last) if is_by_model(hop)]
-    known = [confidence for confidence in told if confidence is not None]
-    confidence = min(known, default=None) if len(known) == len(told) else None
+    told: list[Any] = [hop.confidence for hop in (first, last) if is_by_model(hop)]
+    confidence = None if None in told else min(told, default=None)
     return replace(last, flags=flags, confidence=confidence, sentences=())
 
 
@@ -150,10 +149,9 @@ class Pairs:
         for folder in folders:
             translator = Translator.load(folder, **options)
             pair = (canonical(translator.src_lang), canonical(translator.tgt_lang))
-            if pair in direct:
-                raise ConfigError(
-                    f"{direct[pair].bundle.folder} and {folder} both translate {pair[0]} to {pair[1]}; give one of them"
-                )
+            if twin := direct.get(pair):
+                two = f"{twin.bundle.folder} and {folder}"
+                raise ConfigError(f"{two} both translate {' to '.join(pair)}; give one of them")
             direct[pair] = translator
         for translator in direct.values():
             translator.engine = share(translator.engine)
