@@ -359,6 +359,24 @@ def test_the_old_folder_comes_back_where_the_new_one_cannot_take_its_place(
     assert names(tmp_path) == ["bundle"]
 
 
+def test_an_interrupt_while_the_old_folder_is_removed_leaves_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rmtree = tmp_path / "bundle", shutil.rmtree
+    path.mkdir()
+    (path / "old").touch()
+
+    def interrupted(folder: Path) -> None:
+        monkeypatch.setattr(shutil, "rmtree", rmtree)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), files.new_folder(path) as new:
+        (new / "new").touch()
+    assert names(path) == ["manifest.json", "new"]
+    assert names(tmp_path) == ["bundle"]
+
+
 def test_a_name_as_long_as_a_file_system_allows_can_be_written(tmp_path: Path) -> None:
     for name in ("译" * 83, "a" * 253):
         files.write_bytes(tmp_path / name, b"x")

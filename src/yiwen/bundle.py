@@ -217,10 +217,10 @@ def require_language(bundle: Bundle, tgt_lang: str) -> None:
     Raises:
         ConfigError: If it writes another one, or the language is no text.
     """
-    both = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
-    if canonical(both[0]) != canonical(both[1]) and {*map(base, both)} != {"zh"}:
+    wanted, own = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
+    if canonical(wanted) != canonical(own) and {base(wanted), base(own)} != {"zh"}:
         raise ConfigError(
-            f"{bundle.folder} translates into {both[1]}, not into {both[0]}; leave the language out, or use "
+            f"{bundle.folder} translates into {own}, not into {wanted}; leave the language out, or use "
             "another model (Simplified and Traditional Chinese are converted, nothing else)"
         )
 
@@ -231,11 +231,9 @@ def require_translator(bundle: Bundle) -> None:
     Raises:
         CheckpointError: If it has learnt something else.
     """
-    if bundle.info.task != "translate":
-        raise CheckpointError(
-            f"{bundle.folder} is a model of the task {bundle.info.task!r} and no translator; use "
-            f"`yiwen {COMMANDS[bundle.info.task]}`"
-        )
+    if (task := bundle.info.task) != "translate":
+        remedy = f"use `yiwen {COMMANDS[task]}`"
+        raise CheckpointError(f"{bundle.folder} is a model of the task {task!r} and no translator; {remedy}")
 
 
 def weights_path(bundle: Bundle) -> Path:

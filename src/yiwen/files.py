@@ -81,6 +81,7 @@ def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
         yield
     except BaseException as error:
         with suppress(OSError):  # on a disk that fails this does, too: what came first is told
+            _settle_aside(path)
             remove(temporary)
         if isinstance(error, OSError) and error.errno:  # a library's own words would be lost
             error.filename = error.filename or str(path)  # which no error of `write` and `fsync` has
@@ -126,17 +127,20 @@ def new_folder(path: Path) -> Iterator[Path]:
         # A folder inside that was published by itself has a manifest of its own.
         files = sorted(file for file in written if file.is_file() and not is_complete(file.parent))
         write_json(temporary / MANIFEST, {file.relative_to(temporary).as_posix(): sha256(file) for file in files})
-        aside = _temporary(path, "old-")
-        try:
-            with suppress(FileNotFoundError):  # there is none, or another process has just moved it
-                path.rename(aside)
-            temporary.rename(path)
-        finally:  # the old one gives way to a new one, be it of another process, and to nothing else
-            if path.exists():
-                remove(aside)
-            elif aside.exists():
-                aside.rename(path)
+        with suppress(FileNotFoundError):  # there is none, or another process has just moved it
+            path.rename(_temporary(path, "old-"))
+        temporary.rename(path)
+        _settle_aside(path)
         fsync(path.parent)
+
+
+def _settle_aside(path: Path) -> None:
+    """Let what was moved aside give way to a new one, be it of another process, and to nothing else."""
+    aside = _temporary(path, "old-")
+    if path.exists():
+        remove(aside)
+    elif aside.exists():
+        aside.rename(path)
 
 
 def put_back(folder: Path) -> None:

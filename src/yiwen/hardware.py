@@ -179,10 +179,8 @@ def check_device(device: str) -> None:
     if kind not in ("cpu", "cuda", "mps") or (index and not (kind == "cuda" and index.isdecimal())):
         raise ConfigError(f"device={device!r} is unknown; use 'auto', 'cpu', 'cuda', 'cuda:1' ... or 'mps'")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device={device!r}, but torch {torch.__version__} sees {torch.cuda.device_count() or 'no'} CUDA devices; "
-            "use 'cpu' or 'auto'"
-        )
+        seen = f"torch {torch.__version__} sees {torch.cuda.device_count() or 'no'} CUDA devices"
+        raise ConfigError(f"device={device!r}, but {seen}; use 'cpu' or 'auto'")
     if kind == "mps" and not torch.backends.mps.is_available():
         raise ConfigError(f"device='mps', but torch {torch.__version__} sees none; use 'cpu' or 'auto'")
 

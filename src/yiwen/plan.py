@@ -77,17 +77,16 @@ def plan(
         by_sentence: Whether each sentence is translated by itself, as long as that can be, or each line.
         wholes: Which texts are not cut into sentences, and translated whatever they are.
     """
-    both = zip(texts, wholes, strict=True)
-    spans_of = [cut(text, reader, by_sentence=by_sentence and not whole) for text, whole in both]
-    read: list[list[Reading]] = []
-    for text, spans, whole in zip(texts, spans_of, wholes, strict=True):
+    read: list[list[tuple[int, int, Reading]]] = []
+    for text, whole in zip(texts, wholes, strict=True):
         line_end = "\r" if "\n" in text else ""
-        read.append([reader.read(text[start:end].removesuffix(line_end), must=whole) for start, end in spans])
-    encoded = iter(reader.subword.encode([reading.text for readings in read for reading in readings if reading.text]))
+        spans = cut(text, reader, by_sentence=by_sentence and not whole)
+        read.append([(i, j, reader.read(text[i:j].removesuffix(line_end), must=whole)) for i, j in spans])
+    encoded = iter(reader.subword.encode([reading.text for parts in read for *_, reading in parts if reading.text]))
     plans: list[list[Stretch]] = []
-    for text, spans, readings in zip(texts, spans_of, read, strict=True):
+    for text, parts in zip(texts, read, strict=True):
         stretches: list[Stretch] = []
-        for (start, end), reading in zip(spans, readings, strict=True):
+        for start, end, reading in parts:
             ids = next(encoded) if reading.text else []
             if len(ids) <= limit:
                 stretches.append(Stretch(start, end, reading, ids, reading.flags))
@@ -142,8 +141,9 @@ def join(
     pieces: list[Piece] = []
     n_written = done = 0
     for stretch, translation in zip(stretches, translations, strict=True):
-        parts += (between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence), translation)
-        start = n_written + len(parts[-2])
+        gap = between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence)
+        parts += (gap, translation)
+        start = n_written + len(gap)
         n_written = start + len(translation)
         done = stretch.end
         if stretch.ids or normalise(stretch.reading.output):  # anything but a blank line

@@ -48,15 +48,11 @@ class Recipe:
     def __post_init__(self) -> None:
         _check_task(self)
         if self.model.tied_embeddings == "all" and not self.tokenizer.shared:
-            raise ConfigError(
-                "model.tied_embeddings='all' needs one vocabulary, but tokenizer.shared=false; "
-                "use tied_embeddings='target' or tokenizer.shared=true"
-            )
+            remedy = "use tied_embeddings='target' or tokenizer.shared=true"
+            raise ConfigError(f"model.tied_embeddings='all' needs one vocabulary, but tokenizer.shared=false; {remedy}")
         if self.data.max_tokens > self.model.max_len:
-            raise ConfigError(
-                f"data.max_tokens={self.data.max_tokens} is more than model.max_len={self.model.max_len}; "
-                "raise model.max_len or lower data.max_tokens"
-            )
+            both = f"data.max_tokens={self.data.max_tokens} is more than model.max_len={self.model.max_len}"
+            raise ConfigError(f"{both}; raise model.max_len or lower data.max_tokens")
 
 
 def _check_task(recipe: Recipe) -> None:
@@ -87,7 +83,7 @@ def _check_task(recipe: Recipe) -> None:
     if recipe.training.attention == "packed" and (found := against_packing(recipe)):
         raise ConfigError(f"training.attention='packed' cannot go with {' or '.join(found)}; use 'auto' or 'fused'")
     learns_head = task in ("classify", "tag") or (task == "embed" and recipe.encoder.pooling == "attention")
-    if recipe.encoder.is_frozen and task != "translate" and not learns_head:
+    if recipe.encoder.is_frozen and not learns_head:
         raise ConfigError(f"encoder.is_frozen=true leaves task={task!r} nothing to learn; leave it out")
     if task in ("tag", "mlm") and recipe.encoder.pooling == "attention":
         raise ConfigError(f"encoder.pooling='attention' learns by pooling, which task={task!r} does not; use 'mean'")

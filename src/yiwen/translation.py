@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from yiwen.evaluation.review import Answer
 from yiwen.plan import Piece, Stretch, join
@@ -90,15 +89,15 @@ def assemble(
 ) -> Translation:
     """Put the translation of one text together; takes an answer for each stretch that the model was asked."""
     done: list[Stretch] = []
-    written: list[list[str]] = []
+    written: list[str] = []
     given: list[Answer] = []
     for stretch in stretches:
         if not stretch.ids:
             done.append(stretch)
-            written.append([stretch.reading.output])
+            written.append(stretch.reading.output)
             continue
         answer = next(answers)
-        written.append([reader.write(stretch.reading, said) for said in answer.texts])
+        written.append(reader.write(stretch.reading, answer.texts[0]))
         flags = {*stretch.flags, *answer.flags}
         if not answer.hypotheses[0].is_finished:
             flags.add("cut")
@@ -106,14 +105,14 @@ def assemble(
             flags.add("glossary")
         done.append(replace(stretch, flags=tuple(sorted(flags)), confidence=answer.confidence))
         given.append(answer)
-    joined = partial(join, text, done, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
-    whole, pieces = joined([texts[0] for texts in written])
+    whole, pieces = join(text, done, written, tgt_lang=reader.tgt_lang, by_sentence=by_sentence)
     scores = [answer.hypotheses[0].score for answer in given]
     alternatives: list[Alternative] = []
     if len(pieces) == len(given) == 1 < len(given[0].texts):  # blank lines around it are no pieces
-        for n, hypothesis in enumerate(given[0].hypotheses):
-            other, _ = joined([texts[n] if len(texts) > 1 else texts[0] for texts in written])
-            alternatives.append(Alternative(other, hypothesis.score))
+        (reading,) = (stretch.reading for stretch in done if stretch.ids)
+        before, after = whole[: pieces[0].tgt_start], whole[pieces[0].tgt_end :]
+        for said, hypothesis in zip(given[0].texts, given[0].hypotheses, strict=True):
+            alternatives.append(Alternative(before + reader.write(reading, said) + after, hypothesis.score))
     return Translation(
         text=whole,
         score=math.fsum(scores) / len(scores) if scores else 0.0,

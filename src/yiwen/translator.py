@@ -312,10 +312,15 @@ class Translator:
             yield from self.score(*sides, first_line=first_line, skipped=skipped, stop=stop)
             first_line += len(block)
 
+    @property
+    def keeps_terms(self) -> bool:
+        """Whether it can keep to a glossary: by symbols, or by a search that is told of the terms."""
+        return self._finder is not None or self.bundle.reader.n_symbols > 0
+
     def reader(self, glossary: Glossary | None) -> Reader:
         """How the model reads text, and how its answers are written."""
         expect(glossary, Glossary | None, "glossary", "a yiwen.text.glossary.Glossary, or None")
-        if glossary is not None and self._finder is None and not self.bundle.reader.n_symbols:
+        if glossary is not None and not self.keeps_terms:
             remedy = f"{self.bundle.folder} has none: train it with tokenizer.placeholders = 10"
             raise ConfigError(f"a glossary needs engine='torch', or a model with symbols; {remedy}")
         return replace(self.bundle.reader, tgt_lang=self.tgt_lang, glossary=glossary, uses_symbols=self._finder is None)

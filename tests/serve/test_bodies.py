@@ -46,6 +46,8 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "64 MB in one chunk": (chunked(b"3D09000\r\n" + b" " * 64_000_000), 413, "longer than 1000000 bytes; send less"),
     "a length that is no number": (request(T, b"{}", content_length="0x2"), 400, NO_HTTP),
     "a length of 5,000 digits": (request(T, b"{}", content_length="9" * 5000), 400, NO_HTTP),
+    "a length with blanks behind it, which are none of it": (request(T, b"{}", content_length="2 \t"), 422, "target: "),
+    "a length of 5,000 zeros": (request(T, b"", content_length="0" * 5000), 422, "target: Field required"),
     "a gzip bomb": (request(T, gzip.compress(b" " * 10_000_000), content_encoding="gzip"), 415, "send it as it is"),
     "a coding that is none": (request(T, translation(1), content_encoding="Identity"), 422, "text.str = 1: Input"),
     "a header of 200 KB": (request(T, b"{}", x_long="y" * 200_000), 431, LONG_HEAD),

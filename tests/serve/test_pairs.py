@@ -242,6 +242,28 @@ def test_glossaries_are_for_one_model_and_say_what_the_source_is(service: tuple[
         assert found["detected_source_language"] == "EN"
 
 
+def test_a_pair_whose_model_can_keep_no_terms_is_offered_no_glossary_and_takes_none(
+    bundles: list[Path], tmp_path: Path
+) -> None:
+    without_weights = shutil.copytree(bundles[0], tmp_path / "exported")
+    (without_weights / "model.safetensors").unlink()
+    service = service_of(tmp_path, without_weights, bundles[1])
+    terms = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "a\tb"}
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        pairs = http.get("/v2/glossary-language-pairs").json()["supported_languages"]
+        assert pairs == [{"source_lang": "de", "target_lang": "zh"}]
+        kept = service.store.add_glossary(owner="", most=1, **terms)  # as long as there was another model
+        assert kept is not None
+        for answer in (
+            http.post("/v2/glossaries", json=terms),
+            http.post("/v2/translate", json={"text": ["Deti."], "target_lang": "de", "glossary_id": kept.id}),
+            http.post(T, json={"text": "Deti.", "target": "de", "glossary": [{"source": "a", "target": "b"}]}),
+        ):
+            assert answer.status_code == 400
+            assert "en-de keeps to no terms" in answer.text
+            assert str(tmp_path) not in answer.text
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -103,6 +103,29 @@ def test_sigterm_under_load_loses_nothing(exported_bundle: Path, tmp_path: Path)
     assert statuses.count(200) > 10
 
 
+IMPATIENT = """
+import builtins, os, signal
+from yiwen.__main__ import main
+
+def told(*lines, tell=print, **options):
+    tell(*lines, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+builtins.print = told
+raise SystemExit(main())
+"""
+
+
+def test_a_signal_sent_as_soon_as_the_address_is_told_ends_the_service_as_a_later_one(
+    exported_bundle: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", IMPATIENT, "serve", str(exported_bundle), "--port", "0", "--threads", "1"]
+    environment = {**os.environ, "YIWEN_RUNS": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("serving en-de\nhttp://127.0.0.1:")
+
+
 def test_neither_texts_nor_keys_are_logged(exported_bundle: Path, tmp_path: Path) -> None:
     with spawned(exported_bundle, tmp_path, "--set", "queue_requests=5") as (address, process):
         secrets = {"Geheimnis": "text", "yw_sekret": "key"}

@@ -14,8 +14,8 @@ def backtranslate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of the other direction, or its run.")],
     texts: Annotated[list[Path], typer.Argument(metavar="TEXT", help="Text in the language that it translates.")],
     column: Annotated[str, typer.Option(help="Of a table (.tsv, .jsonl ...), the column with the text.")] = "src",
-    forward: Annotated[bool, typer.Option("--forward", help="It is of the same direction: make targets.")] = False,
-    tag: Annotated[str | None, typer.Option(help="Every made source starts with it, else <2bt>; '': nothing.")] = None,
+    forward: Annotated[bool, typer.Option("--forward", help="Make targets: MODEL has the same direction.")] = False,
+    tag: Annotated[str | None, typer.Option(help="Tag before each made source; <2bt> if not given, '': none.")] = None,
     sampling: Annotated[bool, typer.Option("--sampling", help="Draw translations at random.")] = False,
     top_k: Annotated[int | None, typer.Option(help="Sampling: only the k likeliest subwords; 0: all.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: where random numbers start.")] = None,
@@ -39,7 +39,7 @@ def backtranslate(
     from yiwen.synthetic.teacher import Teachers
 
     if not sampling:
-        refuse({"--top-k": top_k, "--seed": seed}, "for --sampling alone; add it, or leave this out")
+        refuse({"top_k": top_k, "seed": seed}, "for --sampling alone; add it, or leave this out")
     search = {"sampling": sampling or None, "top_k": top_k, "seed": seed, "beam_size": beam_size}
     teachers = Teachers(folder=model, ensemble=ensemble or (), search=search, device=device, threads=threads)
     with stoppable() as (stop, console):

@@ -45,9 +45,9 @@ def evaluate(
     if bundle.info.task != "translate":
         from yiwen.encoder.measuring import measure_encoder, print_encoder_measurement
 
-        unused = {"--compare": compare, "--report": report, "--lowercase": lowercase or None, "--beam-size": beam_size,
-                  "--length-penalty": length_penalty, "--mbr": mbr, "--ensemble": ensemble or None,
-                  "--no-checks": None if checks else True}  # fmt: skip
+        unused = {"compare": compare, "report": report, "lowercase": lowercase or None, "beam_size": beam_size,
+                  "length_penalty": length_penalty, "mbr": mbr, "ensemble": ensemble or None,
+                  "no_checks": None if checks else True}  # fmt: skip
         options.refuse(unused, f"for translations; {bundle.folder} has task={bundle.info.task!r}")
         with options.stoppable(stderr=as_json) as (stop, console):
             of_tests = measure_encoder(bundle.folder, stop=stop, **how)

@@ -37,7 +37,7 @@ def inspect(
     if gold is not None:
         from yiwen.analysis.gold import measure_alignment
 
-        unused = {"--target": target, "--output": output, "--beam-size": beam_size, "--length-penalty": length_penalty}
+        unused = {"target": target, "output": output, "beam_size": beam_size, "length_penalty": length_penalty}
         refuse(unused, "for a sentence, which --gold has none of; leave one of them out")
         with stoppable() as (stop, _):
             rate = measure_alignment(open_bundle(model), gold, stop=stop)
@@ -49,7 +49,7 @@ def inspect(
 
     assert text is not None
     if target is not None:
-        refuse({"--beam-size": beam_size, "--length-penalty": length_penalty}, "for a search; --target has none")
+        refuse({"beam_size": beam_size, "length_penalty": length_penalty}, "for a search; --target has none")
     bundle = open_bundle(model)
     rules = {"beam_size": beam_size, "length_penalty": length_penalty, "n_best": 1, "mbr": 0, "sampling": False}
     search = bundle.info.search.changed(**rules)

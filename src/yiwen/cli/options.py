@@ -58,12 +58,12 @@ def tell_json(result: Mapping[str, Any], *, wanted: bool) -> None:
 
 
 def refuse(options: Mapping[str, object], why: str) -> None:
-    """Make sure that options which mean nothing here are not given, and so are None.
+    """Make sure that options which mean nothing here, by their names in Python, are not given, and so are None.
 
     Raises:
         ConfigError: With those that are, and why they may not be.
     """
-    if given := [name for name, value in options.items() if value is not None]:
+    if given := [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]:
         raise ConfigError(f"{', '.join(given)}: {why}")
 
 

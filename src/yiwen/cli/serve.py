@@ -57,8 +57,10 @@ def serve(
         reload_on_hangup(service)
         shown = f"[{config.host}]" if ":" in config.host else config.host
         names = ", ".join(sorted(way.name for way in service.pairs.ways.values()))
-        print(f"serving {names}", f"http://{shown}:{sock.getsockname()[1]}", sep="\n", flush=True)
-        with closing(service):  # also where a second signal ends the server at once
-            make_server(service).run(sockets=[sock])
+        server = make_server(service)
+        # Signals drain from the moment the address is told; a second one ends the server at once, and all is closed.
+        with closing(service), server.capture_signals():
+            print(f"serving {names}", f"http://{shown}:{sock.getsockname()[1]}", sep="\n", flush=True)
+            server.run(sockets=[sock])
     if store.n_unwritten:
         raise YiwenError(f"the database was locked or away: {store.n_unwritten} characters of usage are not written")

@@ -67,8 +67,7 @@ def translate(
         beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, mbr=mbr, sampling=sampling or None, **draws
     )
     if not search.sampling:
-        given = {f"--{name.replace('_', '-')}": value for name, value in draws.items()}
-        options.refuse(given, "for --sampling alone; add it, or leave this out")
+        options.refuse(draws, "for --sampling alone; add it, or leave this out")
     flags: Counter[str] = Counter()
     n_faulty = 0
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:

@@ -180,8 +180,8 @@ async def remove_glossary(asked: None, call: Call) -> Response:
 
 async def glossary_pairs(asked: None, call: Call) -> Any:
     """What glossaries can be for, as DeepL."""
-    direct = {(base(way.src), base(way.tgt)) for way in call.service.pairs.ways.values() if len(way.hops) == 1}
-    return {"supported_languages": [{"source_lang": src, "target_lang": tgt} for src, tgt in sorted(direct)]}
+    pairs = {(base(way.src), base(way.tgt)) for way in call.service.pairs.ways.values() if way.keeps_terms}
+    return {"supported_languages": [{"source_lang": src, "target_lang": tgt} for src, tgt in sorted(pairs)]}
 
 
 def _tsv(entries: str) -> str:

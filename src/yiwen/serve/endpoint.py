@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -79,7 +78,7 @@ class Endpoint:
     def model(self) -> type[BaseModel] | None:
         """What a request has to be."""
         hint = get_type_hints(self.answer)["asked"]
-        return hint if isinstance(hint, type) and issubclass(hint, BaseModel) else None
+        return hint if issubclass(hint, BaseModel) else None
 
     @cached_property
     def takes(self) -> tuple[str, ...]:
@@ -168,10 +167,9 @@ async def _fields(endpoint: Endpoint, service: Service, request: Request) -> dic
     return fields | (_parsed_json(body) if media_type == JSON else _parsed_form(body))
 
 
-def _declared_length(request: Request) -> float:
-    """Bytes of a body, as its head says; no end of them where it says no number."""
-    declared = request.headers.get("content-length", "0")
-    return int(declared.lstrip("0")[:19] or "0") if declared.isdecimal() else math.inf
+def _declared_length(request: Request) -> int:
+    """Bytes of a body, as its head says: in digits, but for blanks behind them, and with any number of zeros before."""
+    return int(request.headers.get("content-length", "").strip().lstrip("0") or 0)
 
 
 async def _body(request: Request, limit: int) -> bytes:

@@ -96,10 +96,9 @@ class Guard:
         names = config.allow_hosts or (("localhost", "127.0.0.1", "[::1]", config.host) if config.is_loopback else ())
         if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
+        own = (host, re.sub(r":(80|443)$", "", host))  # browsers leave out ports that proxies name
         origin = headers.get("origin")
-        # Browsers leave out ports that proxies name.
-        is_own = origin is not None and origin.partition("://")[2].lower() in (host, re.sub(r":(80|443)$", "", host))
-        if origin is not None and not is_own and origin not in config.allow_origins:
+        if origin is not None and origin.partition("://")[2].lower() not in own and origin not in config.allow_origins:
             return ApiError(403, "origin", f"pages of {origin[:80]!r} may not ask here; add it to allow_origins")
         return None
 

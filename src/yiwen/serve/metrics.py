@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 LOG: Final = logging.getLogger("yiwen.serve")
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 class Metrics:
@@ -50,7 +50,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "event": record.getMessage(),
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _OWN and name != "color_message"}
+        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
         if record.exc_info and record.exc_info[0] is not None:
             line["exception"] = record.exc_info[0].__name__
             line["where"] = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(record.exc_info[2])[-8:]]

@@ -63,7 +63,7 @@ class Way:
             stop: Polled between batches.
 
         Raises:
-            ApiError: If there is a glossary and more than one hop: its terms are not in the language between.
+            ApiError: As `check_glossary`, where there is a glossary.
         """
         if glossary is not None:
             self.check_glossary()
@@ -76,14 +76,21 @@ class Way:
         done = last.translate(texts, by_sentence=True, search=config, glossary=glossary, stop=stop, **options)
         return [_joined(*both) for both in zip(found, done, strict=True)] if found else done
 
+    @property
+    def keeps_terms(self) -> bool:
+        """Whether it can keep to a glossary; not through another language, in which the terms are not known."""
+        return len(self.hops) == 1 and self.hops[0].keeps_terms
+
     def check_glossary(self) -> None:
         """Make sure that terms can be kept.
 
         Raises:
-            ApiError: 400 where there is a language between, in which they are not known.
+            ApiError: 400 where they cannot.
         """
-        if len(self.hops) > 1:
-            raise ApiError(400, "glossary", f"{self.name} goes through another language; leave the glossary out")
+        if not self.keeps_terms:
+            alone = "keeps to no terms: it has no tokenizer.placeholders, and is served without the trained model"
+            why = "goes through another language" if len(self.hops) > 1 else alone
+            raise ApiError(400, "glossary", f"{self.name} {why}; leave the glossary out")
 
     def align(self, sources: Sequence[str], targets: Sequence[str], *, stop: StopFlag | None = None) -> Sequence[Any]:
         """Which words of two texts go with which; None for each where the way is through another language."""
@@ -97,9 +104,8 @@ def _joined(first: Translation, last: Translation) -> Translation:
         return any(AS_IT_IS.isdisjoint(part.flags) for part in hop.sentences or (hop,))
 
     flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
-    told = [hop.confidence for hop in (first, last) if is_by_model(hop)]
-    known = [confidence for confidence in told if confidence is not None]
-    confidence = min(known, default=None) if len(known) == len(told) else None
+    told: list[Any] = [hop.confidence for hop in (first, last) if is_by_model(hop)]
+    confidence = None if None in told else min(told, default=None)
     return replace(last, flags=flags, confidence=confidence, sentences=())
 
 
@@ -143,10 +149,9 @@ class Pairs:
         for folder in folders:
             translator = Translator.load(folder, **options)
             pair = (canonical(translator.src_lang), canonical(translator.tgt_lang))
-            if pair in direct:
-                raise ConfigError(
-                    f"{direct[pair].bundle.folder} and {folder} both translate {pair[0]} to {pair[1]}; give one of them"
-                )
+            if twin := direct.get(pair):
+                two = f"{twin.bundle.folder} and {folder}"
+                raise ConfigError(f"{two} both translate {' to '.join(pair)}; give one of them")
             direct[pair] = translator
         for translator in direct.values():
             translator.engine = share(translator.engine)

@@ -93,10 +93,10 @@ class Service:
         who, rate = f"address {address}", self.config.requests_per_minute
         if key is not None:
             who, rate = f"key {key.id}", key.requests_per_minute
-        is_counted = is_work or (key is None and self.config.needs_key)
-        if rate and is_counted and (wait_s := self._wait_s(who, rate)):
+        is_guess = key is None and self.config.needs_key
+        if rate and (is_work or is_guess) and (wait_s := self._wait_s(who, rate)):
             raise ApiError(429, "rate", f"more than {rate} requests a minute; wait {wait_s} s", retry_after_s=wait_s)
-        if key is None and self.config.needs_key:
+        if is_guess:
             given = "the key is not valid" if secret else "no key was given"
             raise ApiError(401, "key", f"{given}; send one that `yiwen keys create` made, as Authorization: Bearer KEY")
         return key
