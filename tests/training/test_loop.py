@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from toy_job import SMALL, toy_job, toy_loss, train
+from toy_job import SMALL, Screen, toy_job, toy_loss, train, trainer
 
 from yiwen.bundle import load_tensors
 from yiwen.data.batching import epoch_updates
@@ -81,3 +81,16 @@ def test_patience_counts_validations_since_the_best_one(
     progress = train(tmp_path, job=replace(job, validate=told), **settings)
     assert (len(judged), progress.step, progress.best_step) == (n_judged, 2 * n_judged, best)
     assert (tmp_path / "best").resolve().name == f"best-{best:08d}"
+
+
+@pytest.mark.parametrize(("warmup_steps", "is_told"), [(4, True), (3, False)])
+def test_a_run_that_ends_before_its_learning_rate_falls_is_told_once(
+    tmp_path: Path, warmup_steps: int, is_told: bool
+) -> None:
+    screen = Screen()
+    for _ in range(2):  # a new run, and the same one resumed
+        work = trainer(tmp_path, replace(SMALL, max_steps=4, warmup_steps=warmup_steps))
+        work.log.say = screen.print  # type: ignore[method-assign]
+        work.train()
+    told = "all updates are warm-up; lower training.warmup_steps, or raise max_steps"
+    assert screen.lines.count(told) == is_told

@@ -93,6 +93,8 @@ class Trainer:
                     self._save()
                     settings = {**vars(self.config), **vars(self.job.model_config)}
                     self.log.settings(settings, metrics=("valid/loss", f"valid/{self.config.metric}"))
+                    if self.config.warmup_steps >= self.config.max_steps:
+                        self.log.say("all updates are warm-up; lower training.warmup_steps, or raise max_steps")
                 if not self._is_done():
                     self._try_largest_batch()
                 self._validate_if_due()  # a stop inside a validation left it to be done
