@@ -47,7 +47,7 @@ notebooks-test: $(VENV)/.ready-all ## Run every lesson
 	$(BIN)/pytest -q -m notebooks --timeout 1200
 
 test-web: $(VENV)/.ready-all ## The page of `yiwen serve` in Chromium, its types by TypeScript where there is npm
-	$(ONE_THREAD) $(BIN)/pytest -q -m web --timeout 600
+	$(ONE_THREAD) $(BIN)/pytest -q -m web --timeout 600 -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.ready-all ## The manual in both languages, into site/
 	$(BIN)/python docs/generate.py
