@@ -85,7 +85,7 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
         (
             zipped({"word/header1.xml": "<x/>", "word/text.xml": "<x/>"}),
             "docx",
-            r"without word/document.*; is its suffix right\? If so, save it again",
+            r"^an archive without such a document in it; is its suffix right\? If so, save it again",
         ),
         (b"\xff\xfeodd", "txt", "is not utf-16-le"),
         (b"line\n\xe4\n", "srt", r"byte 5 \(line 2\) is not utf-8.*iconv"),

@@ -195,7 +195,7 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no document of its suffix, or a damaged one ({error}); save it again") from error
     if not any(map(_BODY.match, files)):
-        raise DataError(f"a document without {_BODY.pattern}; is its suffix right? If so, save it again")
+        raise DataError("an archive without such a document in it; is its suffix right? If so, save it again")
     return files
 
 
