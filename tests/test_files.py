@@ -377,6 +377,22 @@ def test_an_interrupt_while_the_old_folder_is_removed_leaves_nothing_of_it(
     assert names(tmp_path) == ["bundle"]
 
 
+def test_halves_go_also_where_the_old_folder_cannot_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, rename = tmp_path / "bundle", Path.rename
+    (path / "old").mkdir(parents=True)
+
+    def rename_aside_alone(self: Path, target: Path) -> Path:
+        if target == path:
+            raise OSError(errno.EIO, "a disk that fails")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_aside_alone)
+    with pytest.raises(OSError, match="a disk that fails"), files.new_folder(path):
+        pass
+    (aside,) = tmp_path.iterdir()
+    assert names(aside) == ["old"]
+
+
 def test_a_name_as_long_as_a_file_system_allows_can_be_written(tmp_path: Path) -> None:
     for name in ("译" * 83, "a" * 253):
         files.write_bytes(tmp_path / name, b"x")

@@ -80,8 +80,10 @@ def _removed_on_failure(temporary: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        with suppress(OSError):  # on a disk that fails this does, too: what came first is told
+        # On a disk that fails these do, too, each for itself: what came first is told.
+        with suppress(OSError):
             _settle_aside(path)
+        with suppress(OSError):
             remove(temporary)
         if isinstance(error, OSError) and error.errno:  # a library's own words would be lost
             error.filename = error.filename or str(path)  # which no error of `write` and `fsync` has
