@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 from yiwen.data.corpus import CorpusConfig, corpus_files, place, read_blocks
 from yiwen.data.tables import column_names
-from yiwen.data.tmx import _units
+from yiwen.data.tmx import _Legal, _units
 from yiwen.errors import ConfigError, DataError, MissingDependencyError
 
 PAIRS = [
@@ -285,6 +286,27 @@ def test_a_line_break_among_the_codes_of_tmx_is_a_blank(tmp_path: Path) -> None:
     text = f"<tmx><body><tu>{unit.format('en')}{unit.format('zh')}</tu></body></tmx>"
     (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
     assert read(CorpusConfig(path="a.tmx"), tmp_path) == [(1, b"one two three ", b"one two three ")]
+
+
+def test_numbers_of_tmx_that_are_no_character_are_blanks(tmp_path: Path) -> None:
+    """Some programs export them; a whole memory is not refused for one."""
+    unit = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="zh"><seg>甲</seg></tuv></tu>'
+    texts = {
+        "a&#x1F;b": "a b",
+        "&#0;&#31;&#xFFFF;&#xd83d;&#56832;&#1114112;": " " * 6,
+        "&#9;&#x5B57;&#x1F600;": "\t字😀",
+    }
+    body = "".join(unit.format(text) for text in texts)
+    (tmp_path / "a.tmx").write_text(f"<tmx><body>{body}</body></tmx>", encoding="utf-8")
+    assert [src for _, src, _ in read(CorpusConfig(path="a.tmx"), tmp_path)] == [
+        text.encode() for text in texts.values()
+    ]
+    for size in range(1, 20):  # wherever one piece that is read ends and the next begins
+        file = _Legal(BytesIO(body.encode()))
+        assert b"".join(iter(lambda: file.read(size), b"")) == _Legal(BytesIO(body.encode())).read(1000)  # noqa: B023
+    (tmp_path / "a.tmx").write_text(f"<tmx><body>{unit.format('&#' + '9' * 5000 + ';')}", encoding="utf-8")
+    with pytest.raises(DataError, match="not well-formed TMX"):
+        read(CorpusConfig(path="a.tmx"), tmp_path)
 
 
 def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:

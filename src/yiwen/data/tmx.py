@@ -1,13 +1,15 @@
 """TMX 1.4: translation memories, read unit by unit however large the file is.
 
-Entities are not expanded and nothing is fetched. A unit without both languages gives None and is counted later.
+Entities are not expanded and nothing is fetched. A unit without both languages gives None and is counted later. Numbers
+that are no character of XML (`&#x1F;`, half of an emoji), which some programs export, are read as blanks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from yiwen.data import lines
 from yiwen.errors import DataError, needing
@@ -19,6 +21,7 @@ _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
 
 _PLAIN: Final[Any] = {"resolve_entities": False, "load_dtd": False, "remove_comments": True, "remove_pis": True}
 """How a file of anybody's is parsed."""
+_NUMBER: Final = re.compile(rb"&#(?:x([0-9a-fA-F]{1,9})|([0-9]{1,9}));")
 
 
 def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[lines.Columns]:
@@ -55,7 +58,7 @@ def _units(path: Path) -> Iterator[Any]:
         from lxml import etree
     with lines.opened(path) as file:
         try:
-            for _, unit in (units := etree.iterparse(file, tag="{*}tu", no_network=True, **_PLAIN)):
+            for _, unit in (units := etree.iterparse(_Legal(file), tag="{*}tu", no_network=True, **_PLAIN)):
                 yield unit
                 unit.clear()
                 while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat
@@ -64,6 +67,25 @@ def _units(path: Path) -> Iterator[Any]:
             # The error tells the last one: behind an entity that nobody declared, that there is no element at all.
             first = next((f"{entry.message}, line {entry.line}" for entry in units.error_log), error)
             raise DataError(f"{path} is not well-formed TMX: {first}; mend it there, or export it again") from error
+
+
+class _Legal:
+    """What is read of a file, with a blank for each reference to what is no character (XML 1.0, section 2.2)."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        while b"&" in data[-16:] and (more := self._file.read(16)):  # a reference goes on behind what was read
+            data += more
+        return _NUMBER.sub(_if_legal, data)
+
+
+def _if_legal(reference: re.Match[bytes]) -> bytes:
+    code = int(reference[1], 16) if reference[1] else int(reference[2])
+    legal = code in (9, 10, 13) or 32 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
+    return reference[0] if legal else b" "
 
 
 def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:
