@@ -11,6 +11,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -185,6 +186,19 @@ def test_limits_name_themselves(changes: dict[str, int], message: str) -> None:
     data = "two words\n\n\n" if "memory_mb" not in changes else "two words. " * 600_000
     with pytest.raises(DataError, match=message):
         translate(data, "txt", replace(Limits(max_characters=20_000_000), **changes))
+
+
+def test_rebuilding_has_twice_the_room_of_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes a limit narrowly when it is parsed is not refused after an hour of translating."""
+    allowed: list[Limits] = []
+
+    def spy(*args: Any, limits: Limits, **kwargs: Any) -> Any:
+        allowed.append(limits)
+        return asked(*args, limits=limits, **kwargs)
+
+    monkeypatch.setattr("yiwen.documents.document.asked", spy)
+    assert translate("two words", "txt") == b"TWO WORDS"
+    assert allowed == [Limits(), Limits(memory_mb=512, seconds=20, clock_seconds=600)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")

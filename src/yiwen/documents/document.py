@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from yiwen.documents import web
@@ -72,7 +73,10 @@ def translate_document(
     found = asked(data, limits=limits, header=header)["units"]
     units = [Unit(text, tuple(Mark(*mark) for mark in marks), tuple(map(tuple, keep))) for text, marks, keep in found]
     answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag, again=again))
-    return base64.b64decode(asked(data, limits=limits, header=header, answers=answers)["data"])
+    # Rebuilding is parsing and more; a document that was let in is not refused when all of it is translated.
+    roomier = {name: 2 * getattr(limits, name) for name in ("memory_mb", "seconds", "clock_seconds")}
+    rebuilt = asked(data, limits=replace(limits, **roomier), header=header, answers=answers)
+    return base64.b64decode(rebuilt["data"])
 
 
 def translate_markup(

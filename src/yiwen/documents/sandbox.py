@@ -17,7 +17,10 @@ from yiwen.errors import DataError
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one document may cost; more is refused with a message that names the limit."""
+    """What one document may cost; more is refused with a message that names the limit.
+
+    Rebuilding it may take twice the memory and time of parsing: what was translated is not lost for a little.
+    """
 
     max_bytes: int = 10_000_000
     """Size of the file."""
