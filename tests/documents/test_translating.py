@@ -488,6 +488,15 @@ def test_a_translation_that_is_a_mere_text_is_refused() -> None:
         translate_document(b"<p>x</p>", suffix="html", translate=lambda texts: [*texts])  # type: ignore[misc]
 
 
+def test_as_many_translations_have_to_come_back_as_there_are_texts() -> None:
+    fake, page = by(str.upper), b"<p>one</p><p>two</p>"
+    for change, came in ((lambda texts: texts[:1], 1), (lambda texts: [*texts, "three"], 3)):
+        with pytest.raises(ConfigError, match=f"^of 2 texts {came} translations came back; return one each, in order$"):
+            translate_document(page, suffix="html", translate=lambda texts: fake(change(texts)))  # noqa: B023
+    with pytest.raises(ConfigError, match=r"^what came back is a NoneType; give a list of translations, not None"):
+        translate_document(page, suffix="html", translate=cast(Any, lambda texts: None))
+
+
 def test_sentences_of_urdu_a_line_each_are_texts_apart() -> None:
     rows = [f"{word} {'ایک کتا گھر جاتا ہے' * 2}۔" for word in ("پہلا", "دوسرا", "آخری")]
     assert [unit.text for unit in _units("\n".join(rows), "txt")] == rows

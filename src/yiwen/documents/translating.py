@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from yiwen.documents.placing import Piece, linked, place
 from yiwen.documents.unit import Answer, Span, Unit
-from yiwen.errors import DataError, expect
+from yiwen.errors import ConfigError, DataError, expect
 from yiwen.text.scripts import UNSPACED_LETTERS
 
 _EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W\d_{UNSPACED_LETTERS}]|(?<=\d)\d)")
@@ -79,7 +79,10 @@ def translated(
 def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
     unique = list(dict.fromkeys(texts))
     found = {}
-    for text, translation in zip(unique, translate(unique) if unique else (), strict=True):
+    answers = [*expect(translate(unique), Iterable, "what came back", "a list of translations")] if unique else []
+    if len(answers) != len(unique):
+        raise ConfigError(f"of {len(unique)} texts {len(answers)} translations came back; return one each, in order")
+    for text, translation in zip(unique, answers, strict=True):
         expect(translation, HasText, "a translation", "what has a `text`, as Translator.translate returns")
         sentences = getattr(translation, "sentences", ())
         pieces = [Piece(each.src_start, each.src_end, each.tgt_start, each.tgt_end) for each in sentences]
