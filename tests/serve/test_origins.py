@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from wire import ask, connect, read_answer, request, translation
@@ -184,22 +185,51 @@ def test_another_method_and_another_path_are_told_in_json(address: str) -> None:
     refused = ask(address, request(T, method="GET"))
     assert (refused.status, refused.headers["allow"], refused.json["code"]) == (405, "POST", "method")
     assert refused.json["error"] == f"{T} is not for GET; use POST; see /openapi.json"
-    for path, allowed in (
-        ("/v2/glossaries", "GET, HEAD, POST"),
-        ("/v2/glossaries/x", "DELETE, GET, HEAD"),
-        ("/page/main.js", "GET, HEAD"),
+    for path, allowed, field in (
+        ("/v2/glossaries", "GET, HEAD, POST", "message"),
+        ("/v2/glossaries/x", "DELETE, GET, HEAD", "message"),
+        ("/page/main.js", "GET, HEAD", "error"),
     ):
         refused = ask(address, request(path, method="PUT"))
         assert (refused.status, refused.headers["allow"]) == (405, allowed)
-        assert refused.json["error"] == f"{path} is not for PUT; use {allowed}; see /openapi.json"
+        assert refused.json[field] == f"{path} is not for PUT; use {allowed}; see /openapi.json"
     found = ask(address, request("/nothing/here", method="GET"))
     assert (found.status, found.json["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        (["/v2/write/rephrase", "/v2/translate/", "/v2", "/v3/glossaries"], lambda text: {"message": text}),
+        (["/translate/file", "/frontend/", "/download_file"], lambda text: {"error": text}),
+        (
+            ["/v1/chat/", "/v1/models/a/b"],
+            lambda text: {"error": {"message": text, "type": "not_found", "param": None, "code": "not_found"}},
+        ),
+        (["/v1/embeddings", "/v1", "/v3/translate", "/docs", "//"], lambda text: {"error": text, "code": "not_found"}),
+    ],
+)
+def test_a_path_that_is_nowhere_is_told_as_the_clients_of_the_nearest_api_expect(
+    address: str, paths: list[str], told: Callable[[str], Any]
+) -> None:
+    for path in paths:
+        found = ask(address, request(path))
+        assert (found.status, found.json) == (404, told("nothing is here; see /openapi.json")), path
+
+
+def test_a_method_that_a_path_is_not_for_is_told_so_too(address: str) -> None:
+    message = "{} is not for PUT; use {}; see /openapi.json"
+    libre = ask(address, request("/translate", method="PUT"))
+    assert (libre.status, libre.json) == (405, {"error": message.format("/translate", "POST")})
+    openai = ask(address, request("/v1/chat/completions", method="PUT"))
+    assert openai.status == 405
+    assert openai.json["error"]["message"] == message.format("/v1/chat/completions", "POST")
 
 
 def test_a_slash_too_many_leads_nowhere(address: str) -> None:
     for method, path in (("POST", f"{T}/"), ("GET", "/v2/languages/"), ("GET", "/page"), ("GET", "/live/")):
         found = ask(address, request(path, method=method))
-        assert (found.status, found.json["code"]) == (404, "not_found")
+        assert found.status == 404
         assert "location" not in found.headers, "to plain http, and without the prefix that a proxy took off"
 
 

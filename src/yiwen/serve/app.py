@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -78,15 +78,17 @@ _METRICS: Final = Endpoint("GET", "/metrics", _exposition)
 """For whoever may translate; no part of the API that is described."""
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """Where there is no endpoint, or none for this method."""
-    assert isinstance(error, HTTPException)
-    code, message, headers = "not_found", "nothing is here", error.headers
+async def _refused(request: Request, error: Any) -> Response:
+    """Where there is no endpoint, or none for this method: told as the clients of the nearest one expect it."""
+    path, headers = request.scope["path"], dict[str, str]()
+    code, message = "not_found", "nothing is here"
     if error.status_code == 405:
-        code, allowed = "method", ", ".join(_methods(request))
-        message, headers = f"{request.scope['path']} is not for {request.method}; use {allowed}", {"Allow": allowed}
-    response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"))
-    response.headers.update(headers or {})
+        code, headers["Allow"] = "method", ", ".join(_methods(request))
+        message = f"{path} is not for {request.method}; use {headers['Allow']}"
+    # False sorts before True: the one that shares most of its path, from the left.
+    nearest = max(ENDPOINTS, key=lambda each: [*map(str.__eq__, each.path.split("/"), path.split("/"))])
+    response = error_response(ApiError(error.status_code, code, f"{message}; see /openapi.json"), nearest.dialect)
+    response.headers.update(headers)
     return response
 
 
