@@ -309,7 +309,7 @@ def test_numbers_of_tmx_that_are_no_character_are_blanks(tmp_path: Path) -> None
         read(CorpusConfig(path="a.tmx"), tmp_path)
 
 
-def test_tmx_units_without_codes_entities_or_a_language(tmp_path: Path) -> None:
+def test_tmx_units_without_codes_or_a_language_and_with_entities_as_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "a.tmx").write_bytes(
         """<?xml version="1.0" encoding="UTF-16"?>
         <!DOCTYPE tmx [<!ENTITY bomb "boom"><!ENTITY file SYSTEM "file:///etc/hostname">]>
@@ -323,8 +323,11 @@ runs</seg></tuv><tuv xml:lang="zh"><seg>狗<!-- no -->跑</seg></tuv></tu>
     )
     corpus = CorpusConfig(path="a.tmx")
     assert read(corpus, tmp_path) == [
-        (1, b"A bold dog runs", "狗跑".encode()), (2, None, None), (3, b"old style", None), (4, None, "三".encode()),
-    ]  # fmt: skip
+        (1, b"A bold dog runs", "狗跑".encode()),
+        (2, b"&bomb;", "一&file;二".encode()),
+        (3, b"old style", None),
+        (4, None, "三".encode()),
+    ]
     assert place(corpus_files(corpus, base=tmp_path), 2) == "a.tmx unit 2"
 
 

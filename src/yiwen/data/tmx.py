@@ -1,7 +1,8 @@
 """TMX 1.4: translation memories, read unit by unit however large the file is.
 
-Entities are not expanded and nothing is fetched. A unit without both languages gives None and is counted later. Numbers
-that are no character of XML (`&#x1F;`, half of an emoji), which some programs export, are read as blanks.
+Entities of the file's own are not expanded but read as they are written, and nothing is fetched. A unit without both
+languages gives None and is counted later. Numbers that are no character of XML (`&#x1F;`, half of an emoji), which some
+programs export, are read as blanks.
 """
 
 from __future__ import annotations
@@ -91,20 +92,18 @@ def _if_legal(reference: re.Match[bytes]) -> bytes:
 def _text_in(wanted: str, sides: list[tuple[str, Any]]) -> bytes | None:
     place = best_match([language for language, _ in sides], wanted)
     segment = None if place is None else sides[place][1].find("{*}seg")
-    return None if segment is None else _text(segment)
+    return None if segment is None else _text(segment).replace("\n", " ").encode("utf-8")
 
 
-def _text(segment: Any) -> bytes | None:
-    """The text of a segment without formatting codes; None where it refers to an entity of the file's own."""
+def _text(segment: Any) -> str:
+    """The text of a segment without formatting codes."""
     parts: list[str] = [segment.text or ""]
     for child in segment:
-        if not isinstance(child.tag, str):  # an entity that was not expanded
-            return None
-        inner = _text(child)
-        if child.tag.rpartition("}")[2] in _CODES:
-            is_break = "<br" in (child.text or "") or child.get("type") == "lb"
-            inner = b" " if is_break else b""
-        if inner is None:
-            return None
-        parts += [inner.decode("utf-8"), child.tail or ""]
-    return " ".join("".join(parts).split("\n")).encode("utf-8")
+        if not isinstance(child.tag, str):  # an entity of the file's own, as it is written
+            inner = child.text
+        elif child.tag.rpartition("}")[2] in _CODES:
+            inner = " " if "<br" in (child.text or "") or child.get("type") == "lb" else ""  # of a line break
+        else:
+            inner = _text(child)
+        parts += [inner, child.tail or ""]
+    return "".join(parts)
