@@ -231,11 +231,13 @@ def test_whatever_an_arrow_file_says_it_holds_is_looked_at_before_it_is_followed
 
 
 @pytest.mark.parametrize(("header", "first"), [(b"src,tgt\n", 2), (b"", 1)])
-def test_a_csv_row_with_more_cells_than_the_first_is_torn(tmp_path: Path, header: bytes, first: int) -> None:
+def test_a_csv_row_with_more_cells_than_the_first_is_torn_and_shows_its_first_side(
+    tmp_path: Path, header: bytes, first: int
+) -> None:
     (tmp_path / "a.csv").write_bytes(header + b'"Today, a tree",zuhaitz bat\nToday, the tree,zuhaitza\nyes,bai,,\n')
     assert read(CorpusConfig(path="a.csv"), tmp_path) == [
         (first, b"Today, a tree", b"zuhaitz bat"),
-        (first + 1, None, None),
+        (first + 1, b"Today", None),
         (first + 2, b"yes", b"bai"),
     ]
 
@@ -244,7 +246,9 @@ def test_a_tsv_row_with_more_cells_than_named_columns_is_torn(tmp_path: Path) ->
     row = b"Press Tab\tto indent the line\tTabulator\n"  # a text that holds a tab
     (tmp_path / "a.tsv").write_bytes(b"en\tde\n" + row + b"yes\tja\t\n")
     named = CorpusConfig(path="a.tsv", src_column="en", tgt_column="de")
-    assert read(named, tmp_path) == [(2, None, None), (3, b"yes", b"ja")]
+    assert read(named, tmp_path) == [(2, b"Press Tab", None), (3, b"yes", b"ja")]
+    swapped = CorpusConfig(path="a.tsv", src_column="de", tgt_column="en")
+    assert read(swapped, tmp_path) == [(2, None, b"Press Tab"), (3, b"ja", b"yes")]
     (tmp_path / "a.tsv").write_bytes(b"yes\tja\n" + row)  # where nothing has a name it may be a remark
     assert read(CorpusConfig(path="a.tsv"), tmp_path)[1] == (2, b"Press Tab", b"to indent the line")
 

@@ -31,7 +31,8 @@ def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Ite
     # More cells: somebody forgot the quotes, or a text holds a tab. Where nothing has a name they may be remarks.
     is_strict = header or lines.plain_suffix(path) == ".csv"
     for block in lines.blocks(rows if header else chain([first], rows), size):
-        sound = [[] if is_strict and any(row[len(first) :]) else row for row in block]
+        # Of what is dropped, the report shows the first side.
+        sound = [row[: max(src_index, tgt_index)] if is_strict and any(row[len(first) :]) else row for row in block]
         yield tuple([row[i] if len(row) > i else None for row in sound] for i in (src_index, tgt_index))  # type: ignore[misc]
 
 
