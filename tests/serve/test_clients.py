@@ -290,6 +290,23 @@ def test_libretranslate_files_and_alternatives(address: str, lone: Translator) -
     assert found["translatedText"] not in found["alternatives"]
 
 
+def test_the_page_of_libretranslate_which_sends_forms_of_several_parts(
+    keyed: tuple[Service, str, str], lone: Translator
+) -> None:
+    _, address, secret = keyed
+    fields = {"q": TEXT, "source": "en", "target": "de", "format": "text", "api_key": secret}
+    parts = [(name, (None, value)) for name, value in fields.items()]
+    with httpx.Client(base_url=address, timeout=60) as http:
+        assert http.post("/translate", files=parts).json() == {"translatedText": translated(lone, TEXT)}
+        more = http.post("/translate", files=[*parts, ("alternatives", (None, "2"))]).json()
+        assert len(more["alternatives"]) == 2
+        texts = http.post("/translate", files=[*parts, ("q", (None, "Kabe"))]).json()["translatedText"]
+        assert texts == [translated(lone, TEXT), translated(lone, "Kabe")]
+        (told,) = http.post("/detect", files={"q": (None, TEXT), "api_key": (None, secret)}).json()
+        assert {*told} == {"language", "confidence"}
+        assert http.post("/translate", files=parts[:-1]).status_code == 403, "without a key"
+
+
 def test_html_is_translated_as_well_where_alternatives_are_asked_for_which_it_has_not(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from yiwen.documents import formats
 from yiwen.serve.call import Call, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Upload
+from yiwen.serve.endpoint import FORM, JSON, MULTIPART, Dialect, Endpoint, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
@@ -19,7 +19,7 @@ LIBRE: Final = Dialect(
     name="libre",
     refused=lambda error: {"error": str(error)},
     statuses={401: 403, 422: 400, 456: 403},
-    takes=(JSON, FORM),
+    takes=(JSON, FORM, MULTIPART),  # the last is what LibreTranslate's own page sends
     key_field="api_key",
     has_query=True,
 )
