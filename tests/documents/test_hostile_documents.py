@@ -45,6 +45,9 @@ SMALL = docx_of("<w:p><w:r><w:t>text</w:t></w:r></w:p>")
 STYLED = zipped({"word/document.xml": "<x>a dog</x>", "word/styles.xml": "<style>"})
 DAMAGED_STYLES = bytearray(STYLED)
 DAMAGED_STYLES[STYLED.index(b"word/styles.xml") + len(b"word/styles.xml") + 2] ^= 0x7F
+LOCKED_BY = '<manifest:file-entry manifest:full-path="{}"><manifest:encryption-data manifest:checksum="x"/>'
+LOCKED = zipped({"content.xml": bytes(range(128, 256)), "META-INF/manifest.xml": LOCKED_BY.format("content.xml")})
+LOCKED_WHOLE = zipped({"encrypted-package": b"\xff", "META-INF/manifest.xml": LOCKED_BY.format("encrypted-package")})
 PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
 TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv></tu></body></tmx>'
 
@@ -75,6 +78,8 @@ TU = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{}</seg></tuv
         (zipped({"word/document.xml": "<x/>", "C:evil": "x"}), "docx", "not an honest name"),
         (zipped({"word/document.xml": "<x/>", "word/vbaProject.bin": "x"}), "docx", "holds macros"),
         (with_flag(SMALL, 1), "docx", "is encrypted"),
+        (LOCKED, "odt", r"^the document is encrypted \(see META-INF/manifest.xml in it\); save it without a password$"),
+        (LOCKED_WHOLE, "ods", r"is encrypted .* save it without a password$"),
         (SMALL[:-30], "docx", "damaged"),
         (SMALL[:60] + b"\xff" * 7 + SMALL[67:], "docx", "damaged"),
         (b"no zip at all", "docx", "no document of its suffix"),

@@ -187,11 +187,10 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
         raise DataError("the document has a password, or is of Office 97; save it without one, as .docx, .pptx, .xlsx")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            infos = packed.infolist()
-            _check(infos, len(data), limits)
+            _check(packed, len(data), limits)
             if bad := packed.testzip():  # found now, not after all is translated
                 raise zipfile.BadZipFile(f"{bad} is damaged")
-            files = {info.filename: packed.read(info) for info in infos if wanted.fullmatch(info.filename)}
+            files = {info.filename: packed.read(info) for info in packed.infolist() if wanted.fullmatch(info.filename)}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
         raise DataError(f"no document of its suffix, or a damaged one ({error}); save it again") from error
     if not any(map(_BODY.match, files)):
@@ -199,7 +198,8 @@ def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str,
     return files
 
 
-def _check(infos: Sequence[zipfile.ZipInfo], n_bytes: int, limits: Limits) -> None:
+def _check(packed: zipfile.ZipFile, n_bytes: int, limits: Limits) -> None:
+    infos = packed.infolist()
     unpacked = sum(info.file_size for info in infos)
     if unpacked > limits.max_unpacked_bytes or unpacked > limits.max_ratio * n_bytes:
         raise DataError(
@@ -211,7 +211,7 @@ def _check(infos: Sequence[zipfile.ZipInfo], n_bytes: int, limits: Limits) -> No
         name = info.filename
         if name.startswith("/") or re.search(r"[\\:]|(?:^|/)\.\.(?:/|$)", name) or n_named[name] > 1:
             raise DataError(f"the document holds a file named {name!r}, which is not an honest name; save it anew")
-        if info.flag_bits & 1:
-            raise DataError(f"{name} is encrypted; save the document without a password")
+        if info.flag_bits & 1 or (name == "META-INF/manifest.xml" and b":encryption-data" in packed.read(info)):
+            raise DataError(f"the document is encrypted (see {name} in it); save it without a password")
         if name.endswith("vbaProject.bin"):
             raise DataError(f"the document holds macros ({name}); save it without them")
