@@ -268,6 +268,7 @@ class Translator:
         """
         sources, targets = as_texts(sources, "score"), as_texts(targets, "score")
         expect(first_line, int, "first_line", "the number of a line", but=bool)
+        expect(skipped, list | None, "skipped", "a list, or None")
         if len(sources) != len(targets):
             raise ConfigError(f"{len(sources)} sources but {len(targets)} targets; give one target a source")
         n = self.bundle.reader.n_symbols
