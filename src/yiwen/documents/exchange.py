@@ -59,7 +59,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
             _check_language("targets", named[1], tgt_lang, "Language")
         is_only = following is None or following["number"] is None
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
-        if not text and (unit := string_unit(string_tokens(wanted), _quoted)):
+        if not text and (unit := string_unit(string_tokens(wanted), lambda said: f'"{said.translate(_WRITTEN)}"')):
             out += [source[at : field.start("text")], *unit]
             at = field.end("text")
     return [*out, source[at:]]
@@ -68,10 +68,6 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
 def _unquoted(quoted: str) -> str:
     text = "".join(part[1:-1] for part in re.findall(_QUOTED, quoted))
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.translate(_WRITTEN)}"'
 
 
 def _check_language(side: str, named: str, wanted: str, where: str) -> None:
