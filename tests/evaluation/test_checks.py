@@ -211,6 +211,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("ja-en", "売上は1兆5000億円、1億2千万人", "Sales were 1.5 trillion yen, 120 million people"),
         ("ko-en", "3조 5천억 원, 2천500만 명", "3.5 trillion won, 25 million people"),
         ("zh-lv", "它花费20亿欧元。", "Tas maksā 2 miljardus eiro."),
+        ("ko-en", "4천 2백만 명, 3천 5백억 원", "42 million people, 350 billion won"),
         ("ko-en", "5백만 명, 3조 원, 제13조", "5,000,000 people, 3,000,000,000,000 won, Article 13"),
         ("en-lzh", "300 poems", "詩三百"),
         ("sv-en", "kl. 14.30", "at 14:30"),

@@ -269,6 +269,7 @@ def test_words_behind_digits_multiply_them_in_the_words_of_each_language(row: st
     [
         ("4천조 원", 4_000_000_000_000_000),
         ("4천조 5,000억 원", 4_000_500_000_000_000),
+        ("4천 2백조 원", 4_200_000_000_000_000),
         ("2만조", 20_000_000_000_000_000),
         ("2천 조각", 2_000),  # pieces, no trillions
         ("2천조각", 2_000),
@@ -278,6 +279,11 @@ def test_words_behind_digits_multiply_them_in_the_words_of_each_language(row: st
 def test_korean_thousands_multiply_the_trillions_that_they_touch(text: str, value: int) -> None:
     (read,) = numbers_in(text, "ko").digits
     assert max(read) == value
+
+
+def test_korean_hundreds_belong_to_the_thousands_before_them() -> None:
+    read = numbers_in("4천 2백만 명, 3천 5백억 원, 2만 3천 5백 명, 3천 5백, 5천 3명", "ko", is_strict=True).digits
+    assert [max(values) for values in read] == [42_000_000, 350_000_000_000, 23_500, 3_500, 5_000, 3]
 
 
 def test_languages_without_number_words_are_told() -> None:

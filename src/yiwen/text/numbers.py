@@ -47,11 +47,11 @@ _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[co
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
 _WHOLE: Final = r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
-_SECTION: Final = rf"({_WHOLE}(?:[百千천](?:\d++百?)?)?)"
+_SECTION: Final = rf"({_WHOLE}(?:[百千천](?: ?\d++百|\d++)?)?)"
 _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank behind its units, and 兆 is 万亿 here
     rf"(?<![\d.,])(?=\d)(?:{_SECTION}万[亿億] ?)?(?:((?:{_WHOLE}[万萬만] ?)?{_SECTION})(?:[亿億]|억 ?))?"
     rf"(?:{_SECTION}(?:[万萬]|만 ?))?"
-    r"((?:\d,\d{3}|\d{3,}+|\d++[千천](?:\d++百|\d{3})?)(?![.,]?\d|[百千万萬亿億천만억]))?"
+    r"((?:\d,\d{3}|\d{3,}+|\d++[千천](?: ?\d++百|\d{3})?)(?![.,]?\d|[百千万萬亿億천만억]))?"
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
