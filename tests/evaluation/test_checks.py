@@ -94,6 +94,7 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("de-en", "1 Billion Euro", "1 billion euros"),  # a thousand times as much
         ("en-de", "two billion euros", "zwei Billionen Euro"),
         ("en-zh", "Call 13812345678.", "请拨打13812345679。"),
+        ("en-zh", "Pay to 6222021234567890123.", "请汇至6222021234567890124。"),
         ("en-de", "It has 9 rooms.", "Es hat 9.000 Zimmer."),
         ("en-zh", "2 to 3 million people", "2万至3万人"),
         ("en-zh", "two or three years", "四年或三年"),
@@ -211,6 +212,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("ja-en", "売上は1兆5000億円、1億2千万人", "Sales were 1.5 trillion yen, 120 million people"),
         ("ko-en", "3조 5천억 원, 2천500만 명", "3.5 trillion won, 25 million people"),
         ("zh-lv", "它花费20亿欧元。", "Tas maksā 2 miljardus eiro."),
+        ("en-de", "1,234,567,890,123,456 atoms", "1.234.567.890.123.456 Atome"),
         ("ko-en", "4천 2백만 명, 3천 5백억 원", "42 million people, 350 billion won"),
         ("ko-en", "5백만 명, 3조 원, 제13조", "5,000,000 people, 3,000,000,000,000 won, Article 13"),
         ("en-lzh", "300 poems", "詩三百"),

@@ -286,6 +286,19 @@ def test_korean_hundreds_belong_to_the_thousands_before_them() -> None:
     assert [max(values) for values in read] == [42_000_000, 350_000_000_000, 23_500, 3_500, 5_000, 3]
 
 
+def test_more_digits_than_a_float_can_tell_apart_are_compared_exactly() -> None:
+    assert [*numbers_in("12345678901234567, 1.234.567.890.123.457", "de").digits] == [
+        {12345678901234567},
+        {1234567890123457},
+    ]
+    assert [*numbers_in("一二三四五六七八九〇一二三四五六七", "zh").words] == [12345678901234567]
+
+
+@pytest.mark.parametrize("n_digits", [16, 99, 100, 5000])
+def test_a_figure_may_have_any_length(n_digits: int) -> None:
+    assert len(numbers_in(f"{'9' * n_digits} million and a half, {'9' * n_digits}万亿亿亿", "en").digits) == 2
+
+
 def test_languages_without_number_words_are_told() -> None:
     assert [knows_words(language) for language in ("en-GB", "de_AT", "zh-Hans", "ja", "it", "xx")] == [
         *(True, True, True, True),

@@ -122,10 +122,8 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
     sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
-    for side, other in sides:
-        if any(max(values) not in may_be_spelt and not _has(other, values) for values in side.digits):
-            return True
-    return all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
+    is_lost = any(max(n) not in may_be_spelt and not _has(other, n) for side, other in sides for n in side.digits)
+    return is_lost or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
 
 
 def _all_of(numbers: Numbers) -> frozenset[float]:

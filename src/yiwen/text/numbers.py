@@ -2,7 +2,7 @@
 
     >>> found = numbers_in("１,５００ people came in May, twenty-one of them left", "en")
     >>> [sorted(values) for values in found.digits], found.words, found.hints
-    ([[1.5, 1500.0]], frozenset({21.0}), frozenset({5.0}))
+    ([[1.5, 1500.0]], frozenset({21.0}), frozenset({5}))
     >>> sorted(numbers_in("两千人，二〇二五年", "zh").words)
     [2000.0, 2025.0]
 
@@ -167,13 +167,18 @@ def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[f
     indian = re.fullmatch(r"\d{1,3}(?:,\d\d)+,\d{3}(\.\d+)?", number)  # 12,34,567.89
     is_grouped = (sizes[0] <= 3 and {*sizes[1:]} <= {3}) or (indian is not None and indian[1] is None)
     if len(parts) > 2 and not (is_grouped or indian) and any(len(part) != 3 for part in parts[1:-1]):
-        return [frozenset((float(part),)) for part in parts if part]
-    values = {float("".join(parts))} if is_grouped else set()
+        return [frozenset((_exact(part),)) for part in parts if part]
+    values = {_exact("".join(parts))} if is_grouped else set()
     if not is_grouped or (len(parts) == 2 and parts[1] != "000"):  # nobody writes 9 as 9.000
-        values.add(float(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
+        values.add(_exact(f"{''.join(parts[:-1])}.{parts[-1]}" if len(parts) > 1 else parts[0]))
     factors = {scale} if is_strict and scale >= 10_000 else {1, scale}
     # Rounded: 8.063 billion and 80.63亿 are the same number.
-    return [frozenset(float(f"{value * factor:.15g}") for value in values for factor in factors)]
+    return [frozenset(n if factor == 1 else float(f"{n * factor:.15g}") for n in values for factor in factors)]
+
+
+def _exact(digits: str) -> float:
+    """The value of digits, as an int where a float would be that of its neighbours, too: of an account, say."""
+    return int(digits) if 15 < len(digits) < 100 and digits.isdecimal() else float(digits)
 
 
 def _numeral(numeral: str) -> tuple[float, ...]:
@@ -182,7 +187,7 @@ def _numeral(numeral: str) -> tuple[float, ...]:
     if (has_units or len(numeral) == 2) and (about := _ABOUT.fullmatch(numeral)):
         return tuple(value for digit in about[2] for value in _numeral(f"{about[1]}{digit}{about[3]}"))
     if not has_units:
-        return (float("".join(str(_HAN_DIGITS[sign]) for sign in numeral)),)
+        return (_exact("".join(str(_HAN_DIGITS[sign]) for sign in numeral)),)
     if len(numeral) > 2 and _HAN_DIGITS.get(numeral[-1]):  # the last unit goes without saying
         numeral += _UNIT_BELOW.get(numeral[-2], "")
     total = section = digit = 0.0
@@ -233,8 +238,8 @@ def _lexicon(language: str) -> _Lexicon:
     known = _WORDS[language]
     values = dict(zip(known["words"].split(), (*range(20), *range(20, 100, 10)), strict=True))
     values |= known["more"] | known["scales"]
-    hints: dict[str, tuple[float, ...]] = known["hours"] | {
-        word: (float(n),) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
+    hints = known["hours"] | {
+        word: (n,) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
     }
     part, hint = "|".join(sorted(values, key=len, reverse=True)), "|".join(hints)
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
