@@ -130,9 +130,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     opening = target.raw.removesuffix("/>").removesuffix(">") if target else f"<{prefix}target"
     opening = _STATE.sub('state="needs-review-translation"', opening)
     yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', unit.raw))
-    yield source_of(pieces[1:start]) + f"{opening}>"
-    yield from filled
-    yield f"</{prefix}target>" + source_of(pieces[end:])
+    yield from (f"{source_of(pieces[1:start])}{opening}>", *filled, f"</{prefix}target>{source_of(pieces[end:])}")
 
 
 def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
