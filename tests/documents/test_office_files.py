@@ -131,6 +131,10 @@ def field_of(instruction: str, text: str) -> str:
     )
 
 
+def simple_field_of(instruction: str, inside: str) -> str:
+    return f'<w:fldSimple w:instr=" {instruction} ">{inside}</w:fldSimple>'
+
+
 def run_of(text: str, props: str = "") -> str:
     return (
         f'<w:r w:rsidR="00AB"><w:rPr>{props}<w:lang w:val="en-US"/></w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
@@ -162,6 +166,12 @@ def run_of(text: str, props: str = "") -> str:
         (run_of("see") + '<w:r><w:footnoteReference w:id="2"/></w:r>' + run_of(" below"), ["see below"]),
         (run_of("x") + "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + run_of("y"), ["x"]),
         (run_of("see ") + field_of('HYPERLINK "x"', "the green tea") + run_of(" here"), ["see the green tea here"]),
+        (
+            run_of("see ") + simple_field_of("HYPERLINK &quot;x&quot;", run_of("the green tea")) + run_of(" here"),
+            ["see the green tea here"],
+        ),
+        (simple_field_of("HYPERLINK x", run_of("all of it")), ["all of it"]),
+        (run_of("see ") + simple_field_of("REF HYPER", run_of("figure 1")) + run_of(" here"), ["see here"]),
         (run_of("7 %"), []),
     ],
 )
@@ -172,6 +182,7 @@ def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
     before, after = (etree.fromstring(x) for x in (zipfile.ZipFile(io.BytesIO(data)).read("word/document.xml"), out))
     kept = [
         "hyperlink",
+        "fldSimple",
         "fldChar",
         "instrText",
         "txbxContent",

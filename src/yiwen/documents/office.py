@@ -50,7 +50,7 @@ _PROOFING: Final = re.compile(
 """Language and spelling of the source."""
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
 _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
-"""Fields that show text of the document: what stands behind their separator is translated."""
+"""Fields that show text of the document: what stands inside, or behind their separator, is translated."""
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
@@ -92,8 +92,7 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
     for first, *inside in elements(pieces, lambda piece: piece.opens(*_PARAGRAPHS)):
         yield first.raw
         if inside:
-            yield from running(_tokens(inside[:-1]), _units)
-            yield inside[-1].raw
+            yield from (*running(_tokens(inside[:-1]), _units), inside[-1].raw)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
@@ -122,6 +121,8 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif piece.opens("r"):
             yield from _run(inner)
+        elif piece.opens("fldSimple") and _SHOWN.search(piece.raw):
+            yield from (Token("open", piece.raw), *_flat(inner[1:-1]), Token("close", inner[-1].raw))
         elif piece.opens("t"):  # of a cell, which may have text without a run
             yield from _cut("".join(p.text for p in inner), _key("", piece.raw))
         elif piece.opens("sdt") and (content := [n for n, p in enumerate(inner) if p.opens("sdtContent")]):
