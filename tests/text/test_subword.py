@@ -164,6 +164,12 @@ def test_files_that_are_no_model_of_ours_are_refused(tmp_path: Path) -> None:
         Subword.load(tmp_path / "other.model")
 
 
+def test_the_manual_says_what_a_vocabulary_from_elsewhere_must_have_been_trained_with() -> None:
+    options = f"--pad_id={PAD_ID} --unk_id={UNK_ID} --bos_id={BOS_ID} --eos_id={EOS_ID}"
+    for language in ("en", "zh"):
+        assert options in (Path(__file__).parents[2] / "docs" / language / "compare.md").read_text("utf-8")
+
+
 def test_a_model_is_not_pickled_by_accident(model: Subword) -> None:
     with pytest.raises(TypeError, match="Subword is read from its file in every process"):
         pickle.dumps(model)

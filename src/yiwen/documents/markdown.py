@@ -27,8 +27,8 @@ _LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\
 _SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
 _FENCE: Final = re.compile(
     r"\s*(?::::|(?i:\[\[?_?TOC_?\]\]?)\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)"
-    r"""|import\s(?:[^'"]*\sfrom)?\s*['"](?=\S*[./;])[^'"\s]+['"];?\s*$"""
-    r"|export\s+(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]"
+    r"""|import\s(?:[A-Z{*][^'"]*\sfrom\s*|(?:[^'"]*\sfrom)?\s*(?=\S+[./;]))['"][^'"\s]+['"];?\s*$"""
+    r"""|export\s+(?:(?:default\s+)?(?:const|let|function)\s+\w+\s*[=(:]|[{*][^'"]*\sfrom\s*['"]\S+['"];?\s*$)"""
 )
 """A row of a container, or of MDX, which begins at the margin."""
 _ATTRIBUTES: Final = re.compile(r"\{:?\s*(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
