@@ -245,3 +245,15 @@ def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: s
     header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\nmsgid "a dog"\nmsgstr ""\n'
     out = header.replace('"a dog"\nmsgstr ""', '"a dog"\nmsgstr "A DOG"')
     assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
+
+
+@pytest.mark.parametrize("suffix", ["sdxliff", "mqxliff"])
+def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str) -> None:
+    states = '<sdl:seg-defs><sdl:seg id="1" conf="Draft"/></sdl:seg-defs>'
+    segment = '<mrk mtype="seg" mid="1">{}</mrk>'
+    unit = f"<source>A dog.</source><seg-source>{segment.format('A dog.')}</seg-source>{{}}{states}"
+    source = ONE.replace("<file", '<file xmlns:sdl="s" xmlns:mq="m"').replace("unit ", 'unit mq:status="New" ')
+    empty, filled = (source.format(unit.format(f"<target>{segment.format(t)}</target>")) for t in ("", "A DOG."))
+    assert translated_here(empty, suffix, tgt_lang="de").decode() == filled
+    latin = '<?xml version="1.0" encoding="ISO-8859-1"?>' + empty
+    assert b"&#29399;" in translated_here(latin.encode("latin-1"), suffix, lambda text: "狗", tgt_lang="zh")
