@@ -157,6 +157,17 @@ def test_a_filled_unit_is_no_longer_approved() -> None:
     assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()
 
 
+def test_what_says_more_about_the_state_of_a_target_goes_when_it_is_filled() -> None:
+    target = '<target state-qualifier="exact-match" state="needs-translation" xml:lang="de"/>'
+    out = translated_here(ONE.format(f"<source>a dog</source>{target}"), "xliff", tgt_lang="de").decode()
+    assert '<target state="needs-review-translation" xml:lang="de">A DOG</target>' in out
+    segment = '<segment state="initial" id="1" subState="my:new"><source>a dog</source></segment>'
+    out = translated_here(TWO.format(segment), "xliff", tgt_lang="de").decode()
+    assert '<segment state="translated" id="1"><source>a dog</source><target>A DOG</target></segment>' in out
+    kept = '<segment state="final" subState="my:old"><source>a dog</source><target>Hund</target></segment>'
+    assert kept in translated_here(TWO.format(kept), "xliff", tgt_lang="de").decode()
+
+
 @pytest.mark.parametrize(("header", "there"), [("*all*", "de, en"), ("fr", "de, en")])
 def test_tmx_without_a_text_in_the_language_is_refused(header: str, there: str) -> None:
     variants = '<tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv>'
