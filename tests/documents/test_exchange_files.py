@@ -157,6 +157,17 @@ def test_a_filled_unit_is_no_longer_approved() -> None:
     assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()
 
 
+def test_what_says_more_about_the_state_of_a_target_goes_when_it_is_filled() -> None:
+    target = '<target state-qualifier="exact-match" state="needs-translation" xml:lang="de"/>'
+    out = translated_here(ONE.format(f"<source>a dog</source>{target}"), "xliff", tgt_lang="de").decode()
+    assert '<target state="needs-review-translation" xml:lang="de">A DOG</target>' in out
+    segment = '<segment state="initial" id="1" subState="my:new"><source>a dog</source></segment>'
+    out = translated_here(TWO.format(segment), "xliff", tgt_lang="de").decode()
+    assert '<segment state="translated" id="1"><source>a dog</source><target>A DOG</target></segment>' in out
+    kept = '<segment state="final" subState="my:old"><source>a dog</source><target>Hund</target></segment>'
+    assert kept in translated_here(TWO.format(kept), "xliff", tgt_lang="de").decode()
+
+
 @pytest.mark.parametrize(("header", "there"), [("*all*", "de, en"), ("fr", "de, en")])
 def test_tmx_without_a_text_in_the_language_is_refused(header: str, there: str) -> None:
     variants = '<tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg>b</seg></tuv>'
@@ -245,3 +256,15 @@ def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: s
     header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\nmsgid "a dog"\nmsgstr ""\n'
     out = header.replace('"a dog"\nmsgstr ""', '"a dog"\nmsgstr "A DOG"')
     assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
+
+
+@pytest.mark.parametrize("suffix", ["sdxliff", "mqxliff"])
+def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str) -> None:
+    states = '<sdl:seg-defs><sdl:seg id="1" conf="Draft"/></sdl:seg-defs>'
+    segment = '<mrk mtype="seg" mid="1">{}</mrk>'
+    unit = f"<source>A dog.</source><seg-source>{segment.format('A dog.')}</seg-source>{{}}{states}"
+    source = ONE.replace("<file", '<file xmlns:sdl="s" xmlns:mq="m"').replace("unit ", 'unit mq:status="New" ')
+    empty, filled = (source.format(unit.format(f"<target>{segment.format(t)}</target>")) for t in ("", "A DOG."))
+    assert translated_here(empty, suffix, tgt_lang="de").decode() == filled
+    latin = '<?xml version="1.0" encoding="ISO-8859-1"?>' + empty
+    assert b"&#29399;" in translated_here(latin.encode("latin-1"), suffix, lambda text: "狗", tgt_lang="zh")

@@ -36,6 +36,8 @@ _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
+_DETAIL: Final = re.compile(r"""\s+(?:subState|state-qualifier)=["'][^"']*["']""")
+"""What says more about a state, and goes with it (XLIFF 2.1: subState; 1.2: state-qualifier)."""
 
 
 def po(source: str, *, tgt_lang: str) -> list[Part]:
@@ -127,10 +129,11 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
         yield source_of(pieces)
         return
     prefix = pieces[source[0]].raw[1:].partition("source")[0]
-    opening = target.raw.removesuffix("/>").removesuffix(">") if target else f"<{prefix}target"
-    opening = _STATE.sub('state="needs-review-translation"', opening)
-    yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', unit.raw))
-    yield from (f"{source_of(pieces[1:start])}{opening}>", *filled, f"</{prefix}target>{source_of(pieces[end:])}")
+    opening = _DETAIL.sub("", target.raw.rstrip("/>")) if target else f"<{prefix}target"
+    yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', _DETAIL.sub("", unit.raw)))
+    yield source_of(pieces[1:start]) + _STATE.sub('state="needs-review-translation"', opening) + ">"
+    yield from filled
+    yield f"</{prefix}target>" + source_of(pieces[end:])
 
 
 def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
