@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from tiny_model import TinyRun, own_run, tampered, write_tiny_recipe
 from yiwen import evaluations
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
-from yiwen.errors import ConfigError, DataError
+from yiwen.errors import ConfigError, DataError, Stopped
 from yiwen.evaluations import prepared_folder
 from yiwen.measure import Measurement, measure, print_measurement
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
 from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 GREEDY = SearchConfig(beam_size=1)
@@ -283,6 +285,25 @@ def test_what_cannot_be_written_is_said_before_anything_is_translated(
         ConfigError, match=r"--report .*file/r\.html is a folder or may not be written; give the path of an HTML"
     ):
         measure(model, src=texts[0], ref=texts[1], report=tmp_path / "file" / "r.html", threads=1)
+
+
+@pytest.mark.usefixtures("texts")
+def test_a_stop_does_not_cost_the_scores_of_the_test_sets_that_are_done(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = {"first": ("a dog", "ein Hund"), "second": ("a cat", "eine Katze")}
+    found = [evaluations.Test(name, [src], [ref]) for name, (src, ref) in tests.items()]
+    monkeypatch.setattr("yiwen.measure.tests_of", lambda *_: found)
+    stop, told, translate = StopFlag(), list[Measurement](), Translator.translate
+
+    def stopped_in_the_second(translator: Translator, sources: list[str], **how: Any) -> Any:
+        stop.signum = signal.SIGINT if sources == ["a cat"] else None
+        return translate(translator, sources, **how)
+
+    monkeypatch.setattr(Translator, "translate", stopped_in_the_second)
+    with pytest.raises(Stopped, match="stopped by SIGINT"):
+        measure(model, search=GREEDY, threads=1, tell=told.append, stop=stop)
+    assert [(each.test_set, each.written) for each in told] == [("first", None)]
 
 
 def test_a_run_that_cannot_be_written_is_scored_all_the_same(run: Path, texts: tuple[Path, Path]) -> None:

@@ -121,12 +121,26 @@ def test_a_run_that_exists_is_not_written_over(
     assert outcome(run) == outcome(whole)
 
 
-def test_a_link_to_nothing_is_refused_before_anything_is_prepared(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_run_that_cannot_be_written_is_refused_before_anything_is_prepared(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    assert train(text, tmp_path / "link", settings=[]) == 2
-    assert f"{tmp_path / 'link'} is a link to nothing; give a folder for the run with --run" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    for run in (tmp_path / "link", tmp_path / "file", tmp_path / "file" / "run"):
+        assert train(text, run, settings=[]) == 2
+        told = f"{run} is a file, a link to nothing, or may not be written; give another folder with --run"
+        assert told in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_recipe_without_validation_text_is_refused_before_anything_is_prepared(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))
+    assert train(text, tmp_path / "run", "--set", "data.valid_pairs=0") == 3
+    assert "there is no validation text; set data.valid to a file with text" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prepared(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from yiwen.bundle import find_bundle
 from yiwen.engines.select import check_pair
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, Stopped
 from yiwen.evaluation.metrics import Evaluation, EvaluationConfig, evaluate
 from yiwen.evaluations import Test, kept_at, prepared_folder, settings_of, tests_of
 from yiwen.files import may_write, write_json, write_text
@@ -108,7 +108,8 @@ def measure(
         report: HTML page to write, with details line by line; they are then in the JSON too.
         checks: Translate as users do, with checks and repairs; False: as the search finds it.
         engine, device, dtype, threads: As in `Translator.load`.
-        tell: Called with the scores where they cannot be written: a full disk does not cost them.
+        tell: Called with the scores where they cannot be written, and with those of the test sets that a stop finds
+            done: a full disk does not cost them, nor the ninth set the eight before it.
         stop: Polled between batches.
 
     Raises:
@@ -147,19 +148,19 @@ def measure(
         how = work.unusual(engine, dtype)
         others = work.ensemble + ([str(other.bundle.folder.resolve())] if other else [])
         places = [kept_at(folder, test, is_given=src is not None, how=how, others=others) for test in tests]
-    measurements = [work.measure(test, place, asked) for test, place in zip(tests, places, strict=True)]
-    first, *more = measurements
-    first = dataclasses.replace(first, more=tuple(more), report=report)
+    measurements: list[Measurement] = []
     try:
+        measurements.extend(work.measure(test, place, asked) for test, place in zip(tests, places, strict=True))
+        first = dataclasses.replace(measurements[0], more=tuple(measurements[1:]), report=report)
         if report is not None:
             write_report(report, measurements)
-        for measurement in (first, *more):
+        for measurement in (first, *first.more):
             if measurement.written is not None:
                 measurement.written.parent.mkdir(parents=True, exist_ok=True)
                 write_json(measurement.written, measurement.to_json())
-    except OSError:
-        for measurement in (first, *more):
-            tell(dataclasses.replace(measurement, more=(), written=None, report=None))
+    except (OSError, Stopped):
+        for measurement in measurements:  # a stop leaves those here that are done
+            tell(dataclasses.replace(measurement, written=None))
         raise
     return first
 

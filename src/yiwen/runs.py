@@ -20,7 +20,7 @@ from yiwen.config import parse, read_toml, settings_of, to_toml
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
-from yiwen.files import absolute_path, one_writer, remove_leftovers, write_json, write_text
+from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
@@ -34,6 +34,7 @@ from yiwen.training.job import Job
 from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
 from yiwen.training.translation import fastest_batch_tokens, translation_job
+from yiwen.training.validation import require_texts
 
 
 def train_recipe(
@@ -67,7 +68,7 @@ def train_recipe(
     expect(loaded, LoadedRecipe, "a recipe to train", "what yiwen.recipe.load_recipe returns")
     root = Path(root or runs_root())
     run = Path(run or root / loaded.name)
-    check_start(run, loaded.recipe.training, resume=resume)
+    check_start(run, loaded.recipe, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     with one_writer(run):
@@ -101,22 +102,23 @@ def _job(store: Store, recipe: Recipe, training: TrainingConfig, chosen: Hardwar
     return make(store, recipe.model, training, hardware=chosen, max_tokens=recipe.data.max_tokens, initial=initial)
 
 
-def check_start(run: Path, training: TrainingConfig, *, resume: bool) -> None:
+def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
     """Only a resumed run may have begun already: one that has no checkpoint has lost nothing and starts anew.
 
     Raises:
         ConfigError: If it has, and resume is False, or if its checkpoints are gone; or the device of one that starts is
-            not there.
+            not there; or no run can be written there.
+        DataError: If the recipe asks for no validation text.
     """
-    if not run.is_dir() and (run.exists() or run.is_symlink()):
-        what = "a file" if run.exists() else "a link to nothing"
-        raise ConfigError(f"{run} is {what}; give a folder for the run with --run")
+    require_texts([recipe.data.valid, recipe.data.valid_pairs])  # what is prepared without it would be of no use
+    if not may_write(run / "recipe.toml") or (run.is_symlink() and not run.exists()):
+        raise ConfigError(f"{run} is a file, a link to nothing, or may not be written; give another folder with --run")
     if latest_checkpoint(run / "checkpoints") is None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
             remedy = "give another --run folder, or remove it first"
             raise ConfigError(f"{run} holds a model and no checkpoint to go on from; {remedy}")
-        if training.device != "auto":
-            hardware.check_device(training.device)
+        if recipe.training.device != "auto":
+            hardware.check_device(recipe.training.device)
     elif not resume:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
 

@@ -105,7 +105,7 @@ def test_a_table_without_the_column_is_told_the_option_of_this_command(
         (["MODEL", "TEXT", "--top-k", "5"], 2, "--top-k: for --sampling alone; add it, or leave this out"),
         (["MODEL", "TEXT", "--seed", "5"], 2, "--seed: for --sampling alone; add it, or leave this out"),
         (["MODEL", "TEXT", "--sampling", "--beam-size", "4"], 2, "search.beam_size: sampling has no beam"),
-        (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a name that is free, in a folder that"),
+        (["MODEL", "TEXT", "--output", "TEXT"], 2, "cannot be a link: give a free name in a folder of yours"),
         (["MODEL", "TEXT", "--output", "nowhere/made"], 2, "nowhere/made cannot be a link"),
     ],
 )

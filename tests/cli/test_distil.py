@@ -73,7 +73,7 @@ def test_text_only_translates_and_says_where_the_pairs_lie(run: Commands, tiny_r
             2,
             "tiny has task='embed'; a student of a translator translates",
         ),
-        (["TEACHER", "RECIPE", "--run", "RECIPE"], 2, "tiny.toml is a file; give a folder for the run with --run"),
+        (["TEACHER", "RECIPE", "--run", "RECIPE"], 2, "tiny.toml is a file, a link to nothing, or may not be written"),
     ],
 )
 def test_wrong_use_exits_with_its_code(

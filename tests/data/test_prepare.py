@@ -327,6 +327,26 @@ def test_nothing_left_to_train_on_is_an_error(tmp_path: Path, pairs: list[tuple[
     assert not list((tmp_path / "runs" / ".prepared").glob("[!l]*"))
 
 
+@pytest.mark.parametrize(
+    ("suffix", "content", "message"),
+    [
+        ("tsv", "German\tEnglish\nHund\tdog\n", "no column 'source' or 'target' in the first line"),
+        ("jsonl", '{"de": "Hund", "en": "dog"}\n', "the first line has no text under 'source'"),
+        ("parquet", "no Parquet", "cannot be read"),
+    ],
+)
+def test_a_corpus_of_another_form_is_refused_before_those_before_it_are_cleaned(
+    suffix: str, content: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaned: list[Any] = []
+    monkeypatch.setattr(pipeline, "clean_block", lambda *given: cleaned.append(given))
+    good = write(tmp_path, "train", [pair(n) for n in range(30)])
+    (tmp_path / f"other.{suffix}").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        run(tmp_path, good, CorpusConfig(path=f"other.{suffix}", src_column="source", tgt_column="target"))
+    assert cleaned == []
+
+
 def test_a_stop_signal_leaves_nothing_that_could_be_taken_for_a_store(tmp_path: Path) -> None:
     stop = StopFlag()
     stop.signum = signal.SIGTERM

@@ -35,8 +35,6 @@ from papers import (
     upper,
 )
 
-from yiwen.errors import DataError
-
 TARGETS = {"po": PO, "xliff": XLIFF, "tmx": TMX}
 
 
@@ -162,10 +160,11 @@ def test_old_encodings_are_kept_and_characters_they_lack_are_written_as_numbers(
     assert out == f'{head}msgstr "乔治·奥威尔——作家"\n'.encode("gb18030")  # both signs as GB 2312 has them
 
 
-def test_what_an_old_encoding_lacks_is_told_where_no_number_can_stand_for_it() -> None:
-    source = '"Content-Type: text/plain; charset=iso-8859-1\\n"\nmsgid "tea"\nmsgstr ""\n'
-    with pytest.raises(DataError, match="in iso-8859-1, which cannot hold '茶' of its translation; save it as UTF-8"):
-        translated_here(source, "po", lambda text: "茶")
+@pytest.mark.parametrize(("target", "encoding"), [("th\u00e9", "iso-8859-1"), ("\u8336", "UTF-8")])
+def test_a_po_file_becomes_utf_8_where_its_encoding_lacks_a_character(target: str, encoding: str) -> None:
+    source = '# caf\u00e9\n"Content-Type: text/plain; charset=iso-8859-1\\n"\nmsgid "tea"\nmsgstr ""\n'
+    out = translated_here(source.encode("iso-8859-1"), "po", lambda text: target)
+    assert out.decode(encoding) == source.replace("iso-8859-1", encoding).replace('""', f'"{target}"')
 
 
 def test_subtitles_are_read_by_pysubs2_with_the_same_times() -> None:

@@ -204,6 +204,15 @@ def test_samples_of_a_shard_do_not_depend_on_what_was_there_before(
     assert lines(beam, "corpus-0.de")[:7] == [f"<2bt> {each}" for each in found]
 
 
+def test_a_link_in_a_folder_that_may_not_be_written_is_refused_before_the_teacher_works(
+    teacher: Teacher, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)  # root may write everywhere
+    with pytest.raises(ConfigError, match="made cannot be a link: give a free name in a folder of yours that is there"):
+        back_translate(Teachers(folder=tmp_path / "model"), [text], output=tmp_path / "made")
+    assert teacher.asked == []
+
+
 def test_a_tag_with_a_blank_is_refused_before_anything_else(teacher: Teacher, text: Path) -> None:
     with pytest.raises(ConfigError, match="holds '<2 bt>'; a symbol is normalised text without spaces"):
         made_by(teacher, text, tag="<2 bt>")

@@ -100,8 +100,7 @@ class Document(NamedTuple):
     def rebuilt(self, parse: Sequence[Parser], answers: Sequence[Answer]) -> bytes:
         """The bytes of the document with each unit's translation in its place; where none differs, as they were.
 
-        Raises:
-            DataError: If its encoding lacks a character.
+        A PO file whose encoding lacks a character of them becomes UTF-8: all of it is translated by now.
         """
         left = iter(answers)
         texts = {name: text.text for name, text in self.texts.items()}
@@ -129,11 +128,9 @@ class Document(NamedTuple):
         errors = "xmlcharrefreplace" if self.suffix in _MARKUP else "strict"
         try:
             return mark + text.replace("\n", line_end).translate(_SIGNS.get(encoding, {})).encode(encoding, errors)
-        except UnicodeEncodeError as error:
-            raise DataError(
-                f"the document is in {encoding}, which cannot hold {error.object[error.start]!r} of its translation; "
-                "save it as UTF-8 first"
-            ) from error
+        except UnicodeEncodeError:  # in PO, which has no way to spell a character that its encoding lacks
+            utf_8 = text.replace("\n", line_end).encode()
+            return _DECLARED.sub(lambda found: found[0].removesuffix(found[1]) + b"UTF-8", utf_8, count=1)
 
 
 def opened(data: bytes, suffix: str, limits: Limits) -> Document:

@@ -24,7 +24,7 @@ from yiwen.data.lines import plain_suffix
 from yiwen.data.prepare import prepare
 from yiwen.data.report import Report
 from yiwen.errors import ConfigError
-from yiwen.files import absolute_path, swap_link
+from yiwen.files import absolute_path, may_write, swap_link
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag
 from yiwen.synthetic.teacher import Made, Teachers, make_pairs
@@ -82,8 +82,8 @@ def back_translate(
 
     tag = _checked_tag(tag, forward=forward)
     is_taken = output is not None and output.exists() and not output.is_symlink()
-    if output is not None and (is_taken or not output.parent.is_dir()):
-        raise ConfigError(f"--output {output} cannot be a link: give a name that is free, in a folder that is there")
+    if output is not None and (is_taken or not (output.parent.is_dir() and may_write(output.parent / "link"))):
+        raise ConfigError(f"--output {output} cannot be a link: give a free name in a folder of yours that is there")
     translator = teachers.load()
     info = translator.bundle.info
     data = DataConfig(

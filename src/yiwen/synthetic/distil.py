@@ -69,7 +69,7 @@ def distil(
     """
     name = loaded.name if loaded.name.endswith("-student") else f"{loaded.name}-student"
     run = run or runs_root() / name
-    check_start(run, loaded.recipe.training, resume=resume)  # before hours go into translating
+    check_start(run, loaded.recipe, resume=resume)  # before hours go into translating
 
     def check(store: Store, pairs: Path) -> None:
         from yiwen.training.validation import require_texts
