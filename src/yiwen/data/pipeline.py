@@ -86,8 +86,7 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
     """Read and clean all corpora into the spill file; the hashes of its pairs are kept beside."""
     n_read = [0] * len(job.paths)
     keys: list[Keys] = []
-    batch_corpus: list[int] = []
-    batch_rows: list[int] = []
+    batch_corpus, batch_rows = list[int](), list[int]()
 
     def tasks() -> Iterator[tuple[Any, ...]]:
         for index, corpus in enumerate(job.data.corpora):
