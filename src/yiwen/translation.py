@@ -88,9 +88,7 @@ def assemble(
     text: str, stretches: Sequence[Stretch], answers: Iterator[Answer], *, reader: Reader, by_sentence: bool
 ) -> Translation:
     """Put the translation of one text together; takes an answer for each stretch that the model was asked."""
-    done: list[Stretch] = []
-    written: list[str] = []
-    given: list[Answer] = []
+    done, written, given = list[Stretch](), list[str](), list[Answer]()
     for stretch in stretches:
         if not stretch.ids:
             done.append(stretch)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import PosixPath
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -108,6 +111,33 @@ def test_vowel_signs_belong_to_their_word_and_particles_do_not() -> None:
 def test_a_long_glossary_is_compiled_in_no_time_and_finds_the_longest_first() -> None:
     glossary = Glossary({f"term {n}": str(n) for n in range(3000)} | {"term": "T", "C++": "C"})
     assert [target for *_, target in glossary.find("Term 2999, terms, term and C++.")] == ["2999", "T", "C"]
+
+
+def test_to_look_for_terms_takes_as_many_steps_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns: list[str] = []
+    compile_one = re.compile
+
+    def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+        patterns.append(pattern)
+        return compile_one(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", compiled)
+    n_steps: list[int] = []
+    for n in (100, 10_000):
+        glossary = Glossary({f"don't {i:05}": "X" for i in range(n)})
+        assert glossary.find("") == []  # all that is done once
+        events: list[str] = []
+
+        def note(frame: FrameType, event: str, argument: object, events: list[str] = events) -> None:
+            events.append(event)
+
+        sys.setprofile(note)
+        found = glossary.find("Say don’t 00007 or DON’T 00042, and other words; no don't 99999.")
+        sys.setprofile(None)
+        assert len(found) == 2
+        n_steps.append(len(events))
+    assert n_steps[0] == n_steps[1]
+    assert sum(map(len, patterns)) < 1000  # a pattern of all terms is tried one by one at each place of a text
 
 
 def test_a_glossary_is_read_from_text_or_made_of_a_dict() -> None:

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yiwen.text.protect import MASK, MOST_SYMBOLS, SPAN, masked, places, protected_pair, restored, symbols, unmasked
+from yiwen.text.protect import (
+    MASK,
+    MOST_SYMBOLS,
+    SPAN,
+    apart,
+    masked,
+    places,
+    protected_pair,
+    restored,
+    symbols,
+    unmasked,
+)
 
 FOUND = {
     "See https://a.b/c?d=e&f. Then www.x.com/y/.": ["https://a.b/c?d=e&f", "www.x.com/y/"],
@@ -56,6 +67,25 @@ def test_what_was_masked_comes_back(text: str) -> None:
 def test_glossary_terms_go_before_spans_that_they_meet() -> None:
     assert masked("open a_b.txt now", [(0, 4, "öffne"), (5, 8, "X")]) == (f"{MASK} {MASK}.txt now", ["öffne", "X"])
     assert masked("{a}dog{b}", [(3, 6, "Hund")]) == (MASK * 3, ["{a}", "Hund", "{b}"])
+
+
+def test_spans_are_told_apart_from_as_many_others_without_comparing_each_with_each() -> None:
+    n_compared = 0
+
+    class Counted(int):
+        def __lt__(self, other: int) -> bool:
+            nonlocal n_compared
+            n_compared += 1
+            return int(self) < int(other)
+
+        def __le__(self, other: int) -> bool:
+            return not Counted(other) < self
+
+    spans = [(Counted(10 * i), Counted(10 * i + 4), "") for i in range(1000)]
+    others = [(Counted(10 * i + 4), Counted(10 * i + 10), "") for i in range(1000)]
+    assert apart(spans, others) == spans
+    assert n_compared < 50 * 1000  # twice a bisection of 1,000; each with each is half a million
+    assert apart(spans, [*others, (Counted(3), Counted(11), "")]) == spans[2:]
 
 
 def test_symbols_are_put_back_and_invented_ones_go() -> None:

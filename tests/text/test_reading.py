@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import FrameType
 
 import pytest
 
@@ -255,6 +257,22 @@ def test_a_word_inside_of_an_address_a_placeholder_or_code_is_no_term(text: str,
     work = replace(reader(english), glossary=Glossary({"dog": "Hund"}), n_symbols=3, uses_symbols=True)
     assert work.read(text).terms == ()
     assert work.read(f"{text} A dog").terms == ("Hund",)
+
+
+def test_terms_and_file_names_of_a_line_are_not_compared_each_with_each(english: Subword) -> None:
+    work = replace(reader(english), glossary=Glossary({"dog": "Hund"}), n_symbols=3, uses_symbols=True)
+    n_calls = [0, 0]
+    for turn, n in enumerate((100, 400)):
+        work.read("A dog a.txt, " * n)  # what is loaded and made once is ready
+
+        def count(frame: FrameType, event: str, argument: object, turn: int = turn) -> None:
+            n_calls[turn] += event == "call"
+
+        sys.setprofile(count)
+        reading = work.read("A dog a.txt, " * n)
+        sys.setprofile(None)
+        assert len(reading.terms) == n
+    assert n_calls[1] < 5 * n_calls[0]
 
 
 @pytest.mark.parametrize("term", ["COVID", "{dog}", "a dog.txt"])

@@ -126,8 +126,7 @@ def values(source: str) -> list[Part]:
         json.loads(source)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}; correct it first") from error
-    out: list[Part] = []
-    at = 0
+    out, at = list[Part](), 0
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
         raw = match["string"]
         text = json.loads(raw)

@@ -100,11 +100,10 @@ def _repeats(text: str, *, is_strict: bool) -> int:
 def _least(phrase: Sequence[str]) -> int:
     """How often a phrase has to come in a row to be called a loop."""
     has_no_blanks = all(is_unspaced(word[0]) for word in phrase)
-    if has_no_blanks and "的" in (phrase[0], phrase[-1]):  # 目录的子目录的
-        return 3
-    if has_no_blanks and len(phrase) <= 3:
-        return 4 if len(phrase) == 1 else 3
-    return 3 if len(phrase) == 1 else 2
+    if len(phrase) == 1:
+        return 4 if has_no_blanks and phrase[0] != "的" else 3
+    is_doubled = has_no_blanks and (len(phrase) <= 3 or "的" in (phrase[0], phrase[-1]))  # 研究研究, 目录的子目录的
+    return 3 if is_doubled else 2
 
 
 def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: str) -> bool:

@@ -13,12 +13,18 @@ from typing import Final
 
 from yiwen.errors import DataError, expect
 from yiwen.text.normalise import normalise
+from yiwen.text.protect import Place
 from yiwen.text.scripts import SPACED_MARKS, UNSPACED_LETTERS
 
 _WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
 """Any letter or digit of a script with spaces between words, or a part of one."""
 _PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
 """What Korean writes behind a noun without a blank."""
+_BEGINNING: Final = re.compile(f"(?<!{_WORD})|(?!{_WORD})")
+"""A term that begins with a letter has none before it ..."""
+_END: Final = re.compile(f"(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES})")
+"""... and one that ends with a letter none behind it."""
+_ALIKE: Final = str.maketrans("İıΣς’", "iiσσ'")
 _FOREIGN: Final = re.compile(
     r"""[\s\ufeff]*(<\?xml\b|<tbx\b|<martif\b|\{\s*"[^"\n]*"\s*:|\[\s*(?:\{\s*"|\[\s*")|"""
     r"""(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$|(?i:source|src)\b[^\t\n]*\t *(?i:target|tgt)\b)"""
@@ -78,28 +84,31 @@ class Glossary:
         >>> Glossary({"dog": "Hund", "hot dog": "Hotdog", "US": "USA"}).find("Dogs us Dog Hot dog US.")
         [(8, 11, 'Hund'), (12, 19, 'Hotdog'), (20, 22, 'USA')]
         """
-        found = self._pattern.finditer(expect(text, str, "text", "one text to look in")) if self.terms else ()
-        return [(*match.span(), self._target(match[0])) for match in found]
+        found = list[Place]()
+        for place in _BEGINNING.finditer(expect(text, str, "text", "one text to look in")):
+            if not found or found[-1][1] <= place.start():
+                found += self._longest(text, place.start())
+        return found
 
-    def _target(self, found: str) -> str:
-        term = found if found in self.terms else self._any_case.get(found) or self._any_case.get(found.casefold())
-        if term is None:  # İ matches i, and is two characters in small letters; or the other apostrophe
-            term = next(each for each in self.terms if re.fullmatch(_as_written(each), found, re.IGNORECASE))
-        return found if self.terms[term] == term else self.terms[term]
+    def _longest(self, text: str, start: int) -> list[Place]:
+        """The longest term that begins at a place of a text, if any does: one look for each length that terms have."""
+        for end in (start + length for length in self._lengths if start + length <= len(text)):
+            written = text[start:end].replace("’", "'")
+            term = self._written.get(written) or self._written.get(_small(written))
+            if term and _END.match(text, end):
+                return [(start, end, text[start:end] if self.terms[term] == term else self.terms[term])]
+        return []
 
     @cached_property
-    def _any_case(self) -> dict[str, str]:
-        """How terms may be written -> the term."""
-        small = {term.casefold(): term for term in self.terms if term == term.lower()}
-        return small | {term.upper(): term for term in self.terms if term != term.lower()}
+    def _lengths(self) -> list[int]:
+        return sorted({*map(len, self._written)}, reverse=True)
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        terms = sorted(self.terms, key=lambda term: (-len(term), term == term.lower()))
-        words = [f"(?{'i' if term == term.lower() else ''}:{_as_written(term)})" for term in terms]
-        # A term that begins (ends) with a letter has none before (behind) it.
-        before, behind = f"(?:(?<!{_WORD})|(?!{_WORD}))", f"(?:(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES}))"
-        return re.compile(f"{before}(?:{'|'.join(words)}){behind}")
+    def _written(self) -> dict[str, str]:
+        """How terms may be written -> the term: in small letters for any case, and in capitals, in which ß is SS."""
+        any_case = {_small(form): term for term in self.terms if term == term.lower() for form in (term.upper(), term)}
+        capitals = {term.upper().replace("’", "'"): term for term in self.terms if term != term.lower()}
+        return any_case | capitals | {term.replace("’", "'"): term for term in self.terms}
 
 
 def inside_terms(glossary: Glossary | None, text: str) -> frozenset[int]:
@@ -112,7 +121,6 @@ def inside_terms(glossary: Glossary | None, text: str) -> frozenset[int]:
     return frozenset(place for start, end, _ in found for place in range(start + 1, end))
 
 
-def _as_written(term: str) -> str:
-    """A term, also in capitals (of ß these are SS), with either apostrophe: editors write ', and Word ’."""
-    forms = [term] if term.upper().lower() == term else [term, term.upper()]
-    return re.sub("['’]", "['’]", "|".join(map(re.escape, forms)))
+def _small(text: str) -> str:
+    """A text in small letters, as many as before; of letters with two small ones in one of these."""
+    return text.translate(_ALIKE).lower()

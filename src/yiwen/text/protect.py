@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -59,11 +60,9 @@ def masked(text: str, more: Sequence[Place] = ()) -> tuple[str, list[str]]:
     found = [*more]
     if _HINT.search(text) or MASK in text:
         found += apart([(start, end, span.replace(MASK, "")) for start, end, span in places(SPAN, text)], more)
-    parts, done = [], 0
-    for start, end, _ in sorted(found):
-        parts += [text[done:start], MASK]
-        done = end
-    return "".join([*parts, text[done:]]), [span for _, _, span in sorted(found)]
+    found.sort()
+    between = zip([0, *(end for _, end, _ in found)], [*(start for start, _, _ in found), len(text)], strict=True)
+    return MASK.join(text[start:end] for start, end in between), [span for _, _, span in found]
 
 
 def places(pattern: re.Pattern[str], text: str) -> list[Place]:
@@ -81,7 +80,9 @@ def apart(spans: Sequence[Place], others: Sequence[Place]) -> list[Place]:
     >>> apart([(0, 2, "a"), (4, 6, "b")], [(1, 3, "c")])
     [(4, 6, 'b')]
     """
-    return [one for one in spans if all(one[1] <= other[0] or other[1] <= one[0] for other in others)]
+    starts, ends = sorted(start for start, _, _ in others), sorted(end for _, end, _ in others)
+    # Of the others as many have begun before its end as have ended by its beginning.
+    return [one for one in spans if bisect_left(starts, one[1]) == bisect_right(ends, one[0])]
 
 
 def unmasked(text: str, spans: Sequence[str]) -> str:

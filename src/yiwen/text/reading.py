@@ -114,8 +114,9 @@ class Reader:
         found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
         # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
         spans = [place for place in places(SPAN, line) if not re.fullmatch(r"[A-Z\d-]+", place[2])]
-        torn = [span for span in spans if not any(start <= span[0] and span[1] <= end for start, end, _ in found)]
-        return sorted(apart(found, torn))
+        edges = [(edge, edge, "") for start, end, _ in found for edge in (start, end)]
+        whole = {*apart(spans, edges)}  # inside of a term, or beside all
+        return sorted(apart(found, [span for span in spans if span not in whole]))
 
     def _left_alone(self, text: str, line: str, prose: str) -> Reading | None:
         """What is written of a text that is not for the model; None for one that is."""

@@ -87,8 +87,7 @@ def _boundaries(line: str, lang: str) -> list[int]:
     """Where a sentence of the line ends and another begins."""
     paired = [found.span() for found in _PAIRED.finditer(line)]
     quotes = [found.start() for found in re.finditer('"', line)]
-    bounds: list[int] = []
-    item = 0
+    bounds, item = list[int](), 0
     for found in _END.finditer(line, 0, len(line.rstrip())):
         start = bounds[-1] if bounds else 0
         before = line[max(start, found.start() - _FAR) : found.start()]
