@@ -404,6 +404,30 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     assert not any(thread.is_alive() for thread in callers._threads)
 
 
+def test_an_engine_that_tells_of_no_replicas_is_asked_by_one_thread_at_a_time() -> None:
+    class Alone:
+        description, n_inside, most_inside = "alone", 0, 0
+
+        def search(self, sources: Sequence[Ids], *targets: Any, **options: Any) -> list[Any]:
+            self.n_inside += 1
+            self.most_inside = max(self.most_inside, self.n_inside)
+            time.sleep(0.02)
+            self.n_inside -= 1
+            return [[] for _ in sources]
+
+        score = attend = search
+
+    engine = Alone()
+    callers = shared(engine)
+    with ThreadPoolExecutor(9) as pool:
+        for number in range(3):
+            pool.submit(callers.search, [(number,)], config=GREEDY)
+            pool.submit(callers.score, [(number,)], [(7,)])
+            pool.submit(callers.attend, [(number,)], [(7,)])
+    assert engine.most_inside == 1
+    callers.close()
+
+
 def test_close_waits_for_what_is_being_computed() -> None:
     """A thread that comes back from C++ to an interpreter that has ended aborts the process."""
     slow = Slow()
