@@ -340,7 +340,7 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
 
 def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
     callers = shared(Echo())
-    found = callers.search([(1, 2), (3,), (4,)], config=GREEDY, prefixes=[(), (5, 6), ()])
+    found = callers.search([(1, 2), [3], (4,)], config=GREEDY, prefixes=[(), [5, 6], ()])  # lists, too
     assert [group[0].ids for group in found] == [(1, 2), (5, 6, 3), (4,)]
     callers.close()
 
