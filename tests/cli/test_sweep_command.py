@@ -15,9 +15,10 @@ import pytest
 from commands import Commands
 
 from tiny_model import TinyRun, exported
+from yiwen.config import to_toml
 from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
-from yiwen.evaluation.metrics import Metric
+from yiwen.evaluation.metrics import Metric, quick_score
 from yiwen.files import one_writer
 from yiwen.recipe import load_recipe
 from yiwen.stop import GO_ON, StopFlag
@@ -229,8 +230,10 @@ def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
     return [Cell(Path(str(number)), each, loaded) for number, each in enumerate(settings)]
 
 
-def result_of(score: float, *, data: str = "same", metric: Metric = "bleu") -> Result:
-    return Result(score=score, metric=metric, minutes=2.0, data=data, recipe="", init=None, texts=())
+def result_of(
+    score: float, *, data: str = "same", metric: Metric = "bleu", minutes: float = 2.0, texts: tuple[str, ...] = ()
+) -> Result:
+    return Result(score=score, metric=metric, minutes=minutes, data=data, recipe="", init=None, texts=texts)
 
 
 def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
@@ -242,6 +245,37 @@ def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
     rows = compared(cells_of(recipe, *settings), [result_of(score) for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
+
+
+def test_more_seeds_than_there_are_quantiles_for_have_the_last_of_them(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = [{"a.x": x, "training.seed": str(seed)} for x in "01" for seed in range(13)]
+    gains = [1.0, 3.0] * 6 + [2.0]  # 12 of 13 are 1 from the mean: the deviation is 1, of 12 degrees of freedom
+    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    rows = compared(cells_of(recipe, *settings), [result_of(30.0 + gain) for gain in [0.0] * 13 + gains])
+    assert rows[1].gain == pytest.approx((2.0, 2 - 2.23 / 13**0.5, 2 + 2.23 / 13**0.5))
+
+
+def test_one_run_against_one_has_the_interval_of_its_own_lines_over_those_of_the_first(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = tuple(f"the {n} small cats of {n + 1} houses sleep here" for n in range(60))
+    wrong = tuple(text.replace("sleep", "eat") if n % 2 else text for n, text in enumerate(right))
+    monkeypatch.setattr(
+        Store, "open", lambda folder: SimpleNamespace(valid=SimpleNamespace(tgt=list(right)), tgt_lang="en")
+    )
+    results = [result_of(80.0, texts=wrong), result_of(100.0, texts=right)]
+    gain = compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain
+    assert gain is not None
+    assert 0 < gain[1] < 100 - quick_score(wrong, list(right), tgt_lang="en", metric="bleu") < gain[2]
+
+
+def test_the_minutes_of_a_row_are_those_of_a_run_of_it(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    settings = [{"a.x": "0", "training.seed": seed} for seed in "12"]
+    (row,) = compared(cells_of(recipe, *settings), [result_of(30.0, minutes=minutes) for minutes in (2.0, 5.0)])
+    assert row.minutes == 3.5
 
 
 @pytest.mark.parametrize("n", range(1, 11))
@@ -349,6 +383,42 @@ def test_a_run_of_another_length_is_no_result_of_this_one(recipe: str) -> None:
     for steps in (5, 7):
         _, (row,) = sweep(recipe, [*falling[:-3], *SHORT[1:], f"training.max_steps={steps}"])
         assert row.error == "alone: trained with max_steps=6 and patience=0; give another --folder, or remove it"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "goes_on"),
+    [
+        ("constant", ["training.max_steps=7"], True),
+        ("cosine", ["training.max_steps=7"], False),
+        ("constant", ["training.max_steps=5"], False),
+        ("constant", ["training.max_steps=7", "training.patience=3"], False),
+        ("cosine", ["training.max_steps=6"], True),
+    ],
+)
+def test_a_run_goes_on_longer_where_its_learning_rate_has_not_fallen_and_with_the_same_patience(
+    before: str, now: list[str], *, goes_on: bool, recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(*given: Any, **options: Any) -> Any:
+        raise TrainingError("here it goes on")
+
+    monkeypatch.setattr("yiwen.runs.train_recipe", train)
+    settings = ["training.max_steps=6", f"training.schedule={before}"]
+    (cell,) = grid(recipe, settings)
+    cell.folder.mkdir(parents=True)
+    (cell.folder / "recipe.toml").write_text(to_toml(cell.loaded.recipe), encoding="utf-8")
+    _, (row,) = sweep(recipe, [*settings[1:], *now])
+    refused = "alone: trained with max_steps=6 and patience=0; give another --folder, or remove it"
+    assert row.error == ("alone: here it goes on" if goes_on else refused)
+
+
+def test_a_recipe_that_is_judged_by_chrf_is_compared_by_it_and_its_time_is_that_of_its_log(recipe: str) -> None:
+    folder, (row,) = sweep(recipe, [*SHORT, "training.metric=chrf"])
+    result = json.loads((folder / "alone" / "cell.json").read_text("utf-8"))
+    valid = (Path(recipe).parent / "valid.de").read_text("utf-8").split("\n")[:-1]
+    assert (result["metric"], result["score"]) == ("chrf", row.score)
+    assert row.score == quick_score(result["texts"], valid, tgt_lang="de", metric="chrf") > 0
+    last = json.loads((folder / "alone" / "timing.jsonl").read_text("utf-8").split("\n")[-2])
+    assert row.minutes == last["seconds"] / 60 > 0
 
 
 def test_scores_over_other_validation_text_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from yiwen.errors import CheckpointError, ConfigError, ExportError
 from yiwen.export import ct2_spec, verify
 from yiwen.export.ctranslate2 import ExportReport, export_ctranslate2, print_report
 from yiwen.files import verify_manifest
-from yiwen.model.config import ModelConfig
+from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.text.subword import Subword
 
 
@@ -136,6 +137,22 @@ def test_a_mismatch_fails_the_export_and_leaves_nothing_behind(
         with pytest.raises(ExportError, match=message):
             export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None, output=output)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_the_weights_are_compared_as_they_lie_where_a_head_was_brought_first(
+    bundle: Path, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(linear: Any, head: int, config: ModelConfig) -> None:
+        real(linear, head, config)
+        linear[0].weight = linear[0].weight[::-1].copy()
+
+    real, opened = ct2_spec._bring_first, open_bundle(bundle)
+    shown = replace(opened, info=replace(opened.info, alignment=AlignmentHead(layer=0, head=1)))
+    export_ctranslate2(shown, dtype=dtype, valid=None)
+    monkeypatch.setattr(ct2_spec, "_bring_first", wrong)
+    with pytest.raises(ExportError, match="does not compute what the trained one does"):
+        export_ctranslate2(shown, dtype=dtype, valid=None)
 
 
 def test_an_export_writes_only_where_the_next_one_clears_up(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

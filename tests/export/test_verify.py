@@ -109,6 +109,19 @@ def test_a_model_that_is_meant_to_be_sampled_from_is_compared_by_its_likeliest_t
     assert asked == [SearchConfig(beam_size=2)] * 2
 
 
+def test_a_rounded_model_is_told_by_its_equal_translations_and_by_how_far_its_log_probabilities_are_apart(
+    tiny_run: TinyRun,
+) -> None:
+    ours, theirs = Told([[300], [301], [302]], {}), Told([[300], [301], [303]], {300: -1.3, 301: -0.7})
+    test_set = TestSet([[7], [8], [9]], [], [])
+    bundle = searching(tiny_run.best, SearchConfig())
+    found = compare_quality(ours, theirs, test_set, bundle=bundle, remedy="")  # type: ignore[arg-type]
+    # Of six tokens, three of them ends, two are 0.3 apart, one in each direction.
+    assert (found["n_sentences"], found["agreement"]) == (3, pytest.approx(2 / 3))
+    assert found["mean_log_prob_difference"] == pytest.approx(0.1)
+    assert found["largest_log_prob_difference"] == pytest.approx(0.3)
+
+
 def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:
     bundle = searching(tiny_run.best, SearchConfig())
     target = bundle.target

@@ -340,7 +340,7 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
 
 def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
     callers = shared(Echo())
-    found = callers.search([(1, 2), (3,), (4,)], config=GREEDY, prefixes=[(), (5, 6), ()])
+    found = callers.search([(1, 2), [3], (4,)], config=GREEDY, prefixes=[(), [5, 6], ()])  # lists, too
     assert [group[0].ids for group in found] == [(1, 2), (5, 6, 3), (4,)]
     callers.close()
 
@@ -402,6 +402,30 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     assert callers.attend([(1,)], [(2,)]) == ["attended"]
     callers.close()
     assert not any(thread.is_alive() for thread in callers._threads)
+
+
+def test_an_engine_that_tells_of_no_replicas_is_asked_by_one_thread_at_a_time() -> None:
+    class Alone:
+        description, n_inside, most_inside = "alone", 0, 0
+
+        def search(self, sources: Sequence[Ids], *targets: Any, **options: Any) -> list[Any]:
+            self.n_inside += 1
+            self.most_inside = max(self.most_inside, self.n_inside)
+            time.sleep(0.02)
+            self.n_inside -= 1
+            return [[] for _ in sources]
+
+        score = attend = search
+
+    engine = Alone()
+    callers = shared(engine)
+    with ThreadPoolExecutor(9) as pool:
+        for number in range(3):
+            pool.submit(callers.search, [(number,)], config=GREEDY)
+            pool.submit(callers.score, [(number,)], [(7,)])
+            pool.submit(callers.attend, [(number,)], [(7,)])
+    assert engine.most_inside == 1
+    callers.close()
 
 
 def test_close_waits_for_what_is_being_computed() -> None:

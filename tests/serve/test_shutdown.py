@@ -273,6 +273,15 @@ def test_either_kind_of_address_is_listened_on(
     assert listen(ServeConfig(host=host, port=8090)) == ((host, 8090), family)
 
 
+def test_a_service_that_was_closed_leaves_no_thread_of_its_engines(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    threads = [thread for engine in service.pairs.engines for thread in engine._threads]
+    assert all(thread.is_alive() for thread in threads)
+    assert threads
+    service.close()
+    assert not any(thread.is_alive() for thread in threads)
+
+
 def test_connections_are_kept_and_the_end_waits_as_long_as_was_set(exported_bundle: Path, tmp_path: Path) -> None:
     service = service_of(tmp_path, exported_bundle, keep_alive_s=7, drain_s=11)
     server = make_server(service)

@@ -128,7 +128,7 @@ def _write_verified(
     opened = partial(CT2Engine, source=source, target=target, is_new=True)
     with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
         exact = Path(exact_folder)
-        write_model(exact, model, source=source, target=target, dtype="float32", alignment=None)
+        write_model(exact, model, source=source, target=target, dtype="float32", alignment=bundle.info.alignment)
         write_info(exact, dataclasses.replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
