@@ -301,13 +301,15 @@ def test_numbers_of_tmx_that_are_no_character_are_blanks(tmp_path: Path) -> None
         "&#9;&#x5B57;&#x1F600;": "\t字😀",
     }
     body = "".join(unit.format(text) for text in texts)
-    (tmp_path / "a.tmx").write_text(f"<tmx><body>{body}</body></tmx>", encoding="utf-8")
-    assert [src for _, src, _ in read(CorpusConfig(path="a.tmx"), tmp_path)] == [
-        text.encode() for text in texts.values()
-    ]
-    for size in range(1, 20):  # wherever one piece that is read ends and the next begins
-        file = _Legal(BytesIO(body.encode()))
-        assert b"".join(iter(lambda: file.read(size), b"")) == _Legal(BytesIO(body.encode())).read(1000)  # noqa: B023
+    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be"):
+        mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
+        data = f"{mark}<tmx><body>{body}</body></tmx>".encode(encoding)
+        (tmp_path / "a.tmx").write_bytes(data)
+        found = [src for _, src, _ in read(CorpusConfig(path="a.tmx"), tmp_path)]
+        assert found == [text.encode() for text in texts.values()], encoding
+        for size in range(1, 40):  # wherever one piece that is read ends and the next begins
+            file = _Legal(BytesIO(data))
+            assert b"".join(iter(lambda: file.read(size), b"")) == _Legal(BytesIO(data)).read(10_000)  # noqa: B023
     (tmp_path / "a.tmx").write_text(f"<tmx><body>{unit.format('&#' + '9' * 5000 + ';')}", encoding="utf-8")
     with pytest.raises(DataError, match="not well-formed TMX"):
         read(CorpusConfig(path="a.tmx"), tmp_path)

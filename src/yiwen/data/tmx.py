@@ -22,7 +22,8 @@ _CODES: Final = ("bpt", "ept", "it", "ph", "ut")
 
 _PLAIN: Final[Any] = {"resolve_entities": False, "load_dtd": False, "remove_comments": True, "remove_pis": True}
 """How a file of anybody's is parsed."""
-_NUMBER: Final = re.compile(rb"&#(?:x([0-9a-fA-F]{1,9})|([0-9]{1,9}));")
+_NUMBER: Final = re.compile(rb"&(\0?)#\1(?:x\1((?:[0-9a-fA-F]\1){1,9})|((?:[0-9]\1){1,9}));")
+"""A reference to a character by its number; in UTF-16 with a zero between all of its bytes."""
 
 
 def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator[lines.Columns]:
@@ -78,13 +79,13 @@ class _Legal:
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
-        while b"&" in data[-16:] and (more := self._file.read(16)):  # a reference goes on behind what was read
+        while b"&" in data[-32:] and (more := self._file.read(32)):  # a reference goes on behind what was read
             data += more
         return _NUMBER.sub(_if_legal, data)
 
 
 def _if_legal(reference: re.Match[bytes]) -> bytes:
-    code = int(reference[1], 16) if reference[1] else int(reference[2])
+    code = int((reference[2] or reference[3]).replace(b"\0", b""), 16 if reference[2] else 10)
     legal = code in (9, 10, 13) or 32 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
     return reference[0] if legal else b" "
 
