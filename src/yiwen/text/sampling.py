@@ -1,6 +1,6 @@
 """Subword regularisation: words cut at random, by draws that a seed repeats in every process.
 
-BPE-dropout (Provilkov et al. 2020) skips a merge with some probability; unigram sampling (Kudo 2018, section 3.2)
+BPE-dropout (Provilkov et al. 2020) skips a merge with some probability; unigram sampling (Kudo 2018, section 3.3)
 draws a way to cut in proportion to P(cut)^alpha. SentencePiece has both, but salts its generator in every process, and
 a training that is resumed would go on with other words than one never stopped. Here the same rules draw from Python's
 generator, whose numbers are the same everywhere.
@@ -111,7 +111,7 @@ class SubwordSampler:
         return [part for part in parts if part]
 
     def _drawn(self, word: str, random: Callable[[], float]) -> Sequence[str]:
-        """Draw a way to cut: probabilities of all ways forwards, a draw backwards (Kudo 2018, section 3.2)."""
+        """Draw a way to cut: probabilities of all ways forwards, a draw backwards (Kudo 2018, section 3.3)."""
         # At each place: log-weight of all ways whose last piece starts there.
         edges: list[list[tuple[float, int]]] = [[]]
         total = [0.0]  # logarithm of the weight of all ways up to a place

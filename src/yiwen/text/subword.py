@@ -190,7 +190,7 @@ class Subword:
 
         Args:
             texts: Normalised texts.
-            sampling: BPE-dropout probability (Provilkov et al. 2020), or alpha of Kudo 2018, section 3.2.
+            sampling: BPE-dropout probability (Provilkov et al. 2020), or alpha of Kudo 2018, section 3.3.
             seed: Equal seeds give equal ids, in every process.
         """
         if self._sampler is None or self._sampler.sampling != sampling:
