@@ -48,11 +48,21 @@ def test_gains_and_losses_are_told_apart_and_ties_left_out() -> None:
 
 
 def test_confidence_is_compared_with_what_was_good() -> None:
-    lines = [line(n, "a", 80.0 if n % 2 else 20.0, confidence=0.75) for n in range(100)]
+    told = ("x", 0.0), ("ein Hund", 100.0)
+    lines = [line(n, "a", told[n % 2][1], translation=told[n % 2][0], confidence=0.75) for n in range(100)]
     details = details_of(lines, tgt_lang="de", good_at=50.0)
     assert details.calibration_error == pytest.approx(0.25)
     assert sum(n for n, _, _ in details.reliability) == 100
     assert details.reliability[0] == (10, 0.75, 0.5)
+
+
+def test_what_is_good_goes_by_case_also_where_scores_ignore_it() -> None:
+    test = TextPairs(src=["a dog"] * 100, tgt=["ein Hund"] * 100)
+    told: list[Told] = [("ein Hund" if n % 2 else "EIN HUND", (), 0.5) for n in range(100)]  # so half of them are good
+    for lowercase, worst in ((True, 100.0), (False, pytest.approx(100 / 7 / 6))):
+        lines = lines_beside(test, told, None, tgt_lang="de", lowercase=lowercase)
+        details = details_of(lines, tgt_lang="de", good_at=50.0, lowercase=lowercase)
+        assert (details.worst[0].chrf, details.calibration_error) == (worst, 0.0)
 
 
 def test_as_many_gains_and_losses_are_shown_as_worst_lines() -> None:

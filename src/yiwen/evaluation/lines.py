@@ -103,11 +103,14 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, l
         others = [line.other for line in inside if line.other is not None]
         return score([line.translation for line in inside]), score(others) if others else None
 
-    sure = [(line.confidence, line.chrf >= good_at) for line in lines if good_at and line.confidence is not None]
+    # Confidence was learnt from scores with case, also where these ignore it.
+    cased = sentence_scores([line.translation for line in lines], [line.reference for line in lines], tgt_lang=tgt_lang)
+    both = zip(lines, cased, strict=True)
+    sure = [(line.confidence, chrf >= good_at) for line, chrf in both if good_at and line.confidence is not None]
     error, reliability = reliability_of(*zip(*sure, strict=True)) if sure else (None, ())
     scored = [line for line in lines if line.reference or line.translation.strip()]  # chrF of nothing is 0, if right
-    compared = [line for line in lines if line.other is not None]
-    by_gain = sorted(compared, key=lambda line: line.other_chrf - line.chrf)  # the greatest first
+    # The greatest gain first.
+    by_gain = sorted((line for line in lines if line.other is not None), key=lambda line: line.other_chrf - line.chrf)
     return Details(
         buckets=tuple((edge, len(inside), *scores(inside)) for edge, inside in sorted(buckets.items())),
         flagged={flag: tuple(numbers) for flag, numbers in sorted(flagged.items())},
