@@ -102,6 +102,14 @@ def test_rare_labels_weigh_as_much_as_common_ones() -> None:
     assert (weights * counts).tolist() == pytest.approx([3.0, 3.0, 3.0])
 
 
+def test_a_label_without_a_text_changes_no_other_ones_weight() -> None:
+    """As where all its texts are too long: the mean over the texts stays 1."""
+    counts = np.array([2, 0, 6])
+    found = balanced_weights(counts).numpy()
+    assert found[[0, 2]].tolist() == pytest.approx([2.0, 2 / 3])  # as scikit-learn's "balanced" has it
+    assert (found * counts).sum() / counts.sum() == pytest.approx(1.0)
+
+
 def test_a_common_label_is_learnt_however_rare_the_other_one_is() -> None:
     """Smoothing spreads a text's own weight: by that of a label 60 times as rare, the likeliest would be the rare."""
     logits = torch.zeros(60, 2, requires_grad=True)

@@ -48,5 +48,5 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
 
 
 def balanced_weights(counts_K: npt.NDArray[Any]) -> Tensor:
-    """total / (K x count): every label weighs as much as any other, and the mean over what is counted stays 1."""
-    return torch.tensor(counts_K.sum() / (len(counts_K) * np.where(counts_K > 0, counts_K, 1)), dtype=torch.float32)
+    """total / (labels that occur x count): each weighs as much as any other, and the mean over what is counted is 1."""
+    return torch.from_numpy(counts_K.sum() / (np.count_nonzero(counts_K) * np.where(counts_K > 0, counts_K, 1))).float()
