@@ -56,7 +56,8 @@ _CODE: Final = (
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}])(?!{_CODE}){_BLANK}*(?:,|[!?]+|[;:]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
-    rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
+    rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
+    rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°)\]+#{MASK}]))[.!?]\Z"  # not of U.S. or D. J.
 )
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
@@ -210,8 +211,7 @@ def paired(line: str) -> str:
             line = "".join(next(marks) if character in (left, right) else character for character in line)
         else:
             line = left * lonely.count(right) + line + right * lonely.count(left)
-    if line.count("‘") > line.count("’"):
-        line += "’"
+    line += "’" * (line.count("‘") > line.count("’"))
     dropped = {*_lonely(line, "《", "》")}
     return "".join(character for place, character in enumerate(line) if place not in dropped) if dropped else line
 
