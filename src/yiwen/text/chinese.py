@@ -59,6 +59,9 @@ _MARKS: Final = (
     rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
     rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°)\]+#{MASK}]))[.!?]\Z"  # not of U.S. or D. J.
 )
+_BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
+_SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
+_DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!\d|{_BLANK}))|{_SPACED}{_BEFORE}"
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
     rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
@@ -71,7 +74,7 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
     ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
-    ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
+    ("dash", re.compile(_DASH), lambda found: "——"),
     ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
     ("blank", re.compile(_BLANKS), lambda found: ""),
 ]
