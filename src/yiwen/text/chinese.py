@@ -56,7 +56,7 @@ _CODE: Final = (
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}])(?!{_CODE}){_BLANK}*(?:,|[!?]+|[;:]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
-    rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
+    rf"|(?<=[^\s:])(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
     rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°)\]+#{MASK}]))[.!?]\Z"  # not of U.S. or D. J.
 )
 _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
@@ -183,12 +183,11 @@ def violations(text: str) -> tuple[str, ...]:
     ('half-width mark', 'blank', 'unpaired')
     """
     found: list[str] = []
-    for line in text.split("\n"):
-        if _HAN_CHARACTER.search(line):
-            prose, _ = masked(line)
-            for name, pattern, replace in _RULES:
-                found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
-            found += ["unpaired"] * (not is_paired(line))
+    for line in filter(_HAN_CHARACTER.search, text.split("\n")):
+        prose, _ = masked(line)
+        for name, pattern, replace in _RULES:
+            found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
+        found += ["unpaired"] * (not is_paired(line))
     return tuple(found)
 
 
