@@ -27,7 +27,7 @@ _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
 _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
+_WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
 
@@ -57,7 +57,7 @@ _CODE: Final = (
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}])(?!{_CODE}){_BLANK}*(?:,|[!?]+|[;:]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
     rf"|(?<=[^\s:])(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
-    rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°)\]+#{MASK}]))[.!?]\Z"  # not of U.S. or D. J.
+    rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°′″)\]+#{MASK}]))[.!?]\Z"  # not of U.S. or D. J.
 )
 _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
