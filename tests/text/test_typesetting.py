@@ -152,6 +152,11 @@ def test_hundreds_of_quotations_that_touch_each_other_do_not_take_as_many_rounds
     assert len(rounds) < 120
 
 
+def test_a_run_of_dots_is_looked_through_once() -> None:
+    text = f"你a{'.' * 100_000}b"
+    assert typeset(text) == text
+
+
 def test_five_thousand_generated_lines_have_no_breach_and_do_not_change_again() -> None:
     rng = random.Random(7)
     total: Counter[str] = Counter()
