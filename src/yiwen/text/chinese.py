@@ -7,7 +7,6 @@ Whether a blank stands between Chinese and Latin is left as it is: both are usua
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable
 from typing import Final
@@ -70,6 +69,7 @@ _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
     ("full-width sign", _WIDE_SIGNS, _half),
+    ("full-width sign", re.compile(r"(?<=\d)(?<!\d{4})(?<!，\d)(?<!，\d\d)，(?=\d{3}(?!\d))"), _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
     ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
@@ -210,8 +210,7 @@ def paired(line: str) -> str:
     for left, right in ("“”", "「」", "『』"):
         lonely = [line[place] for place in _lonely(line, left, right)]
         if left == "“" and lonely and len(lonely) % 2 == 0:  # the wrong way round
-            marks = itertools.cycle((left, right))
-            line = "".join(next(marks) if character in (left, right) else character for character in line)
+            line = re.sub("[“”]([^“”]*)[“”]", r"“\1”", line)
         else:
             line = left * lonely.count(right) + line + right * lonely.count(left)
     line += "’" * (line.count("‘") > line.count("’"))
