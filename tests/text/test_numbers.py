@@ -73,6 +73,12 @@ def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides
     assert numbers_in("3千", "zh", is_strict=True).digits == (frozenset({3.0, 3000.0}),)
 
 
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_a_full_width_comma_groups_thousands(language: str) -> None:
+    found = numbers_in("１，０００、12，000、1，843，500、1，2，300、2019，120", language).digits
+    assert [max(values) for values in found] == [1000, 12_000, 1_843_500, 1, 2, 300, 2019, 120]
+
+
 def test_versions_dates_and_times_are_several_numbers() -> None:
     dates = ("2025-11-20", [2025, 11, 20]), ("20.11.2025", [20, 11, 2025])
     for text, numbers in (("3.14.2", [3, 14, 2]), (".1.2", [1, 2]), *dates):
