@@ -149,7 +149,7 @@ def test_hundreds_of_quotations_that_touch_each_other_do_not_take_as_many_rounds
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rounds: list[str] = []
-    monkeypatch.setattr(chinese, "masked", lambda text: rounds.append(text) or protect.masked(text))
+    monkeypatch.setattr(chinese, "masked", lambda text, more: rounds.append(text) or protect.masked(text, more))
     assert typeset("你" + '"a"' * 30).count('"') == 0
     done = typeset("你" + '"a"' * 500)
     assert done.replace("“", '"').replace("”", '"') == "你" + '"a"' * 500

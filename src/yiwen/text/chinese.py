@@ -8,7 +8,7 @@ Whether a blank stands between Chinese and Latin is left as it is: both are usua
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from yiwen.once import once
@@ -164,17 +164,19 @@ def _converter(config: str) -> Callable[[str], str]:
     return OpenCC(config).convert
 
 
-def typeset(text: str, *, pairs: bool = True) -> str:
+def typeset(text: str, *, pairs: bool = True, kept: Iterable[str] = ()) -> str:
     """Set Chinese text as Chinese is set; lines without a Chinese character, addresses and code stay as they are.
 
     Args:
         text: Any number of lines.
         pairs: Give every quote its partner, too; not for a part of a longer quotation.
+        kept: What stays as it is as well, such as Yahoo!; words without signs do so anyway.
 
     >>> typeset('他说:"用 foo(a, b) 就行 ,大约3.5 秒"...')
     '他说：“用 foo(a, b) 就行，大约3.5 秒”……'
     """
-    return "\n".join(_set(line, pairs) if _HAN_CHARACTER.search(line) else line for line in text.split("\n"))
+    signed = re.compile("|".join(re.escape(term) for term in kept if not term.isalnum()) or "(?!)")
+    return "\n".join(_set(line, pairs, signed) if _HAN_CHARACTER.search(line) else line for line in text.split("\n"))
 
 
 def violations(text: str) -> tuple[str, ...]:
@@ -229,11 +231,12 @@ def _lonely(line: str, left: str, right: str) -> list[int]:
     return found
 
 
-def _set(line: str, pairs: bool) -> str:
+def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
     # What one rule mends may be another's to mend, a quotation its neighbour's. Mostly one round is enough. Of hundreds
     # of quotations that touch each other some are left, for a second call: it would take as many rounds.
     for _ in range(9 + min(line.count('"'), 64)):
-        mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
+        # What is code may show only in usual letters.
+        mended, spans = masked(half := _WIDE_LETTERS.sub(_half, line), [(*k.span(), k[0]) for k in kept.finditer(half)])
         for _, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended)
         mended = unmasked(paired(mended) if pairs else mended, spans)
