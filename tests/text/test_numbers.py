@@ -67,8 +67,16 @@ def test_a_number_in_digits_has_its_values(text: str, values: set[float]) -> Non
 def test_a_number_and_its_unit_are_one_value_where_words_are_known_on_both_sides() -> None:
     for text, value in (("3 million", 3e6), ("80.63亿", 8.063e9), ("1亿2050万", 1.205e8)):
         assert numbers_in(text, "en", is_strict=True).digits == (frozenset({value}),)
+    assert numbers_in("12万5", "zh", is_strict=True).digits == (frozenset({125_000.0}),)
+    assert numbers_in("3万1月", "zh", is_strict=True).digits == (frozenset({30_000.0}), frozenset({1.0}))
     assert numbers_in("1万2万", "zh", is_strict=True).digits == (frozenset({1e4}), frozenset({2e4}))
     assert numbers_in("3千", "zh", is_strict=True).digits == (frozenset({3.0, 3000.0}),)
+
+
+@pytest.mark.parametrize("language", ["zh", "ja"])
+def test_a_full_width_comma_groups_thousands(language: str) -> None:
+    found = numbers_in("１，０００、12，000、1，843，500、1，2，300、2019，120", language).digits
+    assert [max(values) for values in found] == [1000, 12_000, 1_843_500, 1, 2, 300, 2019, 120]
 
 
 def test_versions_dates_and_times_are_several_numbers() -> None:
@@ -101,7 +109,9 @@ def test_versions_dates_and_times_are_several_numbers() -> None:
         ("zh", "三千零五，二百五十，两千零五", {3005, 250, 2005}),
         ("zh-Hant", "兩千萬，三億", {20000000, 300000000}),
         ("zh", "上万人，亿人", {10000, 100000000}),
-        ("zh", "人民币壹拾万元整，叁万伍仟元，贰佰元，大陆，参加", {100000, 35000, 200}),
+        ("zh", "人民币壹拾万元整，拾亿元，叁万伍仟元，贰佰元，大陆，参加，收拾", {100000, 1000000000, 35000, 200}),
+        ("zh", "腊月廿四，卅年，五卅运动", {24, 30}),
+        ("zh", "二○○八年，一九九○年，二O一二，两个○", {2008, 1990, 2012, 2}),
         ("ja", "二十三", {23}),
         ("ja", "金額は壱万円、弐拾参円", {10000, 23}),
         ("it", "dodici", set()),

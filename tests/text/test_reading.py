@@ -232,6 +232,14 @@ def test_a_text_of_terms_alone_is_set_and_in_the_script_that_the_models_answers_
     assert written("zh-Hans", "zh-Hant", "软件", "Dog") == Reading("", "軟件")
 
 
+@pytest.mark.parametrize("term", ["Yahoo!", "Café!", "LEGO(乐高)", "第三届,下", "软件"])
+def test_a_term_in_chinese_is_written_as_the_glossary_has_it(english: Subword, term: str) -> None:
+    work = replace(reader(english, "en", "zh"), glossary=Glossary({"dog": term}))
+    reading = work.read("The dog is a man.")
+    assert work.write(reading, f"我说,{term}是人.") == f"我说，{term}是人。"
+    assert work.write(reading, f"是{term}.") == f"是{term}。"
+
+
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]

@@ -32,7 +32,7 @@ DATA = Path(os.environ.get("YIWEN_DATA", "/nowhere"))
 HALF, FULL, LEFT, RIGHT = ",;:!?", "，。！？；：、", "“‘「『（【《〈", "”’」』）】》〉"
 WORDS = "你好 世界 机器 翻译 他说 文件 Python foo(a,b) http://a.cn/b,c?d=e x@y.cn 3.5 1,000 10:30 《红楼梦》".split()  # noqa: SIM905
 WORDS += [*"你好 世界 机器 翻译 他说 文件 README.md %s U.S. 第3章 ＡＢＣ１２ GPT-4 it's".split(), "`a, b`"]  # noqa: SIM905
-SIGNS = [*",.;:!?", *FULL, "...", "……", "--", "——", *'""\'“”(())（）《》', " ", "  ", " ", ""]
+SIGNS = [*",.;:!?", *FULL, "...", "……", "--", "——", " — ", *'""\'“”(())（）《》', " ", "  ", " ", ""]
 
 is_han = re.compile(f"[{HAN}]").fullmatch
 
@@ -111,6 +111,26 @@ EXAMPLES = [
     ("<b>他走了.</b>**我走了.** 见下.`x`", "<b>他走了。</b>**我走了。** 见下。`x`"),
     ("好 ! 他走了 . 我 ... 走了 .", "好！他走了。我……走了。"),
     ("大小:>5厘米", "大小：>5厘米"),
+    ("维生素 C.", "维生素 C。"),
+    ("请使用 ConfigParser:", "请使用 ConfigParser："),
+    ("先说 Python,\n用 ::", "先说 Python，\n用 ::"),
+    ("见表 2.", "见表 2。"),
+    ("每秒 5 m/s,共 25°C.", "每秒 5 m/s，共 25°C。"),
+    ("若 x>0,则 y=0.", "若 x>0，则 y=0。"),
+    ("世界卫生组织(WHO).", "世界卫生组织(WHO)。"),
+    ("你会用 C++?", "你会用 C++？"),
+    ("他叫 C. C. D.", "他叫 C. C. D."),
+    ("算法 — 有目的 —  很慢", "算法——有目的——很慢"),
+    ("SQL — 语言 —— SQL —好", "SQL——语言——SQL——好"),
+    ("— 鲁迅", "——鲁迅"),
+    ("正在打开 {name}...", "正在打开 {name}……"),
+    ("我想去 Paris…", "我想去 Paris……"),
+    ("答案就是＂不＂", "答案就是“不”"),
+    ("１，０００人,金额1，843，500美元", "1,000人，金额1,843,500美元"),
+    ("第1，2，300页,在2019，120人", "第1，2，300页，在2019，120人"),
+    ("用 ::选择,std::库", "用 ::选择，std::库"),
+    ("北纬39°54′.", "北纬39°54′。"),
+    ("京—沪,1998—2000年,A — B", "京—沪，1998—2000年，A — B"),
 ]
 
 
@@ -129,11 +149,16 @@ def test_hundreds_of_quotations_that_touch_each_other_do_not_take_as_many_rounds
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rounds: list[str] = []
-    monkeypatch.setattr(chinese, "masked", lambda text: rounds.append(text) or protect.masked(text))
+    monkeypatch.setattr(chinese, "masked", lambda text, more: rounds.append(text) or protect.masked(text, more))
     assert typeset("你" + '"a"' * 30).count('"') == 0
     done = typeset("你" + '"a"' * 500)
     assert done.replace("“", '"').replace("”", '"') == "你" + '"a"' * 500
     assert len(rounds) < 120
+
+
+def test_a_run_of_dots_is_looked_through_once() -> None:
+    text = f"你a{'.' * 100_000}b"
+    assert typeset(text) == text
 
 
 def test_five_thousand_generated_lines_have_no_breach_and_do_not_change_again() -> None:

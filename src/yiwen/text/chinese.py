@@ -7,9 +7,8 @@ Whether a blank stands between Chinese and Latin is left as it is: both are usua
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from yiwen.once import once
@@ -27,7 +26,7 @@ _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
 _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ]+")
+_WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
 
@@ -56,8 +55,12 @@ _CODE: Final = (
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
     rf"(?<=[{HAN}{_RIGHT}])(?!{_CODE}){_BLANK}*(?:,|[!?]+|[;:]|\.(?![.\w]))|(?<=[{HAN}])\.(?=[{HAN}])"
-    rf"|(?<=\S)(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?:(?<=[^\W_][^\W_])|(?<=[%℃{MASK}]))[.!?]\Z|(?<=[！？])[!?]+"
+    rf"|(?<=[^\s:])(?:[,;:]|[!?]+)(?={_BLANK}*[{HAN}{_LEFT}])|(?<=[！？])[!?]+"
+    rf"|(?:(?<=[^\s.'’]\w)|(?<=[{HAN}\d] \w)|(?<=[\d%℃°′″)\]+#{MASK}]))[.!?,;:]\Z"  # not of U.S. or D. J.
 )
+_BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
+_SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
+_DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!\d|{_BLANK}))|{_SPACED}{_BEFORE}"
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
     rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
@@ -66,11 +69,13 @@ _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
     ("full-width sign", _WIDE_SIGNS, _half),
+    ("full-width sign", re.compile(r"(?<=\d)(?<!\d{4})(?<!，\d)(?<!，\d\d)，(?=\d{3}(?!\d))"), _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
     ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
-    ("dash", re.compile(rf"(?<=[{HAN}{_RIGHT}]){_BLANK}*--+{_BLANK}*(?=[{HAN}{_LEFT}])"), lambda found: "——"),
+    ("ellipsis", re.compile(rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z"), lambda found: "……"),
+    ("dash", re.compile(_DASH), lambda found: "——"),
     ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
     ("blank", re.compile(_BLANKS), lambda found: ""),
 ]
@@ -159,17 +164,19 @@ def _converter(config: str) -> Callable[[str], str]:
     return OpenCC(config).convert
 
 
-def typeset(text: str, *, pairs: bool = True) -> str:
+def typeset(text: str, *, pairs: bool = True, kept: Iterable[str] = ()) -> str:
     """Set Chinese text as Chinese is set; lines without a Chinese character, addresses and code stay as they are.
 
     Args:
         text: Any number of lines.
         pairs: Give every quote its partner, too; not for a part of a longer quotation.
+        kept: What stays as it is as well, such as Yahoo!; words without signs do so anyway.
 
     >>> typeset('他说:"用 foo(a, b) 就行 ,大约3.5 秒"...')
     '他说：“用 foo(a, b) 就行，大约3.5 秒”……'
     """
-    return "\n".join(_set(line, pairs) if _HAN_CHARACTER.search(line) else line for line in text.split("\n"))
+    signed = re.compile("|".join(re.escape(term) for term in kept if not term.isalnum()) or "(?!)")
+    return "\n".join(_set(line, pairs, signed) if _HAN_CHARACTER.search(line) else line for line in text.split("\n"))
 
 
 def violations(text: str) -> tuple[str, ...]:
@@ -179,12 +186,11 @@ def violations(text: str) -> tuple[str, ...]:
     ('half-width mark', 'blank', 'unpaired')
     """
     found: list[str] = []
-    for line in text.split("\n"):
-        if _HAN_CHARACTER.search(line):
-            prose, _ = masked(line)
-            for name, pattern, replace in _RULES:
-                found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
-            found += ["unpaired"] * (not is_paired(line))
+    for line in filter(_HAN_CHARACTER.search, text.split("\n")):
+        prose, _ = masked(line)
+        for name, pattern, replace in _RULES:
+            found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
+        found += ["unpaired"] * (not is_paired(line))
     return tuple(found)
 
 
@@ -206,12 +212,10 @@ def paired(line: str) -> str:
     for left, right in ("“”", "「」", "『』"):
         lonely = [line[place] for place in _lonely(line, left, right)]
         if left == "“" and lonely and len(lonely) % 2 == 0:  # the wrong way round
-            marks = itertools.cycle((left, right))
-            line = "".join(next(marks) if character in (left, right) else character for character in line)
+            line = re.sub("[“”]([^“”]*)[“”]", r"“\1”", line)
         else:
             line = left * lonely.count(right) + line + right * lonely.count(left)
-    if line.count("‘") > line.count("’"):
-        line += "’"
+    line += "’" * (line.count("‘") > line.count("’"))
     dropped = {*_lonely(line, "《", "》")}
     return "".join(character for place, character in enumerate(line) if place not in dropped) if dropped else line
 
@@ -227,11 +231,12 @@ def _lonely(line: str, left: str, right: str) -> list[int]:
     return found
 
 
-def _set(line: str, pairs: bool) -> str:
+def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
     # What one rule mends may be another's to mend, a quotation its neighbour's. Mostly one round is enough. Of hundreds
     # of quotations that touch each other some are left, for a second call: it would take as many rounds.
     for _ in range(9 + min(line.count('"'), 64)):
-        mended, spans = masked(_WIDE_LETTERS.sub(_half, line))  # what is code may show only in usual letters
+        # What is code may show only in usual letters.
+        mended, spans = masked(half := _WIDE_LETTERS.sub(_half, line), [(*k.span(), k[0]) for k in kept.finditer(half)])
         for _, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended)
         mended = unmasked(paired(mended) if pairs else mended, spans)

@@ -110,14 +110,11 @@ def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) 
     left, right = paired[bisect_left(paired, (found.start(), 0)) - 1] if paired else (0, 0)
     if not left < found.start() < right or found.end() > right:
         return False
-    if found.end() < right or line[left] == "《":
-        return True
     before = line[max(start, left - _FAR) : left].rstrip()
-    if line[left] in "([（【" and before:
+    if found.end() < right or line[left] == "《" or (line[left] in "([（【" and before):
         return True
-    if line[right : right + 1].isspace() or before.endswith("："):
-        return False
-    return before[-1:].isalnum() or _SPEAKS.match(line, right) is not None
+    goes_on = before[-1:].isalnum() or _SPEAKS.match(line, right) is not None
+    return goes_on and not (line[right : right + 1].isspace() or before.endswith("："))
 
 
 def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
