@@ -18,7 +18,7 @@ from yiwen.errors import DataError
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
-from yiwen.serve.endpoint import V1, Endpoint, Upload
+from yiwen.serve.endpoint import V1, Endpoint, Texts, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
@@ -46,12 +46,12 @@ class Term(Strict):
 class TranslateRequest(Strict):
     """One text or several, and how they are to be translated."""
 
-    text: str | list[str]
+    text: Texts
     source: Code = "auto"
     target: Code
     beam_size: int | None = Field(None, ge=1, description="Hypotheses kept; the model's own setting if not given.")
     alternatives: int = Field(1, ge=1, description="Translations of each text.")
-    prefix: str | list[str] | None = Field(None, description="What the translation has to start with; one a text.")
+    prefix: Texts | None = Field(None, description="What the translation has to start with; one a text.")
     alignment: bool = Field(False, description="Which words go with which.")
     glossary: list[Term] = Field(default=[], max_length=200)
     stream: bool = Field(False, description="One text, sentence by sentence, a JSON object a line.")
