@@ -107,6 +107,16 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
         400,
         "2 prefixes for 1 texts; give one",
     ),
+    "a prefix that no translation of a letter starts with": (
+        request(T, translation(["ab", "b"], prefix=["c" * 208, "c" * 205])),
+        413,
+        "205 characters in a prefix, the limit is 204; send less",
+    ),
+    "a prefix of a thousand characters and one": (
+        request(T, translation("a" * 900, prefix="b" * 1001)),
+        413,
+        "1001 characters in a prefix, the limit is 1000; send less",
+    ),
     "a form of 2,000 fields": (request("/translate", b"q=a&" * 2000, content_type=FORM), 400, "at most 1000 fields"),
     "a form of broken characters": (request("/translate", b"q=%ff", content_type=FORM), 400, "byte 0xff in position 0"),
     "LibreTranslate with a number": (

@@ -137,10 +137,9 @@ def _names(call: Call) -> dict[str, Way]:
 
 
 def _way(call: Call, name: str) -> Way:
-    names = _names(call)
-    if name not in names:
-        raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(names))}")
-    return names[name]
+    if way := _names(call).get(name):
+        return way
+    raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(_names(call)))}")
 
 
 def _model(name: str) -> dict[str, Any]:
