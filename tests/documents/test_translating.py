@@ -459,6 +459,13 @@ def test_texts_with_tags_are_translated_here() -> None:
     assert xml == ['di <k>hello</k> <x id="1"></x>ya']
 
 
+@pytest.mark.timeout(40)  # in a list, each tag was compared with each name
+def test_thousands_of_tags_are_told_from_a_million_names() -> None:
+    text, names = "<p>a</p>" * 4_000, [f"x{i}" for i in range(1_000_000)]
+    (found,) = translate_markup([text], is_html=True, translate=Fake({"a": "b"}).translate, ignored=names)
+    assert found == "<p>b</p>" * 4_000
+
+
 def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
     fake, path, nothing = Fake({}), Path("x.html"), cast(Any, None)
     with pytest.raises(

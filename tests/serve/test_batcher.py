@@ -345,6 +345,28 @@ def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
     callers.close()
 
 
+def test_a_sentence_whose_beginning_is_given_rides_alone() -> None:
+    """It is searched by itself in any case, and takes long: in a batch of fifty it could not be given up."""
+    engine = Echo()
+    callers = shared(engine)
+    callers.search([(1, 2), (3,), (4,), (7,)], config=GREEDY, prefixes=[(), (5,), (6,), ()])
+    assert sorted(map(sorted, engine.batches)) == [[(1, 2), (7,)], [(3,)], [(4,)]]
+    callers.close()
+
+
+def test_the_subwords_of_a_given_beginning_wait_too() -> None:
+    engine = Echo()
+    callers = shared(engine, max_tokens=10)
+    with ThreadPoolExecutor(4) as pool:
+        held(engine, callers, pool)
+        pool.submit(callers.search, [(1,)], config=GREEDY, prefixes=[(5,) * 6])
+        wait_for(lambda: callers.n_tokens)
+        with pytest.raises(Overloaded, match="7 tokens wait, 4 more exceed 10; ask later"):
+            callers.search([(2,)], config=GREEDY, prefixes=[(5,) * 3])
+        engine.may_go.set()
+    callers.close()
+
+
 def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None:
     cache = Cache(10_000)
     found = [Hypothesis((1, 2, 3), 0.0, 0.0, is_finished=True)]

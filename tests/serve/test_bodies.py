@@ -18,9 +18,11 @@ from typing import Any
 
 import psutil
 import pytest
+from pydantic import ValidationError
 from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted
+from yiwen.serve.app import ENDPOINTS
 from yiwen.serve.metrics import JsonLines, log_to_stderr
 from yiwen.translator import Translator
 
@@ -104,6 +106,16 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
         request(T, translation("a", prefix=["b", "c"])),
         400,
         "2 prefixes for 1 texts; give one",
+    ),
+    "a prefix that no translation of a letter starts with": (
+        request(T, translation(["ab", "b"], prefix=["c" * 208, "c" * 205])),
+        413,
+        "205 characters in a prefix, the limit is 204; send less",
+    ),
+    "a prefix of a thousand characters and one": (
+        request(T, translation("a" * 900, prefix="b" * 1001)),
+        413,
+        "1001 characters in a prefix, the limit is 1000; send less",
     ),
     "a form of 2,000 fields": (request("/translate", b"q=a&" * 2000, content_type=FORM), 400, "at most 1000 fields"),
     "a form of broken characters": (request("/translate", b"q=%ff", content_type=FORM), 400, "byte 0xff in position 0"),
@@ -248,6 +260,20 @@ def test_every_fault_of_a_request_is_named_at_once(address: str) -> None:
     assert found["code"] == "invalid"
     assert "beam_size = 0: Input should be greater than or equal to 1" in found["error"]
     assert "target = 5: Input should be a valid string" in found["error"]
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v2/translate", "/translate", "/v1/chat/completions"])
+def test_of_a_long_list_only_the_first_fault_is_told(path: str) -> None:
+    """All of a megabyte take seconds, in which nobody else is answered."""
+    (model,) = [endpoint.model for endpoint in ENDPOINTS if (endpoint.method, endpoint.path) == ("POST", path)]
+    wrong = [1] * 1000
+    lists = dict.fromkeys(("text", "q", "prefix", "ignore_tags", "splitting_tags", "glossary_ids"), wrong)
+    fields = {name: value for name, value in lists.items() if name in model.model_fields}
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate({**fields, "messages": [{"role": "user", "content": wrong}]})
+    told = [problem["loc"] for problem in refused.value.errors()]
+    assert {place[0] for place in told} >= {*fields}
+    assert len(told) < 20
 
 
 def test_requests_sent_together_over_one_connection_are_answered_in_their_order(

@@ -103,8 +103,8 @@ def translate_markup(
     """
     from yiwen.documents.translating import translated
 
-    kept = [*(web.KEPT if is_html else ()), *map(str.lower, ignored)]
-    apart = [*map(str.lower, splitting)]
+    kept = {*(web.KEPT if is_html else ()), *map(str.lower, ignored)}  # there may be thousands, and thousands of tags
+    apart = {*map(str.lower, splitting)}
     parts_of = [web.texts(text, is_html=is_html, kept=kept, splitting=apart) for text in as_texts(texts, "markup")]
     units = [part for parts in parts_of for part in parts if isinstance(part, Unit)]
     for unit in units:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from yiwen.errors import DataError
 from yiwen.serve.call import Call, glossary_of, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Upload
+from yiwen.serve.endpoint import FORM, JSON, Dialect, Endpoint, Texts, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.jobs import Job
 from yiwen.serve.pairs import AUTO, Way
@@ -36,17 +36,17 @@ class DeepLAsked(BaseModel):
 
     target_lang: str = Field(max_length=35)
     source_lang: str | None = Field(None, max_length=35)
-    glossary_id: str | list[str] | None = None
-    glossary_ids: str | list[str] | None = None
+    glossary_id: Texts | None = None
+    glossary_ids: Texts | None = None
 
 
 class DeepLTranslate(DeepLAsked):
     """What is translated; what DeepL has and we have not (formality, context ...) is accepted and ignored."""
 
-    text: str | list[str]
+    text: Texts
     tag_handling: Literal["html", "xml", ""] | None = None
-    ignore_tags: str | list[str] | None = None
-    splitting_tags: str | list[str] | None = None
+    ignore_tags: Texts | None = None
+    splitting_tags: Texts | None = None
     show_billed_characters: bool = False
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from yiwen.documents import formats
 from yiwen.serve.call import Call, translate_marked
-from yiwen.serve.endpoint import FORM, JSON, MULTIPART, Dialect, Endpoint, Upload
+from yiwen.serve.endpoint import FORM, JSON, MULTIPART, Dialect, Endpoint, Texts, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AUTO, Way
 from yiwen.text.languages import name_of
@@ -28,7 +28,7 @@ LIBRE: Final = Dialect(
 class LibreTranslate(BaseModel):
     """What is translated."""
 
-    q: str | list[str]
+    q: Texts
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
     format: Literal["text", "html"] = "text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -37,7 +37,7 @@ class ChatMessage(BaseModel):
     """A message; what is no user's is ignored."""
 
     role: str
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Field(fail_fast=True)] | None = None
 
     @property
     def text(self) -> str:
@@ -137,10 +137,9 @@ def _names(call: Call) -> dict[str, Way]:
 
 
 def _way(call: Call, name: str) -> Way:
-    names = _names(call)
-    if name not in names:
-        raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(names))}")
-    return names[name]
+    if way := _names(call).get(name):
+        return way
+    raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(_names(call)))}")
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from yiwen.errors import DataError
 from yiwen.plan import Piece
 from yiwen.serve.attention import attention_of
 from yiwen.serve.call import Call, glossary_of
-from yiwen.serve.endpoint import V1, Endpoint, Upload
+from yiwen.serve.endpoint import V1, Endpoint, Texts, Upload
 from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import AS_IT_IS, Way
 from yiwen.serve.streaming import by_sentence, streamed
@@ -46,12 +46,12 @@ class Term(Strict):
 class TranslateRequest(Strict):
     """One text or several, and how they are to be translated."""
 
-    text: str | list[str]
+    text: Texts
     source: Code = "auto"
     target: Code
     beam_size: int | None = Field(None, ge=1, description="Hypotheses kept; the model's own setting if not given.")
     alternatives: int = Field(1, ge=1, description="Translations of each text.")
-    prefix: str | list[str] | None = Field(None, description="What the translation has to start with; one a text.")
+    prefix: Texts | None = Field(None, description="What the translation has to start with; one a text.")
     alignment: bool = Field(False, description="Which words go with which.")
     glossary: list[Term] = Field(default=[], max_length=200)
     stream: bool = Field(False, description="One text, sentence by sentence, a JSON object a line.")
@@ -103,13 +103,16 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
         return await _streamed(asked, call, search=search, glossary=terms)
     texts = [asked.text] if isinstance(asked.text, str) else asked.text
     prefixes = [asked.prefix] if isinstance(asked.prefix, str) else asked.prefix
+    for text, prefix in zip(texts, prefixes or (), strict=False):
+        # No translation starts with more, and to go on from a thousand subwords takes a minute.
+        if len(prefix) > (most := min(4 * len(text) + 200, 1000)):
+            raise ApiError(413, "too_long", f"{len(prefix)} characters in a prefix, the limit is {most}; send less")
 
     def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
         translations = way.translate(texts, search=search, prefixes=prefixes, glossary=terms, stop=stop)
-        described = []
-        for text, translation in zip(texts, translations, strict=True):
-            links = _links(way, text, translation, stop) if asked.alignment else None
-            described.append(_described(translation, way, links))
+        pairs = [*zip(texts, translations, strict=True)]
+        links = [_links(way, *pair, stop) if asked.alignment else None for pair in pairs]
+        described = [_described(translation, way, of_it) for (_, translation), of_it in zip(pairs, links, strict=True)]
         took_ms = round((time.perf_counter() - started) * 1000, 1)
         return {"translations": described, "model": way.name, "took_ms": took_ms}
 

@@ -238,11 +238,10 @@ class SharedEngine:
         batch: list[_Seat] = []
         rules = self._calls[0].rules
         longest, limit = 0, max(_ALIKE, 2 * len(self._calls[0].waiting[-1].ids))
-        for call in self._calls:
-            if call.rules != rules:
-                continue
+        for call in [call for call in self._calls if call.rules == rules]:
             for i in range(len(call.waiting) - 1, -1, -1):
-                n_ids = len(call.waiting[i].ids)
+                # One whose beginning is given is searched by itself in any case: alone it keeps nobody else waiting.
+                n_ids = _TOGETHER if call.waiting[i].prefix else len(call.waiting[i].ids)
                 width = max(longest, n_ids) + 1
                 if batch and (n_ids > limit or (len(batch) + 1) * width * rules[0].beam_size > _TOGETHER):
                     continue  # a shorter one may still fit
@@ -288,4 +287,4 @@ class SharedEngine:
 
 
 def _n_tokens(seats: Iterable[_Seat]) -> int:
-    return sum(len(seat.ids) for seat in seats)
+    return sum(len(seat.ids) + len(seat.prefix) for seat in seats)
