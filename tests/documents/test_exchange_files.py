@@ -259,7 +259,7 @@ def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: s
     assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
 
 
-@pytest.mark.parametrize("suffix", ["sdxliff", "mqxliff"])
+@pytest.mark.parametrize("suffix", ["sdlxliff", "mqxliff"])
 def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str) -> None:
     states = '<sdl:seg-defs><sdl:seg id="1" conf="Draft"/></sdl:seg-defs>'
     segment = '<mrk mtype="seg" mid="1">{}</mrk>'
