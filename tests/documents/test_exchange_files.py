@@ -65,6 +65,35 @@ def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
     assert translated_here(out, "xliff", tgt_lang="de").decode() == out
 
 
+@pytest.mark.parametrize("empty", ['<mrk mtype="seg" mid="2" />', '<mrk mtype="seg" mid="2"> </mrk>'])
+def test_an_empty_segment_beside_translated_ones_is_filled_by_its_number_and_these_stay(empty: str) -> None:
+    segments = (
+        '<g id="9"><mrk mtype="seg" mid="1">One dog.</mrk> <mrk mtype="seg" mid="2">Two <g id="5">cats</g>.</mrk></g>'
+    )
+    source = f"<source>One dog. Two cats.</source><seg-source>{segments}</seg-source>"
+    target = '<target state="translated"><g id="9"><mrk mtype="seg" mid="1">Ein <g id="5"/>Hund.</mrk> {}</g></target>'
+    filled = target.format('<mrk mtype="seg" mid="2">TWO <g id="5">CATS</g>.</mrk>')
+    out = translated_here(ONE.format(source + target.format(empty)), "sdlxliff", tgt_lang="de").decode()
+    assert out == ONE.format(source + filled.replace('"translated"', '"needs-review-translation"'))
+    assert texts_of(out, "sdlxliff") == []
+
+
+def test_an_empty_segment_without_a_number_or_of_an_unknown_one_stays_empty() -> None:
+    source = '<source>A. B.</source><seg-source><mrk mtype="seg">A.</mrk><mrk mtype="seg" mid="2">B.</mrk></seg-source>'
+    target = '<mrk mtype="seg" mid="2">b</mrk><mrk mtype="seg"/><mrk mtype="seg" mid="3"></mrk>c <x id="1"/>'
+    document = ONE.format(f"{source}<target>{target}</target>")
+    assert translated_here(document, "xliff", tgt_lang="de").decode() == document
+
+
+def test_a_unit_that_memoq_has_locked_stays_as_it_is() -> None:
+    inside = '<source xml:space="preserve">A dog.</source><target xml:space="preserve"/>'
+    locks = (' mq:locked="locked"', ' mq:locked="unlocked"', "")
+    units = "".join(f'<trans-unit id="{n}"{lock}>{inside}</trans-unit>' for n, lock in enumerate(locks))
+    source = f'<xliff version="1.2" xmlns:mq="MQXliff"><file><body>{units}</body></file></xliff>'
+    out = etree.fromstring(translated_here(source, "mqxliff", tgt_lang="de"))
+    assert [target.text for target in out.iter("{*}target")] == [None, "A DOG.", "A DOG."]
+
+
 def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
     segments = '<mrk mtype="seg" mid="1">{}</mrk> <g id="2"><mrk mtype="seg" mid="2">{}</mrk></g>'
     source, wanted = segments.format("one dog,", "two cats"), segments.format("ein Hund,", "zwei Katzen")
