@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
 
 from yiwen.documents import translate_document, translate_markup
@@ -258,6 +260,26 @@ def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() 
     assert unit.literals() == ["%d", "%.1f", "%d", "%d", "%02d"]
     (unit,) = _units("write to 请联系me@x.org", "txt")
     assert unit.literals() == ["me@x.org"]
+
+
+words_of_prose = st.sampled_from(
+    ["dogs", "50%", "50", "%20", "%5", "%50", "a@b.de", "@ann", "%1.5", ".", "日本", "(", "é"]
+)
+arguments = st.sampled_from(["%1", "%2", "%L1", "%n", "%Ln", "@:a.b", "@.lower:a-b", "@:{'a b'}"])
+
+
+@given(st.lists(st.tuples(words_of_prose, arguments), min_size=1, max_size=6))
+def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list[tuple[str, str]]) -> None:
+    text = "Read %1: " + " ".join(f"{word} the {argument}" for word, argument in parts)
+    (unit,) = _units(text, "txt")
+    wanted = ["%1", *(argument for _, argument in parts)]
+    assert [literal for literal in unit.literals() if literal not in ("a@b.de", "%5")] == wanted
+
+
+def test_per_cent_as_turkish_writes_it_is_no_argument_of_qt() -> None:
+    assert _units("Fiyatlar %5 arttı, %2 değil, %15 ve %1,5 değil", "txt")[0].literals() == []
+    assert _units("%2 / %1", "txt") == []
+    assert _units("Copy %2 to %1", "txt")[0].literals() == ["%2", "%1"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from yiwen.documents.markup import Piece, source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, ends_cjk
-from yiwen.text.protect import AROUND
+from yiwen.text.protect import ARGUMENT, AROUND, LINKED, apart, places
 
 DEEPEST: Final = 64
 """Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
@@ -32,7 +32,8 @@ _KEEP: Final = re.compile(
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND),
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
+    + rf" | {ARGUMENT} | {LINKED}",
     re.VERBOSE,
 )
 """Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code."""
@@ -241,9 +242,7 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
 
 def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
     """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
-    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
-    inside = {place for span in code for place in range(*span)}
-    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
-    found = (match.span() for match in _KEEP.finditer(text))
-    whole = [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
-    return tuple(sorted([*code, *whole]))
+    code = [(mark.start, mark.end, "") for mark in marks if mark.is_code]
+    edges = [(edge, edge, "") for mark in marks for edge in (mark.start, mark.end)]
+    found = apart(places(_KEEP, text), [*code, *edges])
+    return tuple(sorted((start, end) for start, end, _ in [*code, *found]))
