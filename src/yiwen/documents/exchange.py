@@ -34,7 +34,8 @@ _PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm", "START"), "open") | dict
 _NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
 """How Angular names both sides of a pair, which is of empty elements."""
 _TO_DO: Final = ("new", "needs-translation", "initial")
-_LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
+_LINE: Final = re.compile(r"""\sc?type=["']lb["']|xlf:lb|&lt;(?:br\b|mq:ch\s)""")
+"""A line break, also as HTML in a code, and what memoQ writes for a line break, a tab and other blanks."""
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 _DETAIL: Final = re.compile(r"""\s+(?:subState|state-qualifier)=["'][^"']*["']""")
@@ -214,7 +215,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
 
 def _code(piece: Piece, raw: str) -> Token:
     """A code of the document: a line break, one side of a pair, or a point."""
-    if _LINE.search(piece.raw):
+    if _LINE.search(raw):
         return Token("break", raw, raw)
     side, key = piece.name, next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
     if named := _NAMED.fullmatch(key):
