@@ -181,6 +181,37 @@ def test_a_line_break_of_xliff_stands_between_words() -> None:
     assert f"<target>ONE HERE.{code}TWO</target>" in out
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        '<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>',  # memoQ
+        '<ph id="1">&lt;mq:ch val="&amp;#9;" /&gt;</ph>',
+        '<ph id="1">&lt;br /&gt;</ph>',
+        '<ph x="1" type="lb"/>',  # TMX
+    ],
+)
+def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> None:
+    out = translated_here(ONE.format(f"<source>one dog{code}two cats</source>"), "mqxliff", tgt_lang="de").decode()
+    assert f"<target>ONE DOG{code}TWO CATS</target>" in out
+    unit = f'<tu><tuv xml:lang="en"><seg>one dog{code}two cats</seg></tuv></tu>'
+    memory = f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'
+    out = translated_here(memory, "tmx", tgt_lang="de").decode()
+    assert f'<tuv xml:lang="de"><seg>ONE DOG{code}TWO CATS</seg></tuv>' in out
+
+
+def test_a_code_that_begins_like_a_line_break_is_none() -> None:
+    source = ONE.format('<source>foot<ph id="1">&lt;brand/&gt;</ph>ball</source>')
+    assert texts_of(source, "xliff") == ["football"]
+
+
+@pytest.mark.parametrize("empty", ["<![CDATA[]]>", "<!-- to do -->", " ", "<![CDATA[ ]]>"])
+def test_a_target_that_says_nothing_is_filled(empty: str) -> None:
+    source = ONE.format(f"<source><![CDATA[a dog]]></source><target>{empty}</target>")
+    assert "<target>A DOG</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
+    said = ONE.format("<source>a dog</source><target><![CDATA[Hund]]></target>")
+    assert translated_here(said, "xliff", tgt_lang="de").decode() == said
+
+
 def test_a_filled_unit_is_no_longer_approved() -> None:
     source = ONE.replace('id="1"', "id=\"1\" approved='yes'").format("<source>a b</source>")
     assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()

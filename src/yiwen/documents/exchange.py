@@ -132,7 +132,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     first, last = segmented if any(piece.name == "mrk" for piece in pieces[slice(*segmented)]) else source
     wanted, there = pieces[first + 1 : last - 1], pieces[start + 1 : end - 1]
     state = {**unit.attributes, **target.attributes}.get("state")  # XLIFF 2 has it at the segment
-    if state not in _TO_DO and any(piece.name not in _OPENS and piece.raw.strip() for piece in there):
+    if state not in _TO_DO and any(piece.text.strip() or piece.name not in {"", *_OPENS} for piece in there):
         wanted = [*_with_gaps_filled(there, wanted)]
     yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', _DETAIL.sub("", unit.raw)))
     opening = _STATE.sub('state="needs-review-translation"', _DETAIL.sub("", target.raw.rstrip("/>")))
