@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -260,6 +261,24 @@ def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() 
     assert unit.literals() == ["%d", "%.1f", "%d", "%d", "%02d"]
     (unit,) = _units("write to 请联系me@x.org", "txt")
     assert unit.literals() == ["me@x.org"]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("one two three <b><br>four</b> five", "five four three<br><b>two</b> one"),
+        ("one two <b>three<br></b> four five", "five four <b>three</b><br>two one"),
+        ("kappa mu nu <b><br>zeta</b> delta", "delta zeta<br>nu <b>mu</b> kappa"),
+        ("one <b><i><br>two three</i></b> four", "four<br><b><i>three two</i></b> one"),
+    ],
+)
+def test_no_word_is_said_twice_where_formatting_begins_or_ends_with_a_line_break(text: str, written: str) -> None:
+    def backwards(text: str) -> str:
+        return " ".join(reversed(text.split()))
+
+    out = json.loads(translated_here(json.dumps([text]), "json", backwards))
+    assert sorted(re.findall(r"\w+|<[^>]*>", out[0])) == sorted(re.findall(r"\w+|<[^>]*>", text))
+    assert out == [written]
 
 
 words_of_prose = st.sampled_from(
