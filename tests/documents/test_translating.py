@@ -160,6 +160,23 @@ def test_a_placeholder_takes_no_more_than_its_own_part_of_a_word(
     assert translated_here(f'"{text}"', "json", fake=fake).decode() == f'"{written}"'
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("{n}<b>px</b> wide", "{n}<b>PX</b> WIDE"),
+        ("<b>px</b>{n} wide", "<b>PX</b>{n} WIDE"),
+        ("<i>{n}<b>px</b></i> wide", "<i>{n}<b>PX</b></i> WIDE"),
+        ("{n}<b>alpha</b>{m} wide", "{n}<b>ALPHA</b>{m} WIDE"),
+        ("{m}<b><i>beta zeta {n}</i> iota</b> wide", "{m}<b>BETA <i>ZETA {n}</i> IOTA</b> WIDE"),
+    ],
+)
+def test_no_number_that_stood_for_a_placeholder_stays_beside_formatting_that_it_touches(
+    text: str, written: str
+) -> None:
+    out = translated_here(json.dumps([text]), "json", lambda said: re.sub(r"\{\w\}", "", said).upper())
+    assert json.loads(out) == [written]
+
+
 def test_a_placeholder_without_a_word_of_its_own_is_put_between_words() -> None:
     fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Hunde sehr"}, {"dogs like 7 much": [(0, 0), (3, 1)]})
     assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Hunde {n} sehr"'
