@@ -298,6 +298,18 @@ def test_no_word_is_said_twice_where_formatting_begins_or_ends_with_a_line_break
     assert out == [written]
 
 
+def test_a_picture_behind_the_line_break_that_formatting_ends_with_stays_inside_and_takes_no_words_along() -> None:
+    text, said = "one two three four five six", "vier eins zwei drei fünf sechs"
+    fake = Fake({text: said}, {text: [(0, 1), (1, 2), (2, 3), (3, 0), (4, 4), (5, 5)]})
+    out = translated_here('["one two three <b>four<br><img></b> five six"]', "json", fake=fake).decode()
+    assert out == '["<b>vier<img></b> eins zwei drei<br>fünf sechs"]'
+
+
+def test_a_number_that_stood_for_a_placeholder_is_replaced_on_either_side_of_a_line_break() -> None:
+    fake = Fake({"Price {a} now": "Jetzt Preis", "Price 7 now": "Jetzt gilt hier 7"})
+    assert translated_here('["Price {a}<br>now"]', "json", fake=fake).decode() == '["Jetzt gilt<br>hier {a}"]'
+
+
 words_of_prose = st.sampled_from(
     ["dogs", "50%", "50", "%20", "%5", "%50", "a@b.de", "@ann", "%1.5", ".", "日本", "(", "é"]
 )

@@ -165,7 +165,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
 
 def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> Span:
     """The part of the room that lies behind all breaks before a mark and before all that are behind it."""
-    first = max([room[0], *(end for other, (_, end) in breaks if other.end <= mark.start)])
+    first = min(room[1], max([room[0], *(end for other, (_, end) in breaks if other.end <= mark.start)]))
     last = min([room[1], *(start for other, (start, _) in breaks if other.start >= mark.end)])
     return first, max(first, last)
 
@@ -175,7 +175,7 @@ def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequ
     found: list[Span] = []
     taken: set[int] = set()  # words
     for mark in marks:
-        start, end = _window(mark, known, _between_breaks(mark, room, breaks), taken)
+        start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
         for first, last in found:
             if first < end and start < last:  # on parts of one word
                 start, end = (last, max(last, end)) if first <= start else (start, first)
