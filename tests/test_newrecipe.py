@@ -401,7 +401,7 @@ def test_an_output_that_cannot_be_is_refused(output: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("languages", "message"),
-    [(("en", "English"), "--from and --to are both en"), (("English!", "zh"), "use a language code such as en, de")],
+    [(("en", "English"), "--from and --to are both en"), (("English!", "zh"), "use a code such as en, de")],
 )
 def test_languages_that_cannot_be_are_refused(languages: tuple[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

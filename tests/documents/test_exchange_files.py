@@ -65,6 +65,35 @@ def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
     assert translated_here(out, "xliff", tgt_lang="de").decode() == out
 
 
+@pytest.mark.parametrize("empty", ['<mrk mtype="seg" mid="2" />', '<mrk mtype="seg" mid="2"> </mrk>'])
+def test_an_empty_segment_beside_translated_ones_is_filled_by_its_number_and_these_stay(empty: str) -> None:
+    segments = (
+        '<g id="9"><mrk mtype="seg" mid="1">One dog.</mrk> <mrk mtype="seg" mid="2">Two <g id="5">cats</g>.</mrk></g>'
+    )
+    source = f"<source>One dog. Two cats.</source><seg-source>{segments}</seg-source>"
+    target = '<target state="translated"><g id="9"><mrk mtype="seg" mid="1">Ein <g id="5"/>Hund.</mrk> {}</g></target>'
+    filled = target.format('<mrk mtype="seg" mid="2">TWO <g id="5">CATS</g>.</mrk>')
+    out = translated_here(ONE.format(source + target.format(empty)), "sdlxliff", tgt_lang="de").decode()
+    assert out == ONE.format(source + filled.replace('"translated"', '"needs-review-translation"'))
+    assert texts_of(out, "sdlxliff") == []
+
+
+def test_an_empty_segment_without_a_number_or_of_an_unknown_one_stays_empty() -> None:
+    source = '<source>A. B.</source><seg-source><mrk mtype="seg">A.</mrk><mrk mtype="seg" mid="2">B.</mrk></seg-source>'
+    target = '<mrk mtype="seg" mid="2">b</mrk><mrk mtype="seg"/><mrk mtype="seg" mid="3"></mrk>c <x id="1"/>'
+    document = ONE.format(f"{source}<target>{target}</target>")
+    assert translated_here(document, "xliff", tgt_lang="de").decode() == document
+
+
+def test_a_unit_that_memoq_has_locked_stays_as_it_is() -> None:
+    inside = '<source xml:space="preserve">A dog.</source><target xml:space="preserve"/>'
+    locks = (' mq:locked="locked"', ' mq:locked="unlocked"', "")
+    units = "".join(f'<trans-unit id="{n}"{lock}>{inside}</trans-unit>' for n, lock in enumerate(locks))
+    source = f'<xliff version="1.2" xmlns:mq="MQXliff"><file><body>{units}</body></file></xliff>'
+    out = etree.fromstring(translated_here(source, "mqxliff", tgt_lang="de"))
+    assert [target.text for target in out.iter("{*}target")] == [None, "A DOG.", "A DOG."]
+
+
 def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
     segments = '<mrk mtype="seg" mid="1">{}</mrk> <g id="2"><mrk mtype="seg" mid="2">{}</mrk></g>'
     source, wanted = segments.format("one dog,", "two cats"), segments.format("ein Hund,", "zwei Katzen")
@@ -150,6 +179,37 @@ def test_a_line_break_of_xliff_stands_between_words() -> None:
     code = '<x id="LINE_BREAK" ctype="lb"/>'
     out = translated_here(ONE.format(f"<source>One here.{code}two</source>"), "xliff", tgt_lang="de").decode()
     assert f"<target>ONE HERE.{code}TWO</target>" in out
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>',  # memoQ
+        '<ph id="1">&lt;mq:ch val="&amp;#9;" /&gt;</ph>',
+        '<ph id="1">&lt;br /&gt;</ph>',
+        '<ph x="1" type="lb"/>',  # TMX
+    ],
+)
+def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> None:
+    out = translated_here(ONE.format(f"<source>one dog{code}two cats</source>"), "mqxliff", tgt_lang="de").decode()
+    assert f"<target>ONE DOG{code}TWO CATS</target>" in out
+    unit = f'<tu><tuv xml:lang="en"><seg>one dog{code}two cats</seg></tuv></tu>'
+    memory = f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'
+    out = translated_here(memory, "tmx", tgt_lang="de").decode()
+    assert f'<tuv xml:lang="de"><seg>ONE DOG{code}TWO CATS</seg></tuv>' in out
+
+
+def test_a_code_that_begins_like_a_line_break_is_none() -> None:
+    source = ONE.format('<source>foot<ph id="1">&lt;brand/&gt;</ph>ball</source>')
+    assert texts_of(source, "xliff") == ["football"]
+
+
+@pytest.mark.parametrize("empty", ["<![CDATA[]]>", "<!-- to do -->", " ", "<![CDATA[ ]]>"])
+def test_a_target_that_says_nothing_is_filled(empty: str) -> None:
+    source = ONE.format(f"<source><![CDATA[a dog]]></source><target>{empty}</target>")
+    assert "<target>A DOG</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
+    said = ONE.format("<source>a dog</source><target><![CDATA[Hund]]></target>")
+    assert translated_here(said, "xliff", tgt_lang="de").decode() == said
 
 
 def test_a_filled_unit_is_no_longer_approved() -> None:
@@ -259,7 +319,7 @@ def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: s
     assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
 
 
-@pytest.mark.parametrize("suffix", ["sdxliff", "mqxliff"])
+@pytest.mark.parametrize("suffix", ["sdlxliff", "mqxliff"])
 def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str) -> None:
     states = '<sdl:seg-defs><sdl:seg id="1" conf="Draft"/></sdl:seg-defs>'
     segment = '<mrk mtype="seg" mid="1">{}</mrk>'

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from papers import Aligned, Fake, Said, by, texts_of, translated_here, words
 
 from yiwen.documents import translate_document, translate_markup
@@ -157,6 +160,23 @@ def test_a_placeholder_takes_no_more_than_its_own_part_of_a_word(
     assert translated_here(f'"{text}"', "json", fake=fake).decode() == f'"{written}"'
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("{n}<b>px</b> wide", "{n}<b>PX</b> WIDE"),
+        ("<b>px</b>{n} wide", "<b>PX</b>{n} WIDE"),
+        ("<i>{n}<b>px</b></i> wide", "<i>{n}<b>PX</b></i> WIDE"),
+        ("{n}<b>alpha</b>{m} wide", "{n}<b>ALPHA</b>{m} WIDE"),
+        ("{m}<b><i>beta zeta {n}</i> iota</b> wide", "{m}<b>BETA <i>ZETA {n}</i> IOTA</b> WIDE"),
+    ],
+)
+def test_no_number_that_stood_for_a_placeholder_stays_beside_formatting_that_it_touches(
+    text: str, written: str
+) -> None:
+    out = translated_here(json.dumps([text]), "json", lambda said: re.sub(r"\{\w\}", "", said).upper())
+    assert json.loads(out) == [written]
+
+
 def test_a_placeholder_without_a_word_of_its_own_is_put_between_words() -> None:
     fake = Fake({"dogs like {n} much": "weg", "dogs like 7 much": "Hunde sehr"}, {"dogs like 7 much": [(0, 0), (3, 1)]})
     assert translated_here('"dogs like {n} much"', "json", fake=fake).decode() == '"Hunde {n} sehr"'
@@ -258,6 +278,56 @@ def test_a_placeholder_in_front_of_letters_is_kept_and_a_per_cent_sign_is_not() 
     assert unit.literals() == ["%d", "%.1f", "%d", "%d", "%02d"]
     (unit,) = _units("write to 请联系me@x.org", "txt")
     assert unit.literals() == ["me@x.org"]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("one two three <b><br>four</b> five", "five four three<br><b>two</b> one"),
+        ("one two <b>three<br></b> four five", "five four <b>three</b><br>two one"),
+        ("kappa mu nu <b><br>zeta</b> delta", "delta zeta<br>nu <b>mu</b> kappa"),
+        ("one <b><i><br>two three</i></b> four", "four<br><b><i>three two</i></b> one"),
+    ],
+)
+def test_no_word_is_said_twice_where_formatting_begins_or_ends_with_a_line_break(text: str, written: str) -> None:
+    def backwards(text: str) -> str:
+        return " ".join(reversed(text.split()))
+
+    out = json.loads(translated_here(json.dumps([text]), "json", backwards))
+    assert sorted(re.findall(r"\w+|<[^>]*>", out[0])) == sorted(re.findall(r"\w+|<[^>]*>", text))
+    assert out == [written]
+
+
+def test_a_picture_behind_the_line_break_that_formatting_ends_with_stays_inside_and_takes_no_words_along() -> None:
+    text, said = "one two three four five six", "vier eins zwei drei fünf sechs"
+    fake = Fake({text: said}, {text: [(0, 1), (1, 2), (2, 3), (3, 0), (4, 4), (5, 5)]})
+    out = translated_here('["one two three <b>four<br><img></b> five six"]', "json", fake=fake).decode()
+    assert out == '["<b>vier<img></b> eins zwei drei<br>fünf sechs"]'
+
+
+def test_a_number_that_stood_for_a_placeholder_is_replaced_on_either_side_of_a_line_break() -> None:
+    fake = Fake({"Price {a} now": "Jetzt Preis", "Price 7 now": "Jetzt gilt hier 7"})
+    assert translated_here('["Price {a}<br>now"]', "json", fake=fake).decode() == '["Jetzt gilt<br>hier {a}"]'
+
+
+words_of_prose = st.sampled_from(
+    ["dogs", "50%", "50", "%20", "%5", "%50", "a@b.de", "@ann", "%1.5", ".", "日本", "(", "é"]
+)
+arguments = st.sampled_from(["%1", "%2", "%L1", "%n", "%Ln", "@:a.b", "@.lower:a-b", "@:{'a b'}"])
+
+
+@given(st.lists(st.tuples(words_of_prose, arguments), min_size=1, max_size=6))
+def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list[tuple[str, str]]) -> None:
+    text = "Read %1: " + " ".join(f"{word} the {argument}" for word, argument in parts)
+    (unit,) = _units(text, "txt")
+    wanted = ["%1", *(argument for _, argument in parts)]
+    assert [literal for literal in unit.literals() if literal not in ("a@b.de", "%5")] == wanted
+
+
+def test_per_cent_as_turkish_writes_it_is_no_argument_of_qt() -> None:
+    assert _units("Fiyatlar %5 arttı, %2 değil, %15 ve %1,5 değil", "txt")[0].literals() == []
+    assert _units("%2 / %1", "txt") == []
+    assert _units("Copy %2 to %1", "txt")[0].literals() == ["%2", "%1"]
 
 
 @pytest.mark.parametrize(

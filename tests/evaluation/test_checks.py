@@ -239,7 +239,7 @@ def test_an_address_ends_where_another_script_goes_on(mark: str) -> None:
 @pytest.mark.parametrize(
     "placeholder",
     [
-        *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f"),
+        *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f", "%1", "%L1", "%n", "@:key"),
         *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "www.a.org/b_c", "info@example.org"),
     ],
 )
@@ -252,7 +252,17 @@ def test_placeholders_have_to_be_kept(placeholder: str) -> None:
 
 
 def test_signs_that_look_like_placeholders_are_none() -> None:
-    for text in ("awww. so", "50 % der Leute", "50%的人", "a < b and c > d", "x {", "AT&T; {a b}", "100% sure"):
+    for text in (
+        "awww. so",
+        "50 % der Leute",
+        "50%的人",
+        "a < b and c > d",
+        "x {",
+        "AT&T; {a b}",
+        "100% sure",
+        "%5 arttı",
+        "50%1",
+    ):
         assert not changes_placeholders(text, "")
 
 

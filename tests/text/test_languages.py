@@ -43,7 +43,7 @@ def test_a_member_of_a_language_is_that_language_and_what_means_a_country_its_ow
 
 @pytest.mark.parametrize("nonsense", ["", "-", "e", "zh Hans", "englisch?", "en_US.UTF-8", "klingonish", "1"])
 def test_what_is_no_language_is_refused_and_still_has_a_base(nonsense: str) -> None:
-    with pytest.raises(ConfigError, match=r"is not a language; use a language code such as en, de, zh-Hans or zh-Hant"):
+    with pytest.raises(ConfigError, match=r"is not a language; use a code such as en, de, zh-Hans or zh-Hant"):
         canonical(nonsense)
     assert isinstance(base(nonsense), str)
 

@@ -34,9 +34,18 @@ FOUND = {
     "COVID-19 A4 3D F-16 GPT-4": ["COVID-19", "A4", "3D", "F-16", "GPT-4"],
     "1.2.3 10.20.30 v2.0 2024-01-05 0xff 1234567": ["1.2.3", "10.20.30", "v2.0", "2024-01-05", "0xff", "1234567"],
     "`x = 1` ⟦3⟧": ["`x = 1`", "⟦3⟧"],
+    "%1 of %2 (%3%), %1%2 %L4": ["%1", "%2", "%3", "%1", "%2", "%L4"],
+    "%n file(s), %Ln": ["%n", "%Ln"],
+    "@:menu.open, @.lower:menu.file-name. @:{'a b'} @:(x)": [
+        "@:menu.open",
+        "@.lower:menu.file-name",
+        "@:{'a b'}",
+        "@:(x)",
+    ],
     "/home/müller/Übersicht.docx année_2 mü@b.de": ["/home/müller/Übersicht.docx", "année_2", "mü@b.de"],
 }
-NOTHING = ["a < b and c > d", "100% sure, 50%, 100%d", "and/or, he/she, km/h", "e.g. i.e. U.S. a.m. z.B.", "3.5mm",
+NOTHING = ["50%1 and 50%n", "%5 arttı, %1,5 ve %1.5", "%10 %50 a%20dog", "@ann: hi, me @: 5, a@:b",
+           "a < b and c > d", "100% sure, 50%, 100%d", "and/or, he/she, km/h", "e.g. i.e. U.S. a.m. z.B.", "3.5mm",
            "end.The", "well-known", "20th 1990s 5km", "12345 3.14", "10:30", "St. Louis", "x = y", "你好"]  # fmt: skip
 
 

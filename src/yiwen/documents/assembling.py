@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from yiwen.documents.markup import Piece, source_of
 from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, ends_cjk
-from yiwen.text.protect import AROUND
+from yiwen.text.protect import ARGUMENT, AROUND, LINKED, apart, places
 
 DEEPEST: Final = 64
 """Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
@@ -32,7 +32,8 @@ _KEEP: Final = re.compile(
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
     | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND),
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
+    + rf" | {ARGUMENT} | {LINKED}",
     re.VERBOSE,
 )
 """Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code."""
@@ -99,12 +100,10 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
     out: list[Token] = []
     end, place = "", 0
     for token in tokens:
-        if token.kind == "text":
-            if end and end in ".!?:;" and out[-1].kind != "text" and token.text[:1].isupper():
-                out.insert(place, Token("break", ""))
+        if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
+            out.insert(place, Token("break", ""))
+        if token.kind in ("text", "break"):
             end = token.text[-1:]
-        elif token.kind == "break":
-            end = ""
         out.append(token)
         if token.kind in ("text", "close"):
             place = len(out)
@@ -159,13 +158,12 @@ def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
 ) -> tuple[str, tuple[Mark, ...]]:
     """The text of these tokens, and its marks."""
-    pieces: list[str] = []
-    length, end = 0, " "
+    text = ""
     marks: list[Mark] = []
     opened: list[int] = []  # numbers of the marks that are open
     for number in numbers:
         token, parent = tokens[number], opened[-1] if opened else -1
-        piece = ""
+        length, end, piece = len(text), text[-1:] or " ", ""
         if token.kind == "text":
             piece = _BLANKS.sub(" ", token.text) if is_collapsed else token.text
             if piece[:1] == " " == end:  # a translation would not know of two
@@ -193,9 +191,7 @@ def _assembled(
             marks[opened.pop()] = replace(marks[parent], end=length)
         else:
             marks.append(Mark(length, length, parent, before=token.raw))
-        pieces.append(piece)
-        length, end = length + len(piece), piece[-1:] or end
-    text = "".join(pieces)
+        text += piece
     return text, _without_blanks(marks, text)
 
 
@@ -214,11 +210,15 @@ def _point_before(place: int, marks: Sequence[Mark], parent: int) -> int:
 def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
     """Marks that start and end at words; around blanks alone they are points, which no word belongs to.
 
-    A point that stood behind the blank which its parent ended with takes one along.
+    A point that stood behind the blank which its parent ended with takes one along, and a break at the edge of a mark
+    stands outside of it.
     """
     found: list[Mark] = []
     for mark in marks:
-        if not mark.is_break:
+        if mark.is_break:
+            while mark.parent >= 0 and not found[mark.parent].start <= mark.start <= mark.end <= found[mark.parent].end:
+                mark = replace(mark, parent=found[mark.parent].parent)
+        else:
             inner = text[mark.start : mark.end]
             start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
             mark = replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
@@ -241,9 +241,7 @@ def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
 
 def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
     """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
-    code = [(mark.start, mark.end) for mark in marks if mark.is_code]
-    inside = {place for span in code for place in range(*span)}
-    edges = {edge for mark in marks for edge in (mark.start, mark.end)}
-    found = (match.span() for match in _KEEP.finditer(text))
-    whole = [span for span in found if span[0] not in inside and edges.isdisjoint(range(span[0] + 1, span[1]))]
-    return tuple(sorted([*code, *whole]))
+    code = [(mark.start, mark.end, "") for mark in marks if mark.is_code]
+    edges = [(edge, edge, "") for mark in marks for edge in (mark.start, mark.end)]
+    found = apart(places(_KEEP, text), [*code, *edges])
+    return tuple(sorted((start, end) for start, end, _ in [*code, *found]))

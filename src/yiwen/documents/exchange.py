@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape as escape_html
+from itertools import accumulate, pairwise
 from typing import Final
 
 from yiwen.documents.assembling import kept_token, running, string_unit, units_of
@@ -33,7 +34,8 @@ _PAIRS: Final = dict.fromkeys(("bpt", "bx", "sc", "sm", "START"), "open") | dict
 _NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
 """How Angular names both sides of a pair, which is of empty elements."""
 _TO_DO: Final = ("new", "needs-translation", "initial")
-_LINE: Final = re.compile(r"""ctype=["']lb["']|xlf:lb""")
+_LINE: Final = re.compile(r"""\sc?type=["']lb["']|xlf:lb|&lt;(?:br\b|mq:ch\s)""")
+"""A line break, also as HTML in a code, and what memoQ writes for a line break, a tab and other blanks."""
 _APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
 _STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
 _DETAIL: Final = re.compile(r"""\s+(?:subState|state-qualifier)=["'][^"']*["']""")
@@ -89,16 +91,15 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     wanted = [True]  # whether what is open is to be translated
 
     def is_wanted(piece: Piece) -> bool:
-        return {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
+        is_locked = piece.attributes.get("mq:locked") == "locked"  # by memoQ
+        return not is_locked and {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
 
     def is_unit(piece: Piece) -> bool:
         return piece.opens("trans-unit", "segment") and is_wanted(piece)
 
     for inner in elements(xml_pieces(source), is_unit):
-        if is_unit(piece := inner[0]):
-            out += _with_target(inner)
-            continue
-        if piece.kind == "open":
+        piece, is_alone = inner[0], len(inner) == 1
+        if is_alone and piece.kind == "open":
             wanted.append(is_wanted(piece))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
             named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
@@ -109,31 +110,43 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
         elif piece.kind == "close":
             wanted.pop()
-        out.append(piece.raw)
+        out += [piece.raw] if is_alone else _if_wanted(_with_target(inner), inner)
     return out
+
+
+def _if_wanted(parts: Iterator[Part], pieces: Sequence[Piece]) -> list[Part]:
+    """A unit of a file as these parts; as it was where they hold nothing to translate."""
+    found = [*parts]
+    return found if any(isinstance(part, Unit) for part in found) else [source_of(pieces)]
 
 
 def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     """A unit of XLIFF with its target filled."""
     unit, found = pieces[0], _children(pieces)
     source = found.get("source", (0, 1))
+    prefix = pieces[source[0]].raw[1:].partition("source")[0]
     segmented = found.get("seg-source", source)
     start, end = found.get("target", (segmented[1], segmented[1]))  # XLIFF 1.2 wants it behind seg-source
-    target = pieces[start] if start < end else None
-    is_done = any(piece.name not in _OPENS and piece.raw.strip() for piece in pieces[start + 1 : end - 1])
+    target = pieces[start] if start < end else Piece("open", f"<{prefix}target>")
     # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
     first, last = segmented if any(piece.name == "mrk" for piece in pieces[slice(*segmented)]) else source
-    filled = _running(pieces[first + 1 : last - 1])
-    state = {**unit.attributes, **(target.attributes if target else {})}.get("state")  # XLIFF 2 has it at the segment
-    if (is_done and state not in _TO_DO) or not any(isinstance(part, Unit) for part in filled):
-        yield source_of(pieces)
-        return
-    prefix = pieces[source[0]].raw[1:].partition("source")[0]
-    opening = _DETAIL.sub("", target.raw.rstrip("/>")) if target else f"<{prefix}target"
+    wanted, there = pieces[first + 1 : last - 1], pieces[start + 1 : end - 1]
+    state = {**unit.attributes, **target.attributes}.get("state")  # XLIFF 2 has it at the segment
+    if state not in _TO_DO and any(piece.text.strip() or piece.name not in {"", *_OPENS} for piece in there):
+        wanted = [*_with_gaps_filled(there, wanted)]
     yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', _DETAIL.sub("", unit.raw)))
-    yield source_of(pieces[1:start]) + _STATE.sub('state="needs-review-translation"', opening) + ">"
-    yield from filled
+    opening = _STATE.sub('state="needs-review-translation"', _DETAIL.sub("", target.raw.rstrip("/>")))
+    yield source_of(pieces[1:start]) + f"{opening}>"
+    yield from _running(wanted)
     yield f"</{prefix}target>" + source_of(pieces[end:])
+
+
+def _with_gaps_filled(target: Sequence[Piece], source: Sequence[Piece]) -> Iterator[Piece]:
+    """A target with the segments of the source in the place of empty ones, and the rest as it is."""
+    numbered = {inner[0].attributes.get("mid"): inner for inner in elements(source, _is_whole)}
+    for inner in elements(target, _is_whole):
+        missing = None if source_of(inner[1:-1]).strip() else numbered.get(inner[0].attributes.get("mid", ""))
+        yield from missing or [Piece("other", source_of(inner))]
 
 
 def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
@@ -150,7 +163,7 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
     if languages and best_match(languages, src_lang) is None:
         raise DataError(f"no unit has a text in {src_lang!r}; there is {', '.join(languages)}: say from which")
     units = elements(pieces, lambda piece: piece.opens("tu"))
-    return [part for inner in units for part in _with_variant(inner, src_lang, tgt_lang)]
+    return [part for inner in units for part in _if_wanted(_with_variant(inner, src_lang, tgt_lang), inner)]
 
 
 def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
@@ -161,13 +174,9 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
     start, end = (0, 0) if place is None else (starts[place], end_of(pieces, starts[place]))
     variant = pieces[start:end]
     first, last = _children(variant).get("seg", (0, 1))
-    filled = _running(variant[first + 1 : last - 1])
-    if any(isinstance(part, Unit) for part in filled):
-        yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
-        yield from filled
-        yield "</seg></tuv>" + source_of(pieces[end:])
-    else:
-        yield source_of(pieces)
+    yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
+    yield from _running(variant[first + 1 : last - 1])
+    yield "</seg></tuv>" + source_of(pieces[end:])
 
 
 def _language(variant: Piece) -> str:
@@ -176,12 +185,10 @@ def _language(variant: Piece) -> str:
 
 def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
     """Where the elements stand that are directly inside of the first: from their first piece to behind their last."""
-    found: dict[str, tuple[int, int]] = {}
-    end = 1
-    for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
-        start, end = end, end + len(inner)
-        found.setdefault(inner[0].name, (start, end))
-    return found
+    inside = [*elements(pieces[1:-1], lambda piece: piece.kind == "open")]
+    places = pairwise(accumulate(map(len, inside), initial=1))
+    named = [(inner[0].name, place) for inner, place in zip(inside, places, strict=True)]
+    return dict(reversed(named))  # of several by one name the first
 
 
 def _running(pieces: Sequence[Piece]) -> list[Part]:
@@ -208,7 +215,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
 
 def _code(piece: Piece, raw: str) -> Token:
     """A code of the document: a line break, one side of a pair, or a point."""
-    if _LINE.search(piece.raw):
+    if _LINE.search(raw):
         return Token("break", raw, raw)
     side, key = piece.name, next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
     if named := _NAMED.fullmatch(key):

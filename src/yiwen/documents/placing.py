@@ -150,6 +150,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
         parent, room = todo.pop()
         outer = marks[parent] if parent >= 0 else Mark(0, len(known.text))
         around = [number for number in inside[parent] if marks[number].start < marks[number].end]
+        around.sort(key=lambda number: not marks[number].is_number)  # a digit is the number's, whatever stands around
         found = dict(zip(around, _around_words([marks[n] for n in around], known, room, laid), strict=True))
         at = 0
         for number in inside[parent]:
@@ -164,7 +165,7 @@ def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list
 
 def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> Span:
     """The part of the room that lies behind all breaks before a mark and before all that are behind it."""
-    first = max([room[0], *(end for other, (_, end) in breaks if other.end <= mark.start)])
+    first = min(room[1], max([room[0], *(end for other, (_, end) in breaks if other.end <= mark.start)]))
     last = min([room[1], *(start for other, (start, _) in breaks if other.start >= mark.end)])
     return first, max(first, last)
 
@@ -174,9 +175,10 @@ def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequ
     found: list[Span] = []
     taken: set[int] = set()  # words
     for mark in marks:
-        start, end = _window(mark, known, _between_breaks(mark, room, breaks), taken)
-        if any(first < end and start < last for first, last in found):  # on parts of one word
-            start = end
+        start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
+        for first, last in found:
+            if first < end and start < last:  # on parts of one word
+                start, end = (last, max(last, end)) if first <= start else (start, first)
         held = [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]
         if held:
             start = max([min(start, held[0][0]), *(last for _, last in found if last <= held[0][0])])

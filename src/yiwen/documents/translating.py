@@ -132,8 +132,7 @@ def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None
         if unit.marks:
             pieces = [(piece, known.get((number, piece))) for piece in draft.pieces]
             same = [*_same(unit, draft.text), *(((0, 0), span) for span in draft.put)]
-            words = linked(unit.text, draft.text, pieces, same)
-            spans = place(unit.marks, words, draft.pieces)
+            spans = place(unit.marks, linked(unit.text, draft.text, pieces, same), draft.pieces)
         yield draft.text, spans
 
 

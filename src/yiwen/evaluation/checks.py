@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
-from yiwen.text.protect import AROUND
+from yiwen.text.protect import AROUND, LINKED
 from yiwen.text.scripts import MARKS, SPACED_MARKS, UNSPACED_LETTERS, is_unspaced
 
 FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers omission placeholders".split())  # noqa: SIM905
@@ -27,8 +27,8 @@ FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers o
 PLACEHOLDER: Final = re.compile(
     rf"(?:https?://|(?<![A-Za-z\d])www\.)[^{AROUND}]*[^{AROUND}.,;:!?)\]]"
     r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
-    r"|\{\{[^{}]*\}\}|\{[^{}\s]*\}|\$\{[^{}]*\}"
-    r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});"
+    rf"|\{{\{{[^{{}}]*\}}\}}|\{{[^{{}}\s]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
+    r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*(?:[1-9]\d*)?(?:\.\d+)?l?[sdifxXeEgGcru@](?![A-Za-z])"
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""

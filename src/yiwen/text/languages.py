@@ -37,9 +37,7 @@ def canonical(code: str) -> str:
     try:
         tag = langcodes.get(_by_name().get(code.casefold(), code)).prefer_macrolanguage()  # arb is ar, cmn zh
     except ValueError as error:
-        raise ConfigError(
-            f"{code!r} is not a language; use a language code such as en, de, zh-Hans or zh-Hant"
-        ) from error
+        raise ConfigError(f"{code!r} is not a language; use a code such as en, de, zh-Hans or zh-Hant") from error
     language = tag.language or "und"
     script = tag.script or tag.maximize().script
     is_usual = script == langcodes.get(language).maximize().script

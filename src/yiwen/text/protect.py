@@ -20,14 +20,18 @@ MASK: Final = "\ufdd1"
 """Stands for a span; a noncharacter, which no normalised text holds."""
 AROUND: Final = r"\s<>\"'`“”‘’«»،؛؟।॥۔։።፣។៕\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef"
 """The inside of a regular expression's brackets: no part of an address; some scripts stand at it without a blank."""
+ARGUMENT: Final = r"(?<!(?<![%L])\d)%(?:L?n(?![A-Za-z])|(?:L[1-9]|1|(?P<later>[2-9]))(?![\dA-F$]|[.,]\d))"
+"""%1, %L1 and %n of Qt and KDE, but not 50%1 nor %50; %2 only where %1 is, too: Turkish writes a percentage so."""
+LINKED: Final = r"(?a:(?<![\w@])@(?:\.\w+)?:(?:\{'[^'\n]{1,60}'\}|\([\w.-]+\)|\w[\w-]*(?:\.[\w-]+)*))"
+"""A message that another one of vue-i18n holds: @:key, @.lower:key, @:{'key'}."""
 SPAN: Final = re.compile(
     rf"""
     </?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh> too; entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
     | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
-    | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+
+    | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+ | {LINKED}
     | \$?\{{\{{?[\w.:!<>^%,$-]{{0,40}}\}}?\}}                               # {{name}}, ${{name}}, {{}}
-    | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | (?<!\d)%(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z])
+    | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | (?<!\d)%(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z]) | {ARGUMENT}
     | (?<![\w/.])(?:~|\.{{1,2}})?/(?:[\w.-]+/){{0,40}}[\w.-]*\w | \b[A-Z]:\\[\w\\.-]+  # paths and files
     | (?<![\w.-])(?=[\d.-]{{0,30}}[A-Za-z_])(?:\w(?=\.\w\w)|[\w-]{{2,60}})(?:\.[\w-]{{1,60}}){{0,8}}
       \.[a-z][a-z0-9]{{0,4}}(?:\(\))?(?!\w|[.-]\w)
@@ -71,7 +75,9 @@ def places(pattern: re.Pattern[str], text: str) -> list[Place]:
     >>> places(SPAN, "/tmp/Größe.txt")
     [(0, 14, '/tmp/Größe.txt')]
     """
-    return [(*match.span(), text[slice(*match.span())]) for match in pattern.finditer(text.translate(_PLAIN))]
+    has_first = re.search(r"%1(?!\d|[.,]\d)", text) is not None
+    found = [match for match in pattern.finditer(text.translate(_PLAIN)) if has_first or not match["later"]]
+    return [(*match.span(), text[slice(*match.span())]) for match in found]
 
 
 def apart(spans: Sequence[Place], others: Sequence[Place]) -> list[Place]:
