@@ -178,13 +178,25 @@ def test_a_run_that_did_not_keep_the_recipe_of_its_start_is_compared_with_that_i
     assert train(text, run, "--resume", settings=[*FAST, "max_steps=10"]) == 0
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:7"])
-def test_a_device_that_is_not_there_is_refused_before_anything_is_prepared(
-    text: Path, tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("device=gpu", "device='gpu' is unknown"),
+        ("device=cuda:7", "device='cuda:7', but torch"),
+        ("attention=packed", "attention='packed' is for CUDA in bf16, and here is cpu in float32; use 'fused'"),
+    ],
+)
+def test_what_is_not_for_this_machine_is_refused_before_anything_is_prepared(
+    text: Path,
+    tmp_path: Path,
+    setting: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("yiwen.runs.prepare_recipe", lambda *_, **__: pytest.fail("prepared"))
-    assert train(text, tmp_path / "run", settings=[*FAST, f"device={device}"]) == 2
-    assert f"device={device!r}" in capsys.readouterr().err
+    assert train(text, tmp_path / "run", settings=[*FAST, setting]) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("task", ["translate", "embed"])
