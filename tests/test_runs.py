@@ -528,7 +528,7 @@ def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
     for name, weight in load_file(tmp_path / "mean" / "model.safetensors").items():
         expected = (parts[0][name].double() + parts[1][name].double()) / 2
         assert (weight.double() - expected).abs().max() <= expected.abs().max() * 2**-23
-    with pytest.raises(ConfigError, match="mean exists already; give another --output"):
+    with pytest.raises(ConfigError, match="mean exists already, or may not be written; give another --output"):
         average_run(run, output=tmp_path / "mean", last=2)
     with pytest.raises(ConfigError, match="--last is 0; average 1 checkpoint or more"):
         average_run(run, output=tmp_path / "other", last=0)

@@ -263,11 +263,7 @@ def may_write(path: Path) -> bool:
 
 
 def require_place(path: Path, *, name: str) -> None:
-    """Make sure, before long work, that its result can be written.
-
-    Args:
-        path: Where.
-        name: What the user calls that, as in `--output`.
+    """Make sure, before long work, that its result can be written to what the user calls `name`, as in `--output`.
 
     Raises:
         ConfigError: If its folder is not there, or it is a folder or may not be written.
@@ -278,14 +274,29 @@ def require_place(path: Path, *, name: str) -> None:
         raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
 
 
-def swap_link(link: Path, target: Path) -> None:
-    """Point a symbolic link at `target` (a sibling or below), atomically.
+def require_free(path: Path) -> None:
+    """Make sure, before long work, that its result can become a new folder.
+
+    Raises:
+        ConfigError: If something is there, or nothing may be.
+    """
+    if path.exists() or not may_write(path):
+        raise ConfigError(f"{path} exists already, or may not be written; give another --output")
+
+
+def require_link(link: Path) -> None:
+    """Make sure that nothing is there but a symbolic link.
 
     Raises:
         CheckpointError: If there is a folder in its place.
     """
     if link.is_dir() and not link.is_symlink():
         raise CheckpointError(f"{link} is a folder where a link belongs: a copy that followed it; move it elsewhere")
+
+
+def swap_link(link: Path, target: Path) -> None:
+    """Point a symbolic link at `target` (a sibling or below), atomically; refused as in `require_link`."""
+    require_link(link)
     temporary = link.with_name(f"{_TEMPORARY}{link.name}")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)

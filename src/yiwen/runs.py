@@ -20,7 +20,7 @@ from yiwen.config import parse, read_toml, settings_of, to_toml
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
-from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, write_json, write_text
+from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, require_free, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
@@ -127,13 +127,12 @@ def average_run(run: Path, *, output: Path, last: int, stop: StopFlag | None = N
 
     Raises:
         CheckpointError: If the run has no checkpoint or no best model to take the subwords from.
-        ConfigError: If `last` is below 1 or `output` exists.
+        ConfigError: If `last` is below 1, or `output` exists or may not be written.
         Stopped: If the flag was set before all of them were read; then nothing is written.
     """
     if last < 1:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
-    if output.exists():
-        raise ConfigError(f"{output} exists already; give another --output")
+    require_free(output)
     chosen = last_scheduled(run / "checkpoints", last)
     step = read_progress(chosen[-1]).step if chosen else 0  # 0: of weights that were drawn, before the first update
     if not (run / "best").is_dir() or step == 0:
