@@ -27,23 +27,24 @@ def plot(
 ) -> None:
     """Draw positions, masks, schedules, lengths, curves."""
     from yiwen.analysis import plots
+    from yiwen.errors import ConfigError
 
-    path = output or Path(f"{what}.svg")
-    plots.save(_figure(what, of or []), path)
+    if what not in KINDS:
+        raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
+    of, path = of or [], output or Path(f"{what}.svg")
+    least, most = KINDS[what]
+    if not least <= len(of) <= most:
+        count = f"{least}" if least == most else f"{least} to {most}"
+        raise ConfigError(f"`yiwen plot {what}` takes {count} of what its help names, not {len(of)}")
+    plots.require_figure(path)
+    plots.save(_figure(what, of), path)
     print(f"wrote {path}")
 
 
 def _figure(what: str, of: list[str]) -> Figure:
     from yiwen.analysis import plots
     from yiwen.bundle import load_model, open_bundle
-    from yiwen.errors import ConfigError
 
-    if what not in KINDS:
-        raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
-    least, most = KINDS[what]
-    if not least <= len(of) <= most:
-        count = f"{least}" if least == most else f"{least} to {most}"
-        raise ConfigError(f"`yiwen plot {what}` takes {count} of what its help names, not {len(of)}")
     match what:
         case "masks":
             return plots.masks()
