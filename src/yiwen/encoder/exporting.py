@@ -21,7 +21,7 @@ from yiwen.engines.engine import Sentences
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.errors import ExportError
 from yiwen.export.ct2_spec import write_encoder
-from yiwen.export.ctranslate2 import ExportReport, check_export, new_info, publish_export
+from yiwen.export.ctranslate2 import ExportReport, new_info, publish_export
 from yiwen.export.verify import make_test_set
 from yiwen.stop import StopFlag, poll
 
@@ -51,7 +51,6 @@ def export_encoder(
         ConfigError: If dtype is unknown, or output exists or may not be written.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
-    check_export(bundle, output)
 
     def write(folder: Path) -> ExportInfo:
         model, info = load_encoder(bundle), new_info(bundle, dtype)

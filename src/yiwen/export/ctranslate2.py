@@ -72,7 +72,6 @@ def export_ctranslate2(
         ConfigError: If dtype is unknown, or output exists or may not be written.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
-    check_export(bundle, output)
     write = partial(_write_verified, bundle=bundle, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
     return publish_export(bundle, write, output=output)
 
@@ -90,7 +89,12 @@ def check_export(bundle: Bundle, output: Path | None) -> None:
 
 
 def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, output: Path | None) -> ExportReport:
-    """Let `write` fill the folder of an exported model, into the bundle or a copy of it without its weights."""
+    """Let `write` fill the folder of an exported model, into the bundle or a copy of it without its weights.
+
+    Raises:
+        ConfigError: As in `check_export`.
+    """
+    check_export(bundle, output)
     with nullcontext(bundle.folder) if output is None else new_folder(output) as home:
         with new_folder(home / EXPORTED) as temporary:
             info = write(temporary)
