@@ -30,17 +30,14 @@ FONTS: Final = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang
 
 
 def require_figure(path: Path) -> None:
-    """Make sure, before long work, that a figure of it can be drawn and written.
+    """Make sure, before long work, that a figure of it can be written.
 
     Raises:
         ConfigError: If the name does not end in .svg or .png, or may not be written.
-        MissingDependencyError: If matplotlib is not installed.
     """
     if path.suffix not in (".svg", ".png"):
         raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
     require_place(path, name="--output")
-    with _settings():
-        pass
 
 
 def save(figure: Figure, path: Path) -> None:
