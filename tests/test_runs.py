@@ -178,13 +178,25 @@ def test_a_run_that_did_not_keep_the_recipe_of_its_start_is_compared_with_that_i
     assert train(text, run, "--resume", settings=[*FAST, "max_steps=10"]) == 0
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:7"])
-def test_a_device_that_is_not_there_is_refused_before_anything_is_prepared(
-    text: Path, tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("device=gpu", "device='gpu' is unknown"),
+        ("device=cuda:7", "device='cuda:7', but torch"),
+        ("attention=packed", "attention='packed' is for CUDA in bf16, and here is cpu in float32; use 'fused'"),
+    ],
+)
+def test_what_is_not_for_this_machine_is_refused_before_anything_is_prepared(
+    text: Path,
+    tmp_path: Path,
+    setting: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("yiwen.runs.prepare_recipe", lambda *_, **__: pytest.fail("prepared"))
-    assert train(text, tmp_path / "run", settings=[*FAST, f"device={device}"]) == 2
-    assert f"device={device!r}" in capsys.readouterr().err
+    assert train(text, tmp_path / "run", settings=[*FAST, setting]) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("task", ["translate", "embed"])
@@ -516,7 +528,7 @@ def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
     for name, weight in load_file(tmp_path / "mean" / "model.safetensors").items():
         expected = (parts[0][name].double() + parts[1][name].double()) / 2
         assert (weight.double() - expected).abs().max() <= expected.abs().max() * 2**-23
-    with pytest.raises(ConfigError, match="mean exists already; give another --output"):
+    with pytest.raises(ConfigError, match="mean exists already, or may not be written; give another --output"):
         average_run(run, output=tmp_path / "mean", last=2)
     with pytest.raises(ConfigError, match="--last is 0; average 1 checkpoint or more"):
         average_run(run, output=tmp_path / "other", last=0)

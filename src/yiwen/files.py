@@ -257,17 +257,11 @@ def may_write(path: Path) -> bool:
     """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-    if not path.exists():
-        return is_free
-    return os.access(path, os.W_OK) and (is_free or not path.is_file())
+    return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
 
 
 def require_place(path: Path, *, name: str) -> None:
-    """Make sure, before long work, that its result can be written.
-
-    Args:
-        path: Where.
-        name: What the user calls that, as in `--output`.
+    """Make sure, before long work, that its result can be written to what the user calls `name`, as in `--output`.
 
     Raises:
         ConfigError: If its folder is not there, or it is a folder or may not be written.
@@ -276,6 +270,16 @@ def require_place(path: Path, *, name: str) -> None:
         raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir() or not may_write(path):
         raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
+
+
+def require_free(path: Path) -> None:
+    """Make sure, before long work, that its result can become a new folder.
+
+    Raises:
+        ConfigError: If something is there, or nothing may be.
+    """
+    if path.exists() or not may_write(path):
+        raise ConfigError(f"{path} exists already, or may not be written; give another --output")
 
 
 def swap_link(link: Path, target: Path) -> None:

@@ -130,8 +130,7 @@ def usable(threads: int) -> int:
 
 def _shards(threads: int, batch_tokens: int) -> int:
     """As many as there are threads, but none with fewer than 1,000 positions: small operations are all overhead."""
-    even = (n for n in range(1, threads + 1) if threads % n == 0)
-    return max((n for n in even if batch_tokens // n >= 1000), default=1)
+    return max((n for n in range(1, threads + 1) if threads % n == 0 and batch_tokens // n >= 1000), default=1)
 
 
 def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, str | int]:

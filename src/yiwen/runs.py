@@ -20,7 +20,7 @@ from yiwen.config import parse, read_toml, settings_of, to_toml
 from yiwen.data.report import ILL_FITTING
 from yiwen.data.store import Store
 from yiwen.errors import CheckpointError, ConfigError, expect
-from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, write_json, write_text
+from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, require_free, write_json, write_text
 from yiwen.hardware import Hardware
 from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
@@ -106,8 +106,8 @@ def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
     """Only a resumed run may have begun already: one that has no checkpoint has lost nothing and starts anew.
 
     Raises:
-        ConfigError: If it has, and resume is False, or if its checkpoints are gone; or the device of one that starts is
-            not there; or no run can be written there.
+        ConfigError: If it has, and resume is False, or if its checkpoints are gone; or one that starts asks for
+            what is not there on this machine; or no run can be written there.
         DataError: If the recipe asks for no validation text.
     """
     require_texts([recipe.data.valid, recipe.data.valid_pairs])  # what is prepared without it would be of no use
@@ -117,8 +117,7 @@ def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
             remedy = "give another --run folder, or remove it first"
             raise ConfigError(f"{run} holds a model and no checkpoint to go on from; {remedy}")
-        if recipe.training.device != "auto":
-            hardware.check_device(recipe.training.device)
+        _choose(recipe)  # what is not there or cannot go together
     elif not resume:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
 
@@ -128,13 +127,12 @@ def average_run(run: Path, *, output: Path, last: int, stop: StopFlag | None = N
 
     Raises:
         CheckpointError: If the run has no checkpoint or no best model to take the subwords from.
-        ConfigError: If `last` is below 1 or `output` exists.
+        ConfigError: If `last` is below 1, or `output` exists or may not be written.
         Stopped: If the flag was set before all of them were read; then nothing is written.
     """
     if last < 1:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
-    if output.exists():
-        raise ConfigError(f"{output} exists already; give another --output")
+    require_free(output)
     chosen = last_scheduled(run / "checkpoints", last)
     step = read_progress(chosen[-1]).step if chosen else 0  # 0: of weights that were drawn, before the first update
     if not (run / "best").is_dir() or step == 0:
@@ -158,20 +156,25 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
             remedy = f"a run goes on where it began: restore the file or the device, or {NEW_RUN}"
             raise CheckpointError(f"{hardware_path} cannot be used ({error}); {remedy}") from error
     else:
-        training = recipe.training
-        tokens = training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
-        chosen = hardware.choose(
-            device=training.device,
-            precision=training.precision,
-            threads=training.threads,
-            attention=training.attention,
-            products=training.products,
-            batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
-            may_pack=not against_packing(recipe) and recipe.model.d_model < 1024,  # measured: docs/log.md
-        )
+        chosen = _choose(recipe)
         _write_hardware(run, chosen, loaded)
     write_text(recipe_path, to_toml(recipe, with_meaning=True))
     return chosen
+
+
+def _choose(recipe: Recipe) -> Hardware:
+    """What this machine would train a recipe with."""
+    training = recipe.training
+    tokens = training.update_tokens if training.batch_tokens == "auto" else training.batch_tokens
+    return hardware.choose(
+        device=training.device,
+        precision=training.precision,
+        threads=training.threads,
+        attention=training.attention,
+        products=training.products,
+        batch_tokens=0 if recipe.task == "embed" else tokens,  # whose texts learn from all others of their batch
+        may_pack=not against_packing(recipe) and recipe.model.d_model < 1024,  # measured: docs/log.md
+    )
 
 
 def _settle_micro_batch(

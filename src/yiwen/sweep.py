@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Final
@@ -25,6 +26,7 @@ from rich.console import Console
 
 from yiwen.bundle import WEIGHTS
 from yiwen.config import parse, read_toml, to_toml
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, YiwenError
 from yiwen.evaluation.metrics import Metric, quick_score
 from yiwen.files import one_writer, read_json, write_json
@@ -35,6 +37,8 @@ from yiwen.translator import Translator
 SEED: Final = "training.seed"
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
+_opened = lru_cache(2)(Store.open)
+"""Prepared text, as that of the first row beside each other: opening it verifies all of it."""
 
 
 @dataclass(frozen=True)
@@ -281,10 +285,8 @@ def _refuse_other_length(cell: Cell) -> None:
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
     """Translate the validation text with the best model of a run, or the mean of checkpoints that it asks for."""
-    from yiwen.data.store import Store
-
     run, recipe = cell.folder, cell.loaded.recipe
-    valid = Store.open(runs_root() / ".prepared" / data).valid
+    valid = _opened(runs_root() / ".prepared" / data).valid
     training = recipe.training
     model = run / ("final" if training.average_last > 0 else "best")
     translator = Translator.load(model, engine="torch", device=training.device, threads=training.threads)
@@ -306,11 +308,10 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
 
 def _gain(group: Sequence[Result], first: Sequence[Result]) -> tuple[float, float, float] | None:
     """Mean gain of one row over the first, and the ends of its 95 % interval; None over other text or metrics."""
-    from yiwen.data.store import Store
     from yiwen.evaluation.significance import compare
 
     ours, theirs = group[0], first[0]
-    store, first_store = (Store.open(runs_root() / ".prepared" / each.data) for each in (ours, theirs))
+    first_store, store = (_opened(runs_root() / ".prepared" / each.data) for each in (theirs, ours))
     if store.valid != first_store.valid or ours.metric != theirs.metric:
         return None
     gains = [one.score - other.score for one, other in zip(group, first, strict=True)]

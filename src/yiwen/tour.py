@@ -129,9 +129,12 @@ def take_tour(
     for text, translation in pairs:
         unknown = ", ".join(word for word in dict.fromkeys(_words(text)) if word not in known)
         guess = f"\n(a guess: the training text has no {unknown})" if unknown else ""
-        _say_indented(console, f"{text}\n{translation}{guess}")
+        for line in Text(f"{text}\n{translation}{guess}").wrap(console, WIDTH - 2):  # a Chinese character takes two
+            _say(console, f"  {line.plain.rstrip()}")
     stage(6, "Look inside: which words it looked at for each word it wrote")
-    _say(console, attention_of(translator, *_for_picture(pairs)))
+    # The user's first sentence that fits on a screen, else the first held-out one.
+    fitting = (pair for pair in pairs[N_SHOWN:] if len(pair[0]) <= WIDTH and "\n" not in pair[0])
+    _say(console, attention_of(translator, *next(fitting, pairs[0])))
     seconds = time.perf_counter() - began
     _say(console, _what_next(run, measured, seconds))
     bleu = measured.evaluation["bleu"]
@@ -197,11 +200,6 @@ def _show_score(measured: Measurement) -> str:
     return f"{scores}; BLEU was computed as\n  {bleu.signature}"
 
 
-def _for_picture(pairs: list[tuple[str, str]]) -> tuple[str, str]:
-    """The user's first sentence that fits on a screen, else the first held-out one."""
-    return next((pair for pair in pairs[N_SHOWN:] if len(pair[0]) <= WIDTH and "\n" not in pair[0]), pairs[0])
-
-
 def _what_next(run: Path, measured: Measurement, seconds: float) -> str:
     model = shlex.quote(str(run / "best"))
     return f"""
@@ -222,9 +220,3 @@ def _words(text: str) -> list[str]:
 
 def _say(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _say_indented(console: Console, text: str) -> None:
-    """Text of any length, wrapped where a line is full; a Chinese character takes two cells."""
-    for line in Text(text).wrap(console, WIDTH - 2):
-        _say(console, f"  {line.plain.rstrip()}")

@@ -14,9 +14,9 @@ import pytest
 from rich.cells import cell_len
 
 from yiwen.cli.main import main
-from yiwen.errors import Stopped
+from yiwen.errors import ConfigError, Stopped
 from yiwen.files import one_writer
-from yiwen.recipe import load_recipe
+from yiwen.recipe import LoadedRecipe, load_recipe
 from yiwen.stop import GO_ON
 from yiwen.translator import Translator
 
@@ -141,8 +141,13 @@ def test_a_demo_whose_training_never_began_is_no_hindrance(
 ) -> None:
     monkeypatch.chdir(tour.folder)
     arguments = ["demo", *TINY, "--run", "begun"]
-    packed = ["--set=training.attention=packed", "--set=training.guided_alignment=0"]  # needs CUDA
-    assert main([*arguments, *packed]) == 2
+
+    def refused(run: Path, loaded: LoadedRecipe) -> None:
+        raise ConfigError("not on this machine")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("yiwen.runs._settle", refused)
+        assert main(arguments) == 2
     assert [path.name for path in (tour.folder / "begun").iterdir() if path.is_file()] == ["lock"]
     assert main(arguments) == 0
 

@@ -6,12 +6,15 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
 from yiwen.bundle import Bundle, open_bundle
+from yiwen.cli.export import DType
+from yiwen.engines.exported import COMPUTE_TYPES
 from yiwen.errors import Stopped
 
 
@@ -64,6 +67,24 @@ def test_a_stop_while_a_model_is_calibrated_leaves_no_export_that_is_not(
     assert (output / "calibration" / "manifest.json").is_file()
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--dtype", "int4"], "'int4' is not one of 'int8',"),
+        (["--output", "{model}"], "model exists already, or may not be written; give another --output"),
+        (["--output", "{model}/bundle.json/small"], "bundle.json/small exists already, or may not be written"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_a_model_is_calibrated(
+    options: list[str], told: str, run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.evaluation.calibration.calibrate", lambda *_, **__: pytest.fail("calibrated"))
+    model = shutil.copytree(trained.early, tmp_path / "model")
+    done = run("export", model, *(option.format(model=model) for option in options))
+    assert (done.code, done.out) == (2, b"")
+    assert told in done.err
+
+
 def test_a_better_model_that_appears_meanwhile_changes_nothing(
     run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,8 +112,11 @@ def test_a_shortlist_is_for_translators(run: Commands, tiny_classifier: Path) ->
     assert re.search(r"--shortlist: for translations; .*best has task='classify'", done.err)
 
 
+def test_all_number_types_that_a_model_can_be_exported_as_are_named() -> None:
+    assert {*get_args(DType)} == COMPUTE_TYPES.keys()
+
+
 def test_what_cannot_be_exported_to_is_refused(run: Commands, trained: TinyRun) -> None:
     done = run("export", trained.best, "--to", "onnx")
     assert (done.code, done.out) == (2, b"")
     assert re.search(r"Invalid value for '--to'.*'onnx' is not .*'ctranslate2'", done.err)
-    assert run("export", trained.best, "--dtype", "int4").code == 2

@@ -129,3 +129,19 @@ def test_plot_says_what_it_needs(run: Commands) -> None:
         done = run("plot", *arguments)
         assert done.code == 2
         assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lengths.pdf", "ends in '.pdf'; a figure is .svg or .png"),
+        ("nowhere/lengths.svg", "nowhere does not exist; make it first"),
+    ],
+)
+def test_a_figure_that_cannot_be_written_is_refused_before_text_is_prepared(
+    name: str, told: str, run: Commands, trained: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yiwen.preparing.prepare_recipe", lambda *_, **__: pytest.fail("prepared"))
+    done = run("plot", "lengths", trained.recipe, "--output", tmp_path / name)
+    assert (done.code, done.out) == (2, b"")
+    assert told in done.err

@@ -16,11 +16,10 @@ from commands import Commands
 
 from tiny_model import TinyRun, exported
 from yiwen.config import to_toml
-from yiwen.data.store import Store
 from yiwen.errors import ConfigError, Stopped, TrainingError
 from yiwen.evaluation.metrics import Metric, quick_score
-from yiwen.files import one_writer
-from yiwen.recipe import load_recipe
+from yiwen.files import is_complete, one_writer
+from yiwen.recipe import load_recipe, runs_root
 from yiwen.stop import GO_ON, StopFlag
 from yiwen.sweep import _T_95, Cell, Result, Row, compared, grid, sweep, table
 from yiwen.translator import Translator
@@ -241,7 +240,7 @@ def test_runs_that_differ_in_their_seed_are_one_row_with_students_interval(
 ) -> None:
     settings = [{"a.x": x, "training.seed": seed} for x in "01" for seed in "123"]
     scores = [30.0, 31.0, 32.0, 31.0, 31.5, 33.5]  # gains 1.0, 0.5, 1.5: mean 1, deviation 0.5
-    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    monkeypatch.setattr("yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=([], [])))
     rows = compared(cells_of(recipe, *settings), [result_of(score) for score in scores])
     assert [(row.name, row.n_runs, row.score) for row in rows] == [("a.x=0", 3, 31.0), ("a.x=1", 3, 32.0)]
     assert rows[1].gain == pytest.approx((1.0, 1 - 4.30 * 0.5 / 3**0.5, 1 + 4.30 * 0.5 / 3**0.5))
@@ -252,7 +251,7 @@ def test_more_seeds_than_there_are_quantiles_for_have_the_last_of_them(
 ) -> None:
     settings = [{"a.x": x, "training.seed": str(seed)} for x in "01" for seed in range(13)]
     gains = [1.0, 3.0] * 6 + [2.0]  # 12 of 13 are 1 from the mean: the deviation is 1, of 12 degrees of freedom
-    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    monkeypatch.setattr("yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=([], [])))
     rows = compared(cells_of(recipe, *settings), [result_of(30.0 + gain) for gain in [0.0] * 13 + gains])
     assert rows[1].gain == pytest.approx((2.0, 2 - 2.23 / 13**0.5, 2 + 2.23 / 13**0.5))
 
@@ -263,7 +262,7 @@ def test_one_run_against_one_has_the_interval_of_its_own_lines_over_those_of_the
     right = tuple(f"the {n} small cats of {n + 1} houses sleep here" for n in range(60))
     wrong = tuple(text.replace("sleep", "eat") if n % 2 else text for n, text in enumerate(right))
     monkeypatch.setattr(
-        Store, "open", lambda folder: SimpleNamespace(valid=SimpleNamespace(tgt=list(right)), tgt_lang="en")
+        "yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=SimpleNamespace(tgt=list(right)), tgt_lang="en")
     )
     results = [result_of(80.0, texts=wrong), result_of(100.0, texts=right)]
     gain = compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain
@@ -272,7 +271,7 @@ def test_one_run_against_one_has_the_interval_of_its_own_lines_over_those_of_the
 
 
 def test_the_minutes_of_a_row_are_those_of_a_run_of_it(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=([], [])))
+    monkeypatch.setattr("yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=([], [])))
     settings = [{"a.x": "0", "training.seed": seed} for seed in "12"]
     (row,) = compared(cells_of(recipe, *settings), [result_of(30.0, minutes=minutes) for minutes in (2.0, 5.0)])
     assert row.minutes == 3.5
@@ -421,14 +420,25 @@ def test_a_recipe_that_is_judged_by_chrf_is_compared_by_it_and_its_time_is_that_
     assert row.minutes == last["seconds"] / 60 > 0
 
 
+def test_text_is_verified_once_however_many_rows_are_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (prepared,) = (folder for folder in (runs_root() / ".prepared").iterdir() if is_complete(folder))
+    verified: list[Path] = []
+    monkeypatch.setattr("yiwen.data.store.verify_manifest", verified.append)
+    texts = (Path(recipe).parent / "valid.de").read_text("utf-8").split("\n")[:-1]
+    results = [result_of(30.0 + n, data=prepared.name, texts=tuple(texts)) for n in range(5)]
+    rows = compared(cells_of(recipe, *({"a.x": str(n)} for n in range(5))), results)
+    assert [row.gain and row.gain[0] for row in rows] == [None, 1.0, 2.0, 3.0, 4.0]
+    assert verified == [prepared]
+
+
 def test_scores_over_other_validation_text_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], [folder.name])))
+    monkeypatch.setattr("yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=(["a"], [folder.name])))
     results = [result_of(30.0, data="a"), result_of(31.0, data="b")]
     assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
 
 
 def test_scores_by_another_metric_are_not_compared(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "open", lambda folder: SimpleNamespace(valid=(["a"], ["b"])))
+    monkeypatch.setattr("yiwen.sweep._opened", lambda folder: SimpleNamespace(valid=(["a"], ["b"])))
     results = [result_of(30.0, metric="bleu"), result_of(30.0, metric="chrf")]
     assert compared(cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}), results)[1].gain is None
 

@@ -78,7 +78,8 @@ def test_wrong_recipes_exit_2_and_missing_text_3(recipe: Path, run: Commands) ->
     ("options", "code", "message"),
     [
         (["--last", "0"], 2, "--last is 0; average 1 checkpoint or more"),
-        (["--output", "{runs}"], 2, "exists already; give another --output"),
+        (["--output", "{runs}"], 2, "exists already, or may not be written; give another --output"),
+        (["--output", "{runs}/tiny/recipe.toml/mean"], 2, "recipe.toml/mean exists already, or may not be written"),
     ],
 )
 def test_averages_that_cannot_be_made_are_refused(

@@ -6,6 +6,7 @@ import builtins
 import json
 import math
 import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -237,3 +238,17 @@ def test_intervals_stay_where_scores_can_be() -> None:
     assert all(0 <= score.low <= score.high for score in evaluation.scores if score.low is not None)
     assert evaluation["bleu"].high is not None
     assert evaluation["bleu"].high <= 100
+
+
+def test_memory_does_not_hold_the_n_grams_of_all_references() -> None:
+    def peak(n_lines: int) -> int:
+        lines = [f"Zeile {n} von vielen, die alle verschieden sind: {n * n} und {n**3}." for n in range(n_lines)]
+        tracemalloc.start()
+        quick_score(lines, lines, tgt_lang="de", metric="chrf")
+        try:
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2)  # what is loaded once
+    assert peak(400) < 4 * peak(40)

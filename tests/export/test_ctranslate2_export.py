@@ -107,7 +107,7 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
     ]  # fmt: skip
     assert [path.name for path in output.parent.iterdir()] == ["model"]
     assert engine_of(output).search([[300]], config=verify.GREEDY)
-    with pytest.raises(ConfigError, match="exists already; give another --output"):
+    with pytest.raises(ConfigError, match="exists already, or may not be written; give another --output"):
         export_ctranslate2(open_bundle(bundle), valid=None, output=output)
     with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
@@ -270,7 +270,7 @@ def test_of_two_exports_to_one_folder_at_once_the_first_stays(
         return real(*given)
 
     monkeypatch.setattr(verify, "choose_golden", another_is_quicker)
-    with pytest.raises(ConfigError, match="new exists already; give another --output"):
+    with pytest.raises(ConfigError, match="new exists already, or may not be written; give another --output"):
         export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
     assert (output / "model.safetensors").is_file()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "new"]

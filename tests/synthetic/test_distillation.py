@@ -393,6 +393,13 @@ def test_an_existing_run_is_refused_before_the_teacher_works(
     assert teacher.asked == []
 
 
+def test_a_first_model_of_another_kind_is_refused_before_the_teacher_works(teacher: Teacher, tiny_run: TinyRun) -> None:
+    settings = [f"training.init_from={tiny_run.best}", "tokenizer.placeholders=4"]
+    with pytest.raises(ConfigError, match=r"is not of this recipe's kind:\n  tokenizer.placeholders: 0 there, 4 here"):
+        distil(teachers_of(teacher), load_recipe(str(tiny_run.recipe), settings))
+    assert teacher.asked == []
+
+
 def test_a_student_without_validation_text_is_refused_before_the_teacher_works(
     teacher: Teacher, tiny_run: TinyRun
 ) -> None:

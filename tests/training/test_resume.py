@@ -365,6 +365,16 @@ def test_a_best_model_that_a_copy_made_a_folder_is_not_removed(tmp_path: Path) -
     assert before == {path: path.read_bytes() for path in (tmp_path / "best").rglob("*") if path.is_file()}
 
 
+def test_a_final_model_that_a_copy_made_a_folder_is_refused_before_training_not_at_its_end(tmp_path: Path) -> None:
+    train(tmp_path)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    (tmp_path / "final").unlink()
+    (tmp_path / "final").mkdir()
+    with pytest.raises(CheckpointError, match="final is a folder where a link belongs: a copy that followed it; move"):
+        train(tmp_path, replace(SMALL, max_steps=SMALL.max_steps + 9))
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
 def test_a_run_whose_last_checkpoints_were_removed_ends_with_the_same_digits(tmp_path: Path) -> None:
     run = tmp_path
 

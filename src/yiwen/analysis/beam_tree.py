@@ -67,8 +67,7 @@ class BeamTree:
         found: list[int] = []
         children = {(node.parent, node.token): i for i, node in enumerate(self.nodes) if node.fate != "dropped"}
         for token in (*ids, EOS_ID):
-            number = children.get((found[-1] if found else -1, token))
-            if number is None:
+            if (number := children.get((found[-1] if found else -1, token))) is None:
                 break
             found.append(number)
         return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from yiwen.analysis.attention import word_weights
 from yiwen.errors import ConfigError, DataError, needing
-from yiwen.files import write_bytes
+from yiwen.files import require_place, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,14 +29,24 @@ FONTS: Final = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang
 """In this order, those that are installed: matplotlib has no Chinese font of its own."""
 
 
+def require_figure(path: Path) -> None:
+    """Make sure, before long work, that a figure of it can be written.
+
+    Raises:
+        ConfigError: If the name does not end in .svg or .png, or may not be written.
+    """
+    if path.suffix not in (".svg", ".png"):
+        raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
+    require_place(path, name="--output")
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; equal figures give equal files. Warns of letters that no installed font has, in a PNG.
 
     Raises:
-        ConfigError: If the name does not end in .svg or .png.
+        ConfigError: As in `require_figure`.
     """
-    if path.suffix not in (".svg", ".png"):
-        raise ConfigError(f"{path} ends in {path.suffix!r}; a figure is .svg or .png")
+    require_figure(path)
     whole = io.BytesIO()
     with _settings(), warnings.catch_warnings(record=True, action="always") as told:
         metadata = {"Date": None} if path.suffix == ".svg" else None

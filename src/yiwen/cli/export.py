@@ -9,11 +9,13 @@ import typer
 
 from yiwen.cli.options import AsJson, Model, stoppable, tell_json
 
+DType = Literal["int8", "int8_float32", "float32", "float16", "bf16"]
+
 
 def export(
     model: Model,
     to: Annotated[Literal["ctranslate2"], typer.Option(help="What to export to.")] = "ctranslate2",
-    dtype: Annotated[str, typer.Option(help="int8, int8_float32, float32, float16 or bf16.")] = "int8",
+    dtype: Annotated[DType, typer.Option(help="Number type of the weights.")] = "int8",
     output: Annotated[Path | None, typer.Option(help="A new folder without the weights; else into MODEL.")] = None,
     shortlist: Annotated[bool, typer.Option("--shortlist", help="Score only what training made likely.")] = False,
     as_json: AsJson = False,
@@ -28,12 +30,13 @@ def export(
     from yiwen.encoder.exporting import export_encoder, print_encoder_report
     from yiwen.errors import ConfigError
     from yiwen.evaluations import prepared_folder
-    from yiwen.export.ctranslate2 import export_ctranslate2, print_report
+    from yiwen.export.ctranslate2 import check_export, export_ctranslate2, print_report
     from yiwen.measure import calibrate_once
     from yiwen.translator import Translator
 
     folder = find_bundle(model)
     bundle = open_bundle(folder.resolve())  # training may mean another model by the link soon
+    check_export(bundle, output)
     if shortlist and bundle.info.task != "translate":
         raise ConfigError(f"--shortlist: for translations; {folder} has task={bundle.info.task!r}")
     prepared = prepared_folder(bundle)

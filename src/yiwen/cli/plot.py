@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 KINDS: Final = {"positions": (0, 1), "masks": (0, 0), "schedule": (1, 20), "lengths": (1, 1), "curves": (1, 20)}
 """What can be drawn, and of how many things."""
@@ -27,32 +24,26 @@ def plot(
 ) -> None:
     """Draw positions, masks, schedules, lengths, curves."""
     from yiwen.analysis import plots
-
-    path = output or Path(f"{what}.svg")
-    plots.save(_figure(what, of or []), path)
-    print(f"wrote {path}")
-
-
-def _figure(what: str, of: list[str]) -> Figure:
-    from yiwen.analysis import plots
     from yiwen.bundle import load_model, open_bundle
     from yiwen.errors import ConfigError
 
     if what not in KINDS:
         raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
+    of, path = of or [], output or Path(f"{what}.svg")
     least, most = KINDS[what]
     if not least <= len(of) <= most:
         count = f"{least}" if least == most else f"{least} to {most}"
         raise ConfigError(f"`yiwen plot {what}` takes {count} of what its help names, not {len(of)}")
+    plots.require_figure(path)
     match what:
         case "masks":
-            return plots.masks()
+            figure = plots.masks()
         case "positions":
-            return plots.positions(load_model(open_bundle(Path(of[0]))) if of else None)
+            figure = plots.positions(load_model(open_bundle(Path(of[0]))) if of else None)
         case "curves":
-            return plots.lines(plots.run_curves([Path(run) for run in of]), x="step")
+            figure = plots.lines(plots.run_curves([Path(run) for run in of]), x="step")
         case "schedule":
-            return plots.lines({"learning rate": _rates(of)}, x="step")
+            figure = plots.lines({"learning rate": _rates(of)}, x="step")
         case _:
             from yiwen.data.store import Store
             from yiwen.preparing import prepare_recipe
@@ -61,7 +52,9 @@ def _figure(what: str, of: list[str]) -> Figure:
 
             with stop_on_signals() as stop:
                 store = Store.open(prepare_recipe(load_recipe(of[0]), stop=stop).folder)
-            return plots.lengths(store.src_lengths, store.tgt_lengths, languages=(store.src_lang, store.tgt_lang))
+            figure = plots.lengths(store.src_lengths, store.tgt_lengths, languages=(store.src_lang, store.tgt_lang))
+    plots.save(figure, path)
+    print(f"wrote {path}")
 
 
 def _rates(recipes: list[str]) -> dict[str, tuple[list[int], list[float]]]:

@@ -102,8 +102,7 @@ class Intake:
             Stopped: If a signal arrived.
         """
         reader = mapped(self.job.spill)
-        bounds = np.searchsorted(rows, self.starts)
-        for index, (first, last) in enumerate(pairwise(bounds)):
+        for index, (first, last) in enumerate(pairwise(np.searchsorted(rows, self.starts))):
             if first == last:
                 continue
             batch = reader.get_batch(index).take(pa.array(rows[first:last] - self.starts[index]))

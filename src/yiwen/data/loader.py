@@ -10,19 +10,13 @@ import torch
 
 from yiwen.data.batching import Batch, Ids, Lengths, Rows, collate, collate_labelled
 from yiwen.data.store import Side, Store
-from yiwen.errors import DataError
 from yiwen.text.subword import N_SPECIAL, UNK_ID
 
 
 def lengths_of(store: Store) -> Lengths:
     """What the epoch order needs to know of a store. A label counts as one target token; tags and plain text as many
     as there are subwords.
-
-    Raises:
-        DataError: If there is nothing to train on.
     """
-    if len(store.src_lengths) == 0:
-        raise DataError(f"{store.folder} holds no training pair; see its report for what was dropped and why")
     tgt_lengths = np.zeros_like(store.tgt_lengths) if store.targets == "label" else store.tgt_lengths
     return Lengths(store.src_lengths, tgt_lengths, store.corpus, store.corpus_weights, store.fingerprint)
 

@@ -48,7 +48,7 @@ def export_encoder(
         stop: Polled between batches.
 
     Raises:
-        ConfigError: If dtype is unknown or output exists.
+        ConfigError: If dtype is unknown, or output exists or may not be written.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
 

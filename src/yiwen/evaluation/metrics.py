@@ -174,13 +174,17 @@ def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:
     match metric:
         case "bleu":
             # force: its warning about tokenised text names an option that our users do not have; see `_notes`.
-            return BLEU(tokenize=bleu_tokenizer(tgt_lang), lowercase=lowercase, force=True)
+            made: Any = BLEU(tokenize=bleu_tokenizer(tgt_lang), lowercase=lowercase, force=True)
         case "chrf":
-            return CHRF(word_order=0, lowercase=lowercase)
+            made = CHRF(word_order=0, lowercase=lowercase)
         case "ter":
             # Tercom splits at spaces; Asian support does nothing unless normalisation is on too.
             is_asian = base(tgt_lang) in UNSPACED
-            return TER(normalized=is_asian, asian_support=is_asian, case_sensitive=not lowercase)
+            made = TER(normalized=is_asian, asian_support=is_asian, case_sensitive=not lowercase)
+    # It would keep the n-grams of all references before it looks at a line: chrF's take 33 KB for 16 words.
+    counted = made._cache_references
+    made._cache_references = lambda sides: (found for text in sides[0] for found in counted([[text]]))
+    return made
 
 
 def check_sides(hypotheses: Side, references: Side) -> None:

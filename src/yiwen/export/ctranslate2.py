@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -25,7 +26,7 @@ from yiwen.errors import ConfigError
 from yiwen.export import verify
 from yiwen.export.ct2_spec import write_model
 from yiwen.export.shortlist import add_shortlist
-from yiwen.files import may_write, new_folder
+from yiwen.files import may_write, new_folder, require_free
 from yiwen.stop import StopFlag
 from yiwen.text.subword import subword_paths
 
@@ -68,38 +69,43 @@ def export_ctranslate2(
         stop: Polled between steps.
 
     Raises:
-        ConfigError: If dtype is unknown or output exists.
+        ConfigError: If dtype is unknown, or output exists or may not be written.
         ExportError: If the model cannot be expressed, or its export computes something else; nothing is left behind.
     """
     write = partial(_write_verified, bundle=bundle, dtype=dtype, valid=valid, shortlist=shortlist, stop=stop)
     return publish_export(bundle, write, output=output)
 
 
+def check_export(bundle: Bundle, output: Path | None) -> None:
+    """Make sure, before long work, that an export can be written.
+
+    Raises:
+        ConfigError: If output exists or may not be written, or there is none and the bundle may not be written.
+    """
+    if output is not None:
+        require_free(output)
+    elif not may_write(bundle.folder / EXPORTED):
+        raise ConfigError(f"{bundle.folder} cannot be written; give a new folder by --output")
+
+
 def publish_export(bundle: Bundle, write: Callable[[Path], ExportInfo], *, output: Path | None) -> ExportReport:
     """Let `write` fill the folder of an exported model, into the bundle or a copy of it without its weights.
 
     Raises:
-        ConfigError: If output exists, or the bundle cannot be written and there is none.
+        ConfigError: As in `check_export`.
     """
-    if output is not None and output.exists():
-        raise ConfigError(f"{output} exists already; give another --output")
-    if output is None and not may_write(bundle.folder / EXPORTED):
-        raise ConfigError(f"{bundle.folder} cannot be written; give a new folder by --output")
-    home = output or bundle.folder
-    if output is None:
+    check_export(bundle, output)
+    with nullcontext(bundle.folder) if output is None else new_folder(output) as home:
         with new_folder(home / EXPORTED) as temporary:
             info = write(temporary)
-    else:
-        with new_folder(output) as copied:
-            with new_folder(copied / EXPORTED) as temporary:
-                info = write(temporary)
-            (copied / CARD).write_bytes(card_of(bundle))
+        if output is not None:
+            (home / CARD).write_bytes(card_of(bundle))
             for name in ("bundle.json", *{path.name for path in subword_paths(bundle.folder)}):
-                shutil.copyfile(bundle.folder / name, copied / name)
+                shutil.copyfile(bundle.folder / name, home / name)
             if (bundle.folder / CALIBRATION).is_dir():
-                shutil.copytree(bundle.folder / CALIBRATION, copied / CALIBRATION)
-            if output.exists():  # another export was quicker
-                raise ConfigError(f"{output} exists already; give another --output")
+                shutil.copytree(bundle.folder / CALIBRATION, home / CALIBRATION)
+            require_free(output)  # another export may have been quicker
+    home = output or bundle.folder
     n_bytes = sum(file.stat().st_size for file in (home / EXPORTED).iterdir())
     return ExportReport(folder=home, dtype=info.dtype, n_bytes=n_bytes, verification=info.verification)
 

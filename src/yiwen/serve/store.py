@@ -13,10 +13,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -55,9 +54,8 @@ _glossaries = _table(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """Who may ask, and how much. The secret itself is stored nowhere."""
+class Key(NamedTuple):
+    """Who may ask, and how much, as a row of the table is. The secret itself is stored nowhere."""
 
     id: str
     name: str
@@ -129,7 +127,7 @@ class Store:
             created=_now(),
         )
         with _told(), self._database.begin() as connection:
-            connection.execute(_keys.insert().values(asdict(key)))
+            connection.execute(_keys.insert().values(key._asdict()))
         self._try_sync()  # the key is there: a database that is locked from now on must not hide its secret
         return key, secret
 
@@ -150,8 +148,7 @@ class Store:
     def all_keys(self) -> list[Key]:
         """All keys, revoked ones too, oldest first."""
         with self._database.connect() as connection:
-            rows = connection.execute(_keys.select().order_by(_keys.c.created, _keys.c.id)).mappings()
-            return [Key(**row) for row in rows]
+            return [*map(Key._make, connection.execute(_keys.select().order_by(_keys.c.created, _keys.c.id)))]
 
     def find(self, secret: str) -> Key | None:
         """The key of a secret, unless it was revoked."""

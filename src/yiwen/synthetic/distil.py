@@ -70,6 +70,7 @@ def distil(
     name = loaded.name if loaded.name.endswith("-student") else f"{loaded.name}-student"
     run = run or runs_root() / name
     check_start(run, loaded.recipe, resume=resume)  # before hours go into translating
+    initial_model(loaded)
 
     def check(store: Store, pairs: Path) -> None:
         from yiwen.training.validation import require_texts
