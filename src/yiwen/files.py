@@ -257,7 +257,9 @@ def may_write(path: Path) -> bool:
     """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-    return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
+    if not path.exists():
+        return is_free
+    return os.access(path, os.W_OK) and (is_free or not path.is_file())
 
 
 def require_place(path: Path, *, name: str) -> None:
@@ -282,14 +284,19 @@ def require_free(path: Path) -> None:
         raise ConfigError(f"{path} exists already, or may not be written; give another --output")
 
 
-def swap_link(link: Path, target: Path) -> None:
-    """Point a symbolic link at `target` (a sibling or below), atomically.
+def require_link(link: Path) -> None:
+    """Make sure that nothing but a symbolic link is there.
 
     Raises:
         CheckpointError: If there is a folder in its place.
     """
     if link.is_dir() and not link.is_symlink():
         raise CheckpointError(f"{link} is a folder where a link belongs: a copy that followed it; move it elsewhere")
+
+
+def swap_link(link: Path, target: Path) -> None:
+    """Point a symbolic link at `target` (a sibling or below), atomically; refused as in `require_link`."""
+    require_link(link)
     temporary = link.with_name(f"{_TEMPORARY}{link.name}")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(os.path.relpath(target, link.parent), target_is_directory=True)

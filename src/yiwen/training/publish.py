@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from yiwen.files import is_complete, remove, swap_link
+from yiwen.files import is_complete, remove, require_link, swap_link
 
 
 def publish(run: Path, link: str, *, step: int, write: Callable[[Path], None]) -> None:
@@ -31,8 +31,7 @@ def restore_best(run: Path, *, step: int) -> bool:
     A run that was killed after a validation, before the checkpoint behind it, has a later `best` than the checkpoint
     knows of. It is made again when training comes by; until then it would be removed under the link.
     """
-    if (final := run / "final").is_dir():
-        swap_link(final, final.resolve())  # to where it points; a folder in its place is refused now, not at the end
+    require_link(run / "final")  # refused now, not behind the last update
     if is_there := is_complete(_folder(run, "best", step)):
         swap_link(run / "best", _folder(run, "best", step))
     elif (run / "best").is_symlink():  # a folder, as a copy makes of it, is no run's: the next `best` is refused there
