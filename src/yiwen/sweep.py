@@ -38,7 +38,7 @@ SEED: Final = "training.seed"
 _T_95: Final = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom."""
 _opened = lru_cache(2)(Store.open)
-"""Prepared text, as that of the first row beside each other: opening it verifies all of it."""
+"""Prepared text: to open it verifies all of it, and each row is compared with the first."""
 
 
 @dataclass(frozen=True)

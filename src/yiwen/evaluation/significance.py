@@ -96,7 +96,8 @@ def _resampled(metric: Any, system: Side, baseline: Side, references: Side, n_re
     of_system, of_baseline = (_total(metric, side) for side in stats)
     random = np.random.default_rng(_SEED)
     draws = (random.integers(0, len(references), len(references)) for _ in range(n_resamples))
-    gains = np.array([np.subtract(*(_total(metric, side[draw]).score for side in stats)) for draw in draws])
+    scores = ([_total(metric, side[draw]).score for side in stats] for draw in draws)
+    gains = np.array([ours - theirs for ours, theirs in scores])
     n_farther = int((np.abs(gains - gains.mean()) >= abs(of_system.score - of_baseline.score)).sum())
     low, high = np.percentile(gains, (2.5, 97.5)).tolist()
     metric.n_bootstrap, metric.seed = n_resamples, _SEED  # which the signature names

@@ -235,8 +235,8 @@ def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
     # What one rule mends may be another's to mend, a quotation its neighbour's. Mostly one round is enough. Of hundreds
     # of quotations that touch each other some are left, for a second call: it would take as many rounds.
     for _ in range(9 + min(line.count('"'), 64)):
-        # What is code may show only in usual letters.
-        mended, spans = masked(half := _WIDE_LETTERS.sub(_half, line), [(*k.span(), k[0]) for k in kept.finditer(half)])
+        usual = _WIDE_LETTERS.sub(_half, line)  # what is code may show only in usual letters
+        mended, spans = masked(usual, [(*term.span(), term[0]) for term in kept.finditer(usual)])
         for _, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended)
         mended = unmasked(paired(mended) if pairs else mended, spans)
