@@ -199,11 +199,6 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
     n_checked = min(survey.n_pairs, _CHECKED)
     share, share_escaped = survey.n_spans / n_checked, survey.n_escaped / n_checked
     optional = _TABLE["optional"]
-    symbols = optional["symbols"].format(share) if share > _MANY_SPANS else ""
-    unescape = optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else ""
-    update, learnt = "", ", and what an update learns from"
-    if size.update_tokens:
-        update, learnt = optional["update"].format(size.update_tokens), ""
     steps, epochs = _length(survey, size, letterlike)
     return _TEMPLATE.format(
         src_lang=src_lang,
@@ -214,10 +209,10 @@ def recipe_text(corpus: CorpusConfig, survey: Survey, size: Size, *, src_lang: s
         held_out=min(1000, survey.n_pairs // 20),
         corpus=_corpus_lines(corpus, folder),
         vocab_size=max(size.vocab_size, _rounded(len(survey.letters) + _BESIDE_LETTERS)),
-        symbols=symbols,
-        unescape=unescape,
-        update=update,
-        learnt=learnt,
+        symbols=optional["symbols"].format(share) if share > _MANY_SPANS else "",
+        unescape=optional["unescape"].format(share_escaped) if share_escaped > _MANY_ENTITIES else "",
+        update=optional["update"].format(size.update_tokens) if size.update_tokens else "",
+        learnt="" if size.update_tokens else ", and what an update learns from",
         steps=steps,
         epochs=epochs,
         warmup_steps=min(size.warmup_steps, steps // 4),
