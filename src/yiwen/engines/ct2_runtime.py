@@ -67,16 +67,14 @@ class Runtime:
     def seen(self, call: list[Any], config: SearchConfig) -> list[list[Seen]]:
         """What CTranslate2 found for each sentence, its scores turned back into sums; NaN where none were asked for."""
         alpha = exponent(config)
-        groups = []
-        for result in (waiting.result() for waiting in call):
-            group = []
-            scores = result.scores or [math.nan] * len(result.hypotheses)
-            for tokens, score in zip(result.hypotheses, scores, strict=True):
-                is_finished = bool(tokens) and tokens[-1] == self._eos
-                ids = tuple(self.target_ids[token] for token in (tokens[:-1] if is_finished else tokens))
-                group.append(Seen(ids, score * max(len(tokens), 1) ** alpha, is_finished))
-            groups.append(group)
-        return groups
+
+        def read(tokens: list[str], score: float) -> Seen:
+            is_finished = bool(tokens) and tokens[-1] == self._eos
+            ids = tuple(self.target_ids[token] for token in (tokens[:-1] if is_finished else tokens))
+            return Seen(ids, score * max(len(tokens), 1) ** alpha, is_finished)
+
+        results = (waiting.result() for waiting in call)
+        return [[*map(read, each.hypotheses, each.scores or [math.nan] * len(each.hypotheses))] for each in results]
 
     def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence."""
