@@ -25,9 +25,8 @@ def give_gradients(matrices: list[nn.Parameter], seed: int) -> None:
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 1e-2), (torch.float32, 3e-2)])
 def test_steps_are_those_of_torch_but_for_rounding(dtype: torch.dtype, tolerance: float) -> None:
     ours, theirs = parameters(), parameters()
-    settings = {"lr": 0.1, "momentum": 0.95, "weight_decay": 0.3}
-    muon = Muon(ours, **settings, dtype=dtype)  # type: ignore[arg-type]
-    reference = torch.optim.Muon(theirs, **settings, adjust_lr_fn="match_rms_adamw")  # type: ignore[arg-type]
+    muon = Muon(ours, lr=0.1, weight_decay=0.3, dtype=dtype)
+    reference = torch.optim.Muon(theirs, lr=0.1, momentum=0.95, weight_decay=0.3, adjust_lr_fn="match_rms_adamw")
     for seed in range(5):
         give_gradients(ours, seed)
         give_gradients(theirs, seed)
@@ -72,7 +71,7 @@ def test_a_gradient_of_zero_moves_nothing() -> None:
 
 def test_a_group_without_any_gradient_stays_as_it_is() -> None:
     matrices = parameters()
-    muon = Muon([{"params": matrices[:2]}, {"params": matrices[2:]}], lr=0.1, momentum=0.95, weight_decay=0.3)
+    muon = Muon([{"params": matrices[:2]}, {"params": matrices[2:]}], lr=0.1, weight_decay=0.3)
     give_gradients(matrices[2:], 1)
     muon.step()
     assert [torch.equal(*both) for both in zip(matrices, parameters(), strict=True)] == [True, True, False, False]

@@ -6,15 +6,18 @@ computes in software: 190 ms an update of the `tiny` model against 35 here, a th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim.optimizer import ParamsT
 
 _COEFFICIENTS: Final = (3.4445, -4.7750, 2.0315)
 """Of the quintic a x + b x^3 + c x^5, which pushes singular values towards 1; Jordan et al. 2024."""
 _N_ROUNDS: Final = 5
+_MOMENTUM: Final = 0.95
+"""Of Nesterov's kind."""
 _EPSILON: Final = 1e-7
 
 
@@ -26,24 +29,17 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self,
-        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
-        *,
-        lr: float,
-        momentum: float = 0.95,
-        weight_decay: float = 0.0,
-        dtype: torch.dtype = torch.float32,
+        self, parameters: ParamsT, *, lr: float, weight_decay: float = 0.0, dtype: torch.dtype = torch.float32
     ) -> None:
         """Take charge of parameters.
 
         Args:
             parameters: Matrices, or groups of them.
             lr: Learning rate.
-            momentum: Of Nesterov's kind.
             weight_decay: An update, times the learning rate.
             dtype: In which matrices are made orthogonal: bf16 is exact enough, and fast where the hardware has it.
         """
-        super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
         self.dtype = dtype
 
     @torch.no_grad()
@@ -55,20 +51,20 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     alike.setdefault(parameter.shape, []).append(parameter)
             for shape, matrices in alike.items():
-                directions_NRC = torch.stack([self._momentum(p, group["momentum"]) for p in matrices])
+                directions_NRC = torch.stack([self._momentum(p) for p in matrices])
                 steps_NRC = orthogonal(directions_NRC.to(self.dtype)).to(directions_NRC.dtype)
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(steps_NRC), alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
 
-    def _momentum(self, parameter: Tensor, decay: float) -> Tensor:
+    def _momentum(self, parameter: Tensor) -> Tensor:
         """Nesterov's look ahead: what the momentum would be if the same gradient came once more."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = torch.zeros_like(parameter)
         buffer: Tensor = state["momentum_buffer"]
-        buffer.lerp_(parameter.grad, 1 - decay)
-        return parameter.grad.lerp(buffer, decay)
+        buffer.lerp_(parameter.grad, 1 - _MOMENTUM)
+        return parameter.grad.lerp(buffer, _MOMENTUM)
 
 
 def orthogonal(matrices_NRC: Tensor) -> Tensor:

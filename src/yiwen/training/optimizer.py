@@ -59,7 +59,7 @@ def build_optimizers(
             # Dealt out in turn: each gets as many of every shape.
             alike = sorted(matrices.items(), key=lambda each: each[1].shape)
             dealt = [dict(alike[number::n_shards]) for number in range(min(n_shards, len(alike)))]
-            muons = [Muon(groups(part), lr=rate, momentum=0.95, weight_decay=decay, dtype=dtype) for part in dealt]
+            muons = [Muon(groups(part), lr=rate, weight_decay=decay, dtype=dtype) for part in dealt]
             return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
 
 
